@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JSON through nlohmann's library, the one place that parses and prints it.
+//
+// The library's own parser is iterative, but destroying or walking a value nested a million deep is
+// not: depth is counted while parsing and refused beyond what any of our files needs.
+#include "base/json.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace llmprof {
+namespace {
+constexpr int kDeepest = 100;
+}
+
+Json parse_json(std::string_view text, const std::string& name) {
+  const auto watch_depth = [&](int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) {
+    if (depth > kDeepest) {
+      throw Error(ErrorKind::kInput, fmt::format("{} is nested deeper than {}", name, kDeepest));
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, watch_depth);
+  } catch (const Json::parse_error& error) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} is not valid JSON (at byte {})", name, error.byte));
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is not usable JSON: {}", name, error.what()));
+  }
+}
+
+std::string to_json_text(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string to_json_line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json json_document(std::string_view name, int version) {
+  return Json{{"schema", fmt::format("llmprof.{}", name)}, {"schema_version", version}};
+}
+
+}  // namespace llmprof

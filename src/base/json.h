@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tree of plain values that configuration, provenance and every JSON output share. Keys keep
+// their order, so that a file reads the way it was written and two runs give the same bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace llmprof {
+
+using Json = nlohmann::ordered_json;
+
+// Throws kInput, naming `name` and the place, on anything but one JSON value nested at most 100
+// deep.
+Json parse_json(std::string_view text, const std::string& name);
+
+// Indented by two, ending in a newline. Bytes that are not UTF-8 become U+FFFD: a kernel name must
+// never make a report unreadable.
+std::string to_json_text(const Json& value);
+
+// The same on one line, without a newline.
+std::string to_json_line(const Json& value);
+
+// {"schema": "llmprof.<name>", "schema_version": version}: the opening of every JSON output.
+Json json_document(std::string_view name, int version);
+
+}  // namespace llmprof

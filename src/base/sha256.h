@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace llmprof {
+
+// SHA-256 as 64 lower-case hexadecimal digits.
+std::string sha256_hex(std::string_view bytes);
+
+// Of a file's contents, read in blocks: reports of many gigabytes are hashed in constant memory.
+// Throws kInput.
+std::string sha256_of_file(const std::filesystem::path& path);
+
+}  // namespace llmprof

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Quantities: integers in base units everywhere, turned into text here and nowhere else.
+//
+// Names carry the unit (`window_ns`, `free_bytes`, `peak_flops_per_s`), a ratio is 0..1 and ends in
+// `_fraction`. GB is 1e9 bytes, as vendors quote memory and bandwidth; GiB is 2^30, as operating
+// systems quote sizes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace llmprof {
+
+inline constexpr std::int64_t kNsPerUs = 1'000;
+inline constexpr std::int64_t kNsPerMs = 1'000'000;
+inline constexpr std::int64_t kNsPerS = 1'000'000'000;
+
+inline constexpr std::uint64_t kKiB = 1ULL << 10;
+inline constexpr std::uint64_t kMiB = 1ULL << 20;
+inline constexpr std::uint64_t kGiB = 1ULL << 30;
+inline constexpr std::uint64_t kTiB = 1ULL << 40;
+inline constexpr double kGB = 1e9;
+
+// "0 ns", "950 ns", "12.3 us", "4.56 ms", "78.9 s": three significant digits, the largest unit
+// below the value.
+std::string format_duration_ns(std::int64_t duration_ns);
+
+// "0 B", "512 B", "1.50 KiB", "79.9 GiB".
+std::string format_bytes(std::uint64_t bytes);
+
+// "71.3 %" of 0.713. Never clamps: a ratio above 1 must be seen to be found.
+std::string format_fraction(double fraction);
+
+}  // namespace llmprof

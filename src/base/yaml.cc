@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// YAML in, through yaml-cpp; YAML out, by our own forty lines.
+//
+// yaml-cpp accepts a key given twice and lets the first win, in silence, and its emitter writes the
+// string "true" so that it comes back as a boolean. So the reader walks yaml-cpp's nodes itself and
+// the writer quotes whatever would read back as something else. Aliases are followed, hence
+// counted: nine lines of "billion laughs" are a small node graph for yaml-cpp and a full disk for
+// whoever copies it.
+#include "base/yaml.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include "base/error.h"
+
+namespace llmprof {
+namespace {
+
+constexpr int kDeepest = 64;
+constexpr int kMostNodes = 200'000;
+
+template <typename... Names>
+bool is_one_of(std::string_view text, Names... names) {
+  return ((text == names) || ...);
+}
+
+// A whole number in one of the core schema's three notations.
+bool parse_whole(std::string_view text, Json& number) {
+  bool is_negative = false;
+  if (text.starts_with('-') || text.starts_with('+')) {
+    is_negative = text[0] == '-';
+    text.remove_prefix(1);
+  }
+  int base = 10;
+  if (text.starts_with("0x") || text.starts_with("0o")) {
+    base = text[1] == 'x' ? 16 : 8;
+    text.remove_prefix(2);
+  }
+  std::uint64_t magnitude = 0;
+  const auto [end, failure] =
+      std::from_chars(text.data(), text.data() + text.size(), magnitude, base);
+  if (text.empty() || failure != std::errc() || end != text.data() + text.size() ||
+      magnitude > static_cast<std::uint64_t>(INT64_MAX)) {
+    return false;
+  }
+  const auto value = static_cast<std::int64_t>(magnitude);
+  number = is_negative ? -value : value;
+  return true;
+}
+
+bool parse_real(std::string_view text, Json& number) {
+  if (text.find_first_not_of("0123456789+-.eE") != std::string_view::npos ||
+      text.find_first_of("0123456789") == std::string_view::npos) {
+    return false;  // from_chars would also take "inf" and "nan", which JSON cannot say
+  }
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+  }
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size()) {
+    return false;
+  }
+  number = value;
+  return true;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& name) : name_(name) {}
+
+  Json read(const YAML::Node& node, int depth) {
+    if (depth > kDeepest) {
+      fail(node.Mark(), fmt::format("nested deeper than {}", kDeepest));
+    }
+    if (++num_nodes_ > kMostNodes) {
+      fail(node.Mark(), fmt::format("more than {} values", kMostNodes));
+    }
+    switch (node.Type()) {
+      case YAML::NodeType::Scalar:
+        return node.Tag() == "!" ? Json(node.Scalar()) : resolve_yaml_scalar(node.Scalar());
+      case YAML::NodeType::Sequence:
+        return read_list(node, depth);
+      case YAML::NodeType::Map:
+        return read_map(node, depth);
+      case YAML::NodeType::Null:
+      case YAML::NodeType::Undefined:
+        return nullptr;
+    }
+    return nullptr;
+  }
+
+  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& what) const {
+    if (mark.is_null()) {
+      throw Error(ErrorKind::kInput, fmt::format("{}: {}", name_, what));
+    }
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}:{}:{}: {}", name_, mark.line + 1, mark.column + 1, what));
+  }
+
+ private:
+  Json read_list(const YAML::Node& node, int depth) {
+    Json list = Json::array();
+    for (const YAML::Node& item : node) {
+      list.push_back(read(item, depth + 1));
+    }
+    return list;
+  }
+
+  Json read_map(const YAML::Node& node, int depth) {
+    Json map = Json::object();
+    for (const auto& entry : node) {
+      if (!entry.first.IsScalar()) {
+        fail(entry.first.Mark(), "a key must be plain text");
+      }
+      const std::string& key = entry.first.Scalar();
+      if (map.contains(key)) {
+        fail(entry.first.Mark(), fmt::format("key '{}' is given twice", key));
+      }
+      map[key] = read(entry.second, depth + 1);
+    }
+    return map;
+  }
+
+  const std::string& name_;
+  int num_nodes_ = 0;
+};
+
+// Text that reads back as itself without quotes, by a rule narrower than YAML's own.
+bool is_plain(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./@%+=- ";
+  if (text.empty() || text.front() == ' ' || text.back() == ' ' ||
+      std::string_view("@%=-+").find(text.front()) != std::string_view::npos ||
+      text.find_first_not_of(kPlain) != std::string_view::npos) {
+    return false;
+  }
+  return resolve_yaml_scalar(text).is_string();
+}
+
+std::string scalar_text(const Json& value) {
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    return is_plain(text) ? text : to_json_line(value);
+  }
+  return to_json_line(value);
+}
+
+bool fits_on_a_line(const Json& list) {
+  const bool all_scalar =
+      std::all_of(list.begin(), list.end(), [](const Json& item) { return item.is_primitive(); });
+  return all_scalar && to_json_line(list).size() < 80;
+}
+
+class Writer {
+ public:
+  // `prefix` is what stands on the first line before the value: indentation, key, dash.
+  void write(const Json& value, const std::string& prefix, int indent, const std::string& path) {
+    if (value.is_object() && !value.empty()) {
+      open(prefix, path);
+      write_map(value, indent, path);
+    } else if (value.is_array() && !fits_on_a_line(value)) {
+      open(prefix, path);
+      for (const Json& item : value) {
+        write(item, std::string(static_cast<std::size_t>(indent), ' ') + "-", indent + 2, path);
+      }
+    } else {
+      lines.push_back({prefix + (prefix.empty() ? "" : " ") + inline_text(value), path});
+    }
+  }
+
+  std::vector<YamlLine> lines;
+
+ private:
+  void open(const std::string& prefix, const std::string& path) {
+    if (!prefix.empty()) {
+      lines.push_back({prefix, path});
+    }
+  }
+
+  void write_map(const Json& map, int indent, const std::string& path) {
+    for (const auto& [key, value] : map.items()) {
+      const std::string label =
+          std::string(static_cast<std::size_t>(indent), ' ') + scalar_text(key) + ":";
+      write(value, label, indent + 2, path.empty() ? key : path + "." + key);
+    }
+  }
+
+  static std::string inline_text(const Json& value) {
+    if (value.is_object()) {
+      return "{}";
+    }
+    if (!value.is_array()) {
+      return scalar_text(value);
+    }
+    std::string text;
+    for (const Json& item : value) {
+      text += (text.empty() ? "" : ", ") + scalar_text(item);
+    }
+    return "[" + text + "]";
+  }
+};
+
+}  // namespace
+
+Json resolve_yaml_scalar(std::string_view text) {
+  if (text.empty() || is_one_of(text, "~", "null", "Null", "NULL")) {
+    return nullptr;
+  }
+  if (is_one_of(text, "true", "True", "TRUE")) {
+    return true;
+  }
+  if (is_one_of(text, "false", "False", "FALSE")) {
+    return false;
+  }
+  Json number;
+  if (parse_whole(text, number) || parse_real(text, number)) {
+    return number;
+  }
+  return std::string(text);
+}
+
+Json parse_yaml(std::string_view text, const std::string& name) {
+  Reader reader(name);
+  try {
+    std::istringstream stream{std::string(text)};
+    const std::vector<YAML::Node> documents = YAML::LoadAll(stream);
+    if (documents.size() > 1) {
+      reader.fail(documents[1].Mark(), "holds more than one document");
+    }
+    return documents.empty() ? Json(nullptr) : reader.read(documents[0], 0);
+  } catch (const YAML::Exception& error) {
+    reader.fail(error.mark, error.msg);
+  }
+}
+
+std::vector<YamlLine> yaml_lines(const Json& value) {
+  Writer writer;
+  writer.write(value, "", 0, "");
+  return std::move(writer.lines);
+}
+
+std::string to_yaml_text(const Json& value) {
+  std::string text;
+  for (const YamlLine& line : yaml_lines(value)) {
+    text += line.text + "\n";
+  }
+  return text;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace llmprof {
+
+// One YAML document as plain values, by YAML 1.2's core rules (`yes` and `on` are words, not
+// booleans). Throws kInput, naming `name`, line and column, on bad syntax, a key given twice, keys
+// that are not text, more than one document, or a file built to explode (nesting, alias bombs). An
+// empty text is null.
+Json parse_yaml(std::string_view text, const std::string& name);
+
+// One unquoted scalar: null, true, 42, 0.5, or the text itself.
+Json resolve_yaml_scalar(std::string_view text);
+
+// A printed line and the dotted path of the value on it.
+struct YamlLine {
+  std::string text;
+  std::string path;
+};
+
+// Block style, short lists of scalars on one line. Whatever parse_yaml() made comes back equal from
+// parse_yaml().
+std::vector<YamlLine> yaml_lines(const Json& value);
+std::string to_yaml_text(const Json& value);
+
+}  // namespace llmprof

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a run's files live.
+//
+// The folder itself is the lock: mkdir either makes it or says that another run has that second, so
+// two runs never share a bundle, not even on a network file system. Run ids are in UTC because
+// ranks of one run stand in several time zones and a clock set back in autumn must not make a run
+// older than the one before it.
+#include "bundle/artifacts.h"
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/yaml.h"
+#include "bundle/scrub.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostRunsASecond = 10'000;
+
+std::tm utc_of(std::chrono::system_clock::time_point time) {
+  return fmt::gmtime(std::chrono::system_clock::to_time_t(time));
+}
+
+// False when it exists already.
+bool make_private_directory(const fs::path& directory) {
+  if (::mkdir(directory.c_str(), 0700) == 0) {
+    return true;
+  }
+  if (errno == EEXIST) {
+    return false;
+  }
+  throw Error(ErrorKind::kFailure,
+              fmt::format("cannot create {}: {}", directory.string(), std::strerror(errno)));
+}
+
+}  // namespace
+
+Artifacts Artifacts::create(const fs::path& stage2_dir, std::chrono::system_clock::time_point now) {
+  std::error_code failure;
+  fs::create_directories(stage2_dir, failure);
+  if (failure) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot create {}: {}", stage2_dir.string(), failure.message()),
+                "choose another place: artifacts.stage2_dir=/some/directory");
+  }
+  const std::string second = fmt::format("{:%Y%m%d-%H%M%S}", utc_of(now));
+  for (int n = 1; n <= kMostRunsASecond; ++n) {
+    Artifacts artifacts(stage2_dir / (n == 1 ? second : fmt::format("{}-{}", second, n)));
+    if (make_private_directory(artifacts.root())) {
+      for (const char* folder : {"nsys", "ncu", "stage1"}) {
+        make_private_directory(artifacts.root() / folder);
+      }
+      return artifacts;
+    }
+  }
+  throw Error(ErrorKind::kFailure,
+              fmt::format("{} holds {} runs of one second", stage2_dir.string(), kMostRunsASecond));
+}
+
+Artifacts Artifacts::from_root(const fs::path& root) {
+  // Without a trailing slash, which would hide the run id.
+  return Artifacts(root.has_filename() ? root : root.parent_path());
+}
+
+fs::path Artifacts::path(std::string_view name) const {
+  const fs::path relative = fs::path(name).lexically_normal();
+  if (name.empty() || relative.is_absolute() || *relative.begin() == "..") {
+    throw Error(ErrorKind::kUsage, fmt::format("'{}' is not a file of a bundle", printable(name)));
+  }
+  return root_ / relative;
+}
+
+void Artifacts::write(std::string_view name, std::string_view contents) const {
+  write_file(path(name), contents);
+}
+
+void write_provenance(const Artifacts& artifacts, const Provenance& provenance,
+                      std::chrono::system_clock::time_point now) {
+  Json env = json_document("env", 1);
+  env["run_id"] = artifacts.run_id();
+  env["time"] = utc_text(now);
+  env["machine"] = scrub_tree(provenance.machine);
+  env["environment"] = scrub_environment(provenance.environment);
+  artifacts.write("env.json", to_json_text(env));
+  artifacts.write("config.yaml", to_yaml_text(scrub_tree(provenance.config)));
+  artifacts.write("inputs.yaml", to_yaml_text(scrub_tree(provenance.inputs)));
+}
+
+std::string utc_text(std::chrono::system_clock::time_point time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc_of(time));
+}
+
+}  // namespace llmprof

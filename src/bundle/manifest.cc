@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The list of what a bundle holds, so that whoever gets a copy knows it is whole and unchanged.
+//
+// The manifest is the commit point of a run: it is written after everything else, and its absence
+// is how an aborted run is told from a finished one. It does not list itself, since a file cannot
+// hold its own hash.
+#include "bundle/manifest.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "bundle/scrub.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kName = "manifest.json";
+constexpr int kVersion = 1;
+
+ManifestEntry entry_of(const Json& file) {
+  return {file.at("path").get<std::string>(), file.at("size_bytes").get<std::uint64_t>(),
+          file.at("sha256").get<std::string>()};
+}
+
+}  // namespace
+
+std::vector<ManifestEntry> hash_files(const Artifacts& artifacts) {
+  std::vector<ManifestEntry> entries;
+  std::error_code failure;
+  for (auto file = fs::recursive_directory_iterator(artifacts.root(), failure);
+       !failure && file != fs::recursive_directory_iterator(); file.increment(failure)) {
+    const fs::file_status status = file->symlink_status();
+    const std::string path = file->path().lexically_relative(artifacts.root()).generic_string();
+    if (fs::is_regular_file(status) && path != kName) {
+      entries.push_back({path, file->file_size(), sha256_of_file(file->path())});
+    }
+  }
+  if (failure) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("cannot read {}: {}", artifacts.root().string(), failure.message()));
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.path < b.path; });
+  return entries;
+}
+
+void write_manifest(const Artifacts& artifacts, const Json& run) {
+  Json manifest = json_document("manifest", kVersion);
+  manifest["run_id"] = artifacts.run_id();
+  manifest["run"] = scrub_tree(run);
+  manifest["files"] = Json::array();
+  for (const ManifestEntry& entry : hash_files(artifacts)) {
+    manifest["files"].push_back(
+        {{"path", entry.path}, {"size_bytes", entry.size_bytes}, {"sha256", entry.sha256}});
+  }
+  artifacts.write(kName, to_json_text(manifest));
+}
+
+Manifest read_manifest(const Artifacts& artifacts) {
+  const fs::path path = artifacts.path(kName);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} has no {}: it is no bundle, or its run did not finish",
+                            artifacts.root().string(), kName));
+  }
+  const Json document = parse_json(read_file(path), path.string());
+  try {
+    if (document.at("schema") != "llmprof.manifest" || document.at("schema_version") > kVersion) {
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("{} is of a kind or version this llmprof does not know", path.string()),
+          "use the llmprof that wrote it, or a newer one");
+    }
+    Manifest manifest{document.at("run_id").get<std::string>(), document.at("run"), {}};
+    for (const Json& file : document.at("files")) {
+      manifest.files.push_back(entry_of(file));
+    }
+    return manifest;
+  } catch (const Json::exception&) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{} is damaged: a field is missing or of the wrong type", path.string()));
+  }
+}
+
+std::vector<std::string> differences(const Manifest& manifest, const Artifacts& artifacts) {
+  std::map<std::string, ManifestEntry> on_disk;
+  for (ManifestEntry& entry : hash_files(artifacts)) {
+    on_disk.emplace(entry.path, std::move(entry));
+  }
+  std::vector<std::string> found;
+  for (const ManifestEntry& listed : manifest.files) {
+    const auto present = on_disk.find(listed.path);
+    const std::string name = printable(listed.path);
+    if (present == on_disk.end()) {
+      found.push_back(name + " is missing");
+      continue;
+    }
+    if (present->second.size_bytes != listed.size_bytes) {
+      found.push_back(fmt::format("{} has {} bytes instead of {}", name, present->second.size_bytes,
+                                  listed.size_bytes));
+    } else if (present->second.sha256 != listed.sha256) {
+      found.push_back(name + " was changed");
+    }
+    on_disk.erase(present);
+  }
+  for (const auto& [path, entry] : on_disk) {
+    found.push_back(printable(path) + " is not in the manifest");
+  }
+  return found;
+}
+
+}  // namespace llmprof

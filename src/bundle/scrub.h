@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace llmprof {
+
+// What stands in a bundle where a secret stood.
+inline constexpr std::string_view kScrubbed = "[scrubbed]";
+
+// True for HF_TOKEN, --api-key, aws.secretAccessKey; false for max_tokens, eos_token, tokenizer.
+bool is_secret_name(std::string_view name);
+
+// `text` with every part replaced that is a secret by its shape (hf_..., sk-..., a JSON web token,
+// a private key, the password of a URL) or by the name before it (token=..., "api_key": "...",
+// Authorization: Bearer ...).
+std::string scrub_text(std::string_view text);
+
+// An argument list; the value that follows a flag like --token is replaced too.
+std::vector<std::string> scrub_arguments(const std::vector<std::string>& arguments);
+
+// A tree of values, by key and by shape.
+Json scrub_tree(const Json& tree);
+
+// The variables that explain how a program ran, scrubbed. All others stay out: an environment holds
+// whatever its owner put there, and no list of secrets is complete.
+std::map<std::string, std::string> scrub_environment(
+    const std::map<std::string, std::string>& environment);
+
+}  // namespace llmprof

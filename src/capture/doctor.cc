@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Will a capture work here, and if not, what must be typed?
+//
+// Each check is a small function from facts to a sentence and a remedy; the table at the end is
+// their order. Users are stopped most often by three things, in this order: a tool that is not
+// there or lacks its importer, counters that the driver keeps for administrators, and another
+// client (DCGM) that holds them. All three are visible before anything is launched.
+//
+// What this cannot see: whether the cloud host forbids counters to its guests, and whether this
+// nsys supports this driver. Both show only when a capture runs.
+#include "capture/doctor.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+using enum CheckStatus;
+
+// A capture of a minute under load is a few hundred MB, its SQLite export three to five times that.
+constexpr std::uint64_t kComfortableDisk = 10 * kGiB;
+constexpr std::uint64_t kLeastDisk = kGiB;
+// nsys keeps the raw stream in TMPDIR until it is imported.
+constexpr std::uint64_t kComfortableTmp = 2 * kGiB;
+// From this driver branch on CAP_PERFMON suffices (NVIDIA's page on ERR_NVGPUCTRPERM).
+constexpr int kPerfmonDriver = 565;
+
+struct Facts {
+  const System& system;
+  const fs::path& artifacts_dir;
+  Diagnosis& diagnosis;
+
+  const MachineFacts& machine() const { return diagnosis.machine; }
+};
+
+// Runs ensure_nsys() or ensure_ncu(), whose errors are the findings.
+template <typename Tool>
+Check tool_check(const char* id, std::optional<Tool>& tool, Tool (*ensure)(const System&),
+                 const System& system) {
+  try {
+    tool = ensure(system);
+    return {id, kOk, fmt::format("{} {} at {}", id, tool->version.text(), tool->path.string()), ""};
+  } catch (const Error& error) {
+    return {id, kFail, error.message(), error.hint()};
+  }
+}
+
+Check check_nsys(const Facts& facts) {
+  return tool_check("nsys", facts.diagnosis.nsys, ensure_nsys, facts.system);
+}
+
+Check check_importer(const Facts& facts) {
+  const auto& nsys = facts.diagnosis.nsys;
+  if (!nsys) {
+    return {"nsys_importer", kSkip, "no nsys to look beside", ""};
+  }
+  if (!nsys->importer.empty()) {
+    return {"nsys_importer", kOk, nsys->importer.string(), ""};
+  }
+  return {
+      "nsys_importer", kFail,
+      "QdstrmImporter is not beside nsys: captures would end as .qdstrm, without a report",
+      "on Debian install nsight-systems too and run tools/install-deps.sh nsight, which links it"};
+}
+
+Check check_ncu(const Facts& facts) {
+  return tool_check("ncu", facts.diagnosis.ncu, ensure_ncu, facts.system);
+}
+
+Check check_driver(const Facts& facts) {
+  if (facts.machine().driver_version.empty()) {
+    return {"driver", kFail, "no NVIDIA driver is loaded: GPU work cannot be captured here",
+            "install NVIDIA's driver; in a container start it with --gpus all. Recordings can be "
+            "analysed without one"};
+  }
+  return {"driver", kOk, fmt::format("NVIDIA driver {}", facts.machine().driver_version), ""};
+}
+
+Check check_gpus(const Facts& facts) {
+  const MachineFacts& machine = facts.machine();
+  if (!machine.gpus.empty()) {
+    std::vector<std::string> names;
+    for (const GpuFacts& gpu : machine.gpus) {
+      names.push_back(fmt::format("{}: {} ({})", gpu.index, printable(gpu.name),
+                                  format_bytes(gpu.memory_bytes)));
+    }
+    return {"gpus", kOk, fmt::format("{}", fmt::join(names, ", ")), ""};
+  }
+  if (machine.driver_version.empty()) {
+    return {"gpus", kSkip, "needs a driver", ""};
+  }
+  return {"gpus", kFail, fmt::format("no GPU can be seen: {}", machine.gpu_problem),
+          "run nvidia-smi and follow what it says"};
+}
+
+Check check_counters(const Facts& facts) {
+  const MachineFacts& machine = facts.machine();
+  if (!machine.counters_need_admin) {
+    return {"counter_permission", kSkip,
+            machine.driver_version.empty() ? "needs a driver"
+                                           : "the driver does not say who may read counters",
+            ""};
+  }
+  if (!*machine.counters_need_admin) {
+    return {"counter_permission", kOk, "every user may read hardware counters", ""};
+  }
+  int driver = 0;
+  std::from_chars(machine.driver_version.data(),
+                  machine.driver_version.data() + machine.driver_version.size(), driver);
+  if (machine.has_cap_sys_admin || (machine.has_cap_perfmon && driver >= kPerfmonDriver)) {
+    return {"counter_permission", kOk, "counters are for administrators, and this process is one",
+            ""};
+  }
+  const bool perfmon_suffices = driver >= kPerfmonDriver;
+  return {
+      "counter_permission", kFail,
+      "the driver keeps hardware counters for administrators: ncu would stop with "
+      "ERR_NVGPUCTRPERM",
+      machine.container.empty()
+          ? "run as root, or once: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | "
+            "sudo tee /etc/modprobe.d/nvidia-profiling.conf, then reboot"
+          : fmt::format("start the container with --cap-add={}",
+                        perfmon_suffices ? "PERFMON" : "SYS_ADMIN")};
+}
+
+Check check_counter_clients(const Facts& facts) {
+  const auto clients = running_processes(
+      facts.system, {"nv-hostengine", "dcgm-exporter", "nsys", "nsys-launcher", "ncu"});
+  if (clients.empty()) {
+    return {"counter_clients", kOk, "no other profiler runs", ""};
+  }
+  const bool has_dcgm = std::any_of(clients.begin(), clients.end(), [](const std::string& client) {
+    return client.starts_with("nv-hostengine") || client.starts_with("dcgm");
+  });
+  return {"counter_clients", kWarn,
+          fmt::format("{} may hold the counters: only one client can", fmt::join(clients, ", ")),
+          has_dcgm ? "dcgmi profiling --pause before the capture, dcgmi profiling --resume after"
+                   : "let it end first"};
+}
+
+Check check_gpu_sharing(const Facts& facts) {
+  const MachineFacts& machine = facts.machine();
+  if (machine.gpus.empty()) {
+    return {"gpu_sharing", kSkip, "needs a GPU", ""};
+  }
+  if (!running_processes(facts.system, {"nvidia-cuda-mps", "nvidia-cuda-mps-control"}).empty()) {
+    return {"gpu_sharing", kWarn, "MPS runs: ncu's behaviour under it is undefined",
+            "echo quit | nvidia-cuda-mps-control"};
+  }
+  if (std::any_of(machine.gpus.begin(), machine.gpus.end(),
+                  [](const GpuFacts& gpu) { return gpu.mig_enabled; })) {
+    return {"gpu_sharing", kWarn,
+            "MIG is on: clocks cannot be locked, and a slice has a part of the GPU's peaks", ""};
+  }
+  return {"gpu_sharing", kOk, "neither MIG nor MPS", ""};
+}
+
+Check check_persistence(const Facts& facts) {
+  const auto& gpus = facts.machine().gpus;
+  if (gpus.empty()) {
+    return {"gpu_persistence", kSkip, "needs a GPU", ""};
+  }
+  if (std::all_of(gpus.begin(), gpus.end(),
+                  [](const GpuFacts& gpu) { return gpu.persistence_enabled; })) {
+    return {"gpu_persistence", kOk, "persistence mode is on", ""};
+  }
+  return {"gpu_persistence", kWarn,
+          "persistence mode is off: the first CUDA call of each run waits for the driver",
+          "sudo nvidia-smi -pm 1"};
+}
+
+Check check_perf_events(const Facts& facts) {
+  const auto level = facts.machine().perf_event_paranoid;
+  if (!level) {
+    return {"perf_event_paranoid", kSkip, "the kernel does not say", ""};
+  }
+  if (*level <= 2) {
+    return {"perf_event_paranoid", kOk, fmt::format("level {}", *level), ""};
+  }
+  return {"perf_event_paranoid", kWarn,
+          fmt::format("level {}: nsys cannot sample the CPU (llmprof's presets do not ask it to)",
+                      *level),
+          "sudo sysctl kernel.perf_event_paranoid=2"};
+}
+
+// Free bytes of the file system that `directory`, or its nearest parent that exists, is on.
+std::optional<std::uint64_t> free_bytes(fs::path directory) {
+  std::error_code ignored;
+  directory = fs::absolute(directory, ignored);
+  while (!fs::exists(directory, ignored) && directory.has_parent_path() &&
+         directory != directory.parent_path()) {
+    directory = directory.parent_path();
+  }
+  struct statvfs facts {};
+  if (::statvfs(directory.c_str(), &facts) != 0) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
+}
+
+Check check_disk(const Facts& facts) {
+  const auto free = free_bytes(facts.artifacts_dir);
+  if (!free) {
+    return {"disk", kSkip, fmt::format("cannot look at {}", facts.artifacts_dir.string()), ""};
+  }
+  const std::string finding =
+      fmt::format("{} free for bundles in {}", format_bytes(*free), facts.artifacts_dir.string());
+  const std::string remedy =
+      "free some, or put bundles elsewhere: artifacts.stage2_dir=/large/disk/stage2";
+  if (*free < kLeastDisk) {
+    return {"disk", kFail, finding, remedy};
+  }
+  return {"disk", *free < kComfortableDisk ? kWarn : kOk, finding,
+          *free < kComfortableDisk ? remedy : ""};
+}
+
+fs::path tmp_dir(const System& system) {
+  return system.variable("TMPDIR").value_or("/tmp");
+}
+
+Check check_tmp(const Facts& facts) {
+  const fs::path tmp = tmp_dir(facts.system);
+  std::error_code ignored;
+  if (!fs::is_directory(tmp, ignored) || ::access(tmp.c_str(), W_OK) != 0) {
+    return {"tmpdir", kFail, fmt::format("{} is not a writable directory", tmp.string()),
+            "export TMPDIR=/some/writable/directory"};
+  }
+  const std::uint64_t free = free_bytes(tmp).value_or(0);
+  const std::string finding = fmt::format("{} free in {}", format_bytes(free), tmp.string());
+  if (free < kComfortableTmp) {
+    return {"tmpdir", kWarn, finding + ": nsys keeps the raw capture there",
+            "export TMPDIR=/a/larger/directory"};
+  }
+  return {"tmpdir", kOk, finding, ""};
+}
+
+// ncu takes this lock whoever runs it; left behind by another user it cannot be opened.
+Check check_ncu_lock(const Facts& facts) {
+  const fs::path lock = tmp_dir(facts.system) / "nsight-compute-lock";
+  struct stat owner {};
+  if (::stat(lock.c_str(), &owner) != 0 || ::access(lock.c_str(), W_OK) == 0) {
+    return {"ncu_lock", kOk, "free", ""};
+  }
+  return {"ncu_lock", kWarn,
+          fmt::format("{} belongs to another user: ncu would not start", lock.string()),
+          "export TMPDIR to a directory of your own"};
+}
+
+Check check_home(const Facts& facts) {
+  const auto home = facts.system.variable("HOME");
+  if (home && ::access(home->c_str(), W_OK) == 0) {
+    return {"home", kOk, *home, ""};
+  }
+  return {"home", kWarn, "HOME is not writable: ncu cannot unpack its sections there",
+          "export HOME=/some/writable/directory"};
+}
+
+Check check_container(const Facts& facts) {
+  const std::string& container = facts.machine().container;
+  return {"container", kOk,
+          container.empty() ? "none found" : fmt::format("{} container", printable(container)), ""};
+}
+
+// Tools first: later checks look at what earlier ones found.
+constexpr Check (*kChecks[])(const Facts&) = {
+    check_nsys,
+    check_importer,
+    check_ncu,
+    check_driver,
+    check_gpus,
+    check_counters,
+    check_counter_clients,
+    check_gpu_sharing,
+    check_persistence,
+    check_perf_events,
+    check_disk,
+    check_tmp,
+    check_ncu_lock,
+    check_home,
+    check_container,
+};
+
+}  // namespace
+
+Diagnosis diagnose(const System& system, const fs::path& artifacts_dir) {
+  Diagnosis diagnosis;
+  diagnosis.machine = machine_facts(system);
+  const Facts facts{system, artifacts_dir, diagnosis};
+  for (const auto check : kChecks) {
+    diagnosis.checks.push_back(check(facts));
+  }
+  return diagnosis;
+}
+
+}  // namespace llmprof

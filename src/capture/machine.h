@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/system.h"
+
+namespace llmprof {
+
+struct GpuFacts {
+  int index = 0;
+  std::string name;
+  std::uint64_t memory_bytes = 0;
+  bool mig_enabled = false;
+  bool persistence_enabled = false;
+};
+
+// What a reader of a bundle must know of the machine, and what doctor judges. Read, never changed.
+struct MachineFacts {
+  std::string hostname;
+  std::string kernel;        // "6.1.0-18-amd64"
+  std::string architecture;  // "x86_64"
+  std::string distribution;  // "Debian GNU/Linux 12 (bookworm)"
+  std::string cpu;
+  int logical_cpus = 0;
+  std::uint64_t memory_bytes = 0;
+  std::string container;  // "docker", "kubernetes", ...; empty: none found
+
+  std::string driver_version;  // empty: no NVIDIA kernel driver is loaded
+  std::vector<GpuFacts> gpus;
+  std::string gpu_problem;  // why `gpus` is empty, in words
+
+  // Who may read hardware counters: true when the driver keeps them for administrators, nothing
+  // when it does not say.
+  std::optional<bool> counters_need_admin;
+  bool has_cap_sys_admin = false;
+  bool has_cap_perfmon = false;
+  std::optional<int> perf_event_paranoid;
+};
+
+MachineFacts machine_facts(const System& system);
+
+// Processes that run under one of `names` (as /proc/<pid>/comm has them), as "name (pid 123)".
+std::vector<std::string> running_processes(const System& system,
+                                           const std::vector<std::string>& names);
+
+}  // namespace llmprof

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace llmprof {
+
+// A program to run: an argument list, never a shell line.
+struct Process {
+  std::vector<std::string> argv;  // argv[0] is the path of the program
+  std::map<std::string, std::string> environment;
+  std::chrono::milliseconds timeout{10'000};
+};
+
+struct ProcessResult {
+  int exit_code = -1;  // 128 + signal when a signal ended it, as shells say
+  bool timed_out = false;
+  std::string out;  // each cut at 4 MiB
+  std::string err;
+
+  bool succeeded() const { return exit_code == 0 && !timed_out; }
+};
+
+// Runs to the end or to the timeout, in a process group of its own that is killed whole when the
+// time is up. Standard input is /dev/null. Returns as soon as the program itself has ended, even if
+// a daemon it left holds its output open. Throws kEnvironment when the program cannot be started.
+ProcessResult run_process(const Process& process);
+
+}  // namespace llmprof

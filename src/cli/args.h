@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace llmprof {
+
+// What a command line asks for: `run` is set, or `text` is to be printed (--help, --version).
+struct Parsed {
+  std::function<int(Context&)> run;
+  std::string text;
+};
+
+// Takes arguments (without the program's name) apart by the table; option targets are filled in,
+// `color` too. Throws kUsage with "did you mean" for what is not known.
+Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::string> arguments,
+                       std::string& color);
+
+}  // namespace llmprof

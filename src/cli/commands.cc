@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command table. A new command is a file of its name and a line here.
+#include "cli/command.h"
+
+namespace llmprof {
+
+std::vector<Command> all_commands() {
+  return {
+      doctor_command(),      //
+      config_command(),      //
+      artifacts_command(),   //
+      list_command(),        //
+      completion_command(),  //
+  };
+}
+
+Option json_option(bool& target) {
+  return {"--json", "", "Print JSON with schema and schema_version", &target};
+}
+
+}  // namespace llmprof

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llmprof {
+
+enum class Color { kPlain, kGreen, kYellow, kRed, kDim, kBold };
+
+// Where results (standard output) and messages (standard error) go.
+class Console {
+ public:
+  // `choice` is auto, always or never. Auto: NO_COLOR wins, then CLICOLOR_FORCE, then whether a
+  // terminal that can show colour is there. Sixteen colours only: every terminal has them, and
+  // users chose what they look like.
+  void set_color(const std::string& choice, const std::map<std::string, std::string>& environment);
+
+  void out(std::string_view text);
+  void err(std::string_view text);
+
+  // For standard output; plain when it has no colour. Colour never carries meaning alone.
+  std::string painted(Color color, std::string_view text) const;
+
+  // Columns of the terminal on standard output, or 0 when there is none: then nothing is cut.
+  std::size_t width() const;
+
+  // Pushes everything out. False when some of it could not be written.
+  bool flush();
+
+ private:
+  bool has_color_ = false;
+};
+
+// Rows under headings, columns aligned, two blanks apart. The last column is cut to the terminal's
+// width.
+struct Table {
+  std::vector<std::string> headings;
+  std::vector<std::vector<std::string>> rows;
+};
+std::string table_text(const Table& table, std::size_t width);
+
+}  // namespace llmprof

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+
+namespace llmprof {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailure = 1,
+  kExitUsage = 2,
+  kExitRegression = 3,
+  kExitInconclusive = 4,
+  kExitEnvironment = 5,
+  kExitInterrupted = 130,
+};
+
+struct ExitCodeMeaning {
+  ExitCode code;
+  const char* meaning;
+};
+
+inline constexpr std::array<ExitCodeMeaning, 7> kExitCodes = {{
+    {kExitOk, "what was asked for is done"},
+    {kExitFailure, "llmprof failed, or a file is unreadable or not what it claims to be"},
+    {kExitUsage, "the command line or a configuration is wrong"},
+    {kExitRegression, "a gate found a regression"},
+    {kExitInconclusive,
+     "a comparison cannot decide, or a capture or bundle is not what it should be"},
+    {kExitEnvironment, "a tool, a permission or a driver is missing"},
+    {kExitInterrupted, "interrupted; what was captured is kept"},
+}};
+
+}  // namespace llmprof

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Facts of capture/ as JSON, for doctor and for a bundle's env.json: the same keys in both.
+#pragma once
+
+#include <optional>
+
+#include "base/json.h"
+#include "capture/machine.h"
+#include "capture/tools.h"
+
+namespace llmprof {
+
+Json machine_json(const MachineFacts& machine);
+
+// {"nsys": {...} or null, "ncu": {...} or null}
+Json tools_json(const std::optional<NsysTool>& nsys, const std::optional<NcuTool>& ncu);
+
+}  // namespace llmprof

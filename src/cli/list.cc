@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof list: what this build knows, printed from the very tables it works with, so that the list
+// cannot lie.
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "config/compose.h"
+#include "config/embedded.h"
+#include "config/presets.h"
+
+namespace llmprof {
+namespace {
+
+struct ListOptions {
+  bool json = false;
+  std::string what;
+};
+
+using Rows = std::vector<Json>;  // objects that share their keys, which are the headings
+
+void add_commands(const std::vector<Command>& commands, const std::string& before, Rows& rows) {
+  for (const Command& command : commands) {
+    const std::string name = before + command.name;
+    if (command.run) {
+      rows.push_back({{"command", name}, {"summary", command.summary}});
+    }
+    add_commands(command.subcommands, name + " ", rows);
+  }
+}
+
+Rows command_rows() {
+  Rows rows;
+  add_commands(all_commands(), "", rows);
+  return rows;
+}
+
+// The first comment line of a file of conf/ says what it is for.
+std::string headline(std::string_view path) {
+  for (const EmbeddedFile& file : embedded_conf()) {
+    if (file.path == path && file.text.starts_with("# ")) {
+      return std::string(file.text.substr(2, file.text.find('\n') - 2));
+    }
+  }
+  return "";
+}
+
+Rows preset_rows() {
+  Rows rows;
+  for (const PresetGroup& group : runner_declaration().groups) {
+    for (const std::string& name : preset_names(group.name)) {
+      rows.push_back({{"preset", group.name + "=" + name},
+                      {"fills", group.mount},
+                      {"default", name == group.default_choice ? "yes" : ""},
+                      {"summary", headline(group.name + "/" + name + ".yaml")}});
+    }
+  }
+  return rows;
+}
+
+Rows model_rows() {
+  Rows rows;
+  for (const std::string& name : preset_names("model/llm")) {
+    const Json model = embedded_yaml("model/llm/" + name + ".yaml");
+    rows.push_back({{"model", name},
+                    {"name", model.at("name")},
+                    {"params", model.at("params")},
+                    {"dtype", model.at("dtype")},
+                    {"variant", model.at("variant")}});
+  }
+  return rows;
+}
+
+Rows gpu_rows() {
+  Rows rows;
+  const Json table = embedded_yaml("hardware/gpus.yaml");
+  for (const Json& gpu : table.at("gpus")) {
+    const Json& peaks = gpu.at("dense_tflops");
+    Json row = {{"gpu", gpu.at("name")},
+                {"sms", gpu.at("sms")},
+                {"memory_gb_per_s", gpu.at("memory_gb_per_s")}};
+    for (const char* dtype : {"fp32", "tf32", "bf16", "fp16", "fp8"}) {
+      row[fmt::format("{}_tflops", dtype)] = peaks.contains(dtype) ? peaks[dtype] : Json(nullptr);
+    }
+    row["device_names"] =
+        fmt::format("{}", fmt::join(gpu.at("device_names").get<std::vector<std::string>>(), ", "));
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Rows key_rows() {
+  Rows rows;
+  const Config config = compose(std::nullopt, {});
+  for (const auto& [path, origin] : config.origins) {
+    rows.push_back({{"key", path},
+                    {"set_by", origin},
+                    {"value", to_json_line(*find_value(config.tree, path))}});
+  }
+  return rows;
+}
+
+Rows exit_code_rows() {
+  Rows rows;
+  for (const ExitCodeMeaning& entry : kExitCodes) {
+    rows.push_back({{"code", static_cast<int>(entry.code)}, {"meaning", entry.meaning}});
+  }
+  return rows;
+}
+
+struct Listing {
+  const char* name;
+  Rows (*rows)();
+};
+
+constexpr Listing kListings[] = {
+    {"commands", command_rows}, {"presets", preset_rows}, {"models", model_rows},
+    {"gpus", gpu_rows},         {"keys", key_rows},       {"exit-codes", exit_code_rows},
+};
+
+std::string cell_text(const Json& cell) {
+  if (cell.is_null()) {
+    return "n/a";
+  }
+  return printable(cell.is_string() ? cell.get<std::string>() : to_json_line(cell));
+}
+
+int run_list(const ListOptions& asked, Context& context) {
+  Rows rows;
+  for (const Listing& listing : kListings) {
+    if (asked.what == listing.name) {
+      rows = listing.rows();
+    }
+  }
+  if (asked.json) {
+    Json document = json_document("list", 1);
+    document["kind"] = asked.what;
+    document["rows"] = rows;
+    context.console.out(to_json_text(document));
+    return kExitOk;
+  }
+  Table table;
+  for (const Json& row : rows) {
+    std::vector<std::string> cells;
+    table.headings.clear();
+    for (const auto& [heading, cell] : row.items()) {
+      table.headings.push_back(heading);
+      cells.push_back(cell_text(cell));
+    }
+    table.rows.push_back(cells);
+  }
+  context.console.out(table_text(table, context.console.width()));
+  return kExitOk;
+}
+
+}  // namespace
+
+Command list_command() {
+  auto asked = std::make_shared<ListOptions>();
+  Option what{"WHAT", "", "", &asked->what};
+  for (const Listing& listing : kListings) {
+    what.choices.emplace_back(listing.name);
+  }
+  what.help = fmt::format("One of: {}", fmt::join(what.choices, ", "));
+  what.is_required = true;
+  Command command;
+  command.name = "list";
+  command.summary = "List what this build knows: commands, presets, models, GPUs, keys";
+  command.options = {what, json_option(asked->json)};
+  command.run = [asked](Context& context) { return run_list(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof

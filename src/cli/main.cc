@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program: arguments in, a command run, an exit code out. The only place that catches, and the
+// only one that reads the environment: everything below gets what it needs handed over.
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+
+namespace llmprof {
+namespace {
+
+ExitCode exit_code_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kFailure:
+    case ErrorKind::kInput:
+      return kExitFailure;
+    case ErrorKind::kUsage:
+      return kExitUsage;
+    case ErrorKind::kContract:
+      return kExitInconclusive;
+    case ErrorKind::kEnvironment:
+      return kExitEnvironment;
+  }
+  return kExitFailure;
+}
+
+std::map<std::string, std::string> current_environment() {
+  std::map<std::string, std::string> environment;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos) {
+      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return environment;
+}
+
+int run(const std::vector<std::string>& arguments, Console& console) {
+  Context context{{current_environment(), "/"}, console};
+  const std::vector<Command> commands = all_commands();
+  std::string color = "auto";
+  const Parsed parsed = parse_arguments(commands, arguments, color);
+  console.set_color(color, context.system.environment);
+  if (!parsed.run) {
+    console.out(parsed.text);
+    return kExitOk;
+  }
+  return parsed.run(context);
+}
+
+int guarded_run(const std::vector<std::string>& arguments, Console& console) {
+  try {
+    return run(arguments, console);
+  } catch (const Error& error) {
+    console.err(fmt::format("llmprof: {}\n", error.what()));
+    if (!error.hint().empty()) {
+      console.err(fmt::format("  hint: {}\n", error.hint()));
+    }
+    return exit_code_of(error.kind());
+  } catch (const std::bad_alloc&) {
+    console.err("llmprof: out of memory\n");
+  } catch (const std::exception& error) {
+    console.err(fmt::format("llmprof: internal error: {}\n", error.what()));
+  }
+  return kExitFailure;
+}
+
+}  // namespace
+}  // namespace llmprof
+
+int main(int argc, char** argv) {
+  llmprof::Console console;
+  const int code = llmprof::guarded_run({argv + (argc > 0 ? 1 : 0), argv + argc}, console);
+  if (!console.flush() && code == llmprof::kExitOk) {
+    console.err("llmprof: cannot write to standard output\n");
+    return llmprof::kExitFailure;
+  }
+  return code;
+}

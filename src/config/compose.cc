@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which value holds, and where did it come from?
+//
+// One tree is built by merging layers in a fixed order; each leaf remembers the layer that set it
+// last. The first layers (the runner file and the chosen presets) also define what may be set at
+// all: a key they do not hold is an error, because a mistyped key that is silently accepted costs
+// its user a profiling run. Their values double as types by example, so no second list of keys can
+// fall out of step. An empty mapping in them is open: any key may come under it. A null takes any
+// type.
+//
+// Hydra refuses `+key=value` for a key that exists; we take it as "add or set", since the
+// specification's own command lines write +run.mode=deep for a key of the runner file.
+//
+// What this gets wrong: a key with a dot in its name, which only a file can write, shares its path
+// with a nested one.
+#include "config/compose.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/override.h"
+#include "config/presets.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::string_view kModePath = "run.mode";
+constexpr std::string_view kTargetPath = "model.target";
+constexpr std::string_view kTargetGroup = "model/llm";
+
+std::string joined(const std::string& path, const std::string& key) {
+  return path.empty() ? key : path + "." + key;
+}
+
+const char* type_name(const Json& value) {
+  if (value.is_boolean()) {
+    return "true or false";
+  }
+  if (value.is_number_integer()) {
+    return "a whole number";
+  }
+  if (value.is_number()) {
+    return "a number";
+  }
+  if (value.is_array()) {
+    return "a list";
+  }
+  return value.is_object() ? "a mapping" : "a text";
+}
+
+bool same_type(const Json& known, const Json& given) {
+  if (known.is_null()) {
+    return true;
+  }
+  if (known.is_number_float()) {
+    return given.is_number();
+  }
+  return known.type() == given.type();
+}
+
+void collect_paths(const Json& tree, const std::string& path, std::vector<std::string>& paths) {
+  for (const auto& [key, value] : tree.items()) {
+    const std::string key_path = joined(path, key);
+    paths.push_back(key_path);
+    if (value.is_object()) {
+      collect_paths(value, key_path, paths);
+    }
+  }
+}
+
+// `value` under the nested keys of a dotted path.
+Json nested(std::string_view dotted_path, Json value) {
+  const auto keys = split(dotted_path, '.');
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
+    value = Json{{std::string(*key), std::move(value)}};
+  }
+  return value;
+}
+
+bool is_among(const std::string& name, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+class Composer {
+ public:
+  Composer(const std::optional<std::filesystem::path>& user_file,
+           const std::vector<std::string>& arguments)
+      : runner_(runner_declaration()) {
+    if (user_file) {
+      user_name_ = user_file->string();
+      user_ = user_yaml(*user_file);
+      if (!user_.is_null() && !user_.is_object()) {
+        throw Error(ErrorKind::kUsage, fmt::format("{} is not a mapping of keys", user_name_));
+      }
+    }
+    for (const std::string& argument : arguments) {
+      const Override parsed = parse_override(argument);
+      (find_group(parsed.key) != nullptr ? group_overrides_ : key_overrides_).push_back(parsed);
+    }
+  }
+
+  Config run() {
+    merge(runner_.values, "runner/stage2.yaml", Unknown::kAdd);
+    mount_presets();
+    known_ = config_.tree;
+    collect_paths(known_, "", known_paths_);
+    if (user_.is_object()) {
+      user_.erase("defaults");
+      with_context(fmt::format("in {}", user_name_),
+                   [&] { merge(user_, user_name_, Unknown::kRefuse); });
+    }
+    for (const Override& given : key_overrides_) {
+      apply(given);
+    }
+    return std::move(config_);
+  }
+
+ private:
+  enum class Unknown { kAdd, kRefuse };
+
+  const PresetGroup* find_group(std::string_view name) const {
+    const auto group = std::find_if(runner_.groups.begin(), runner_.groups.end(),
+                                    [&](const PresetGroup& g) { return g.name == name; });
+    return group == runner_.groups.end() ? nullptr : &*group;
+  }
+
+  // A value that decides which presets are taken, read before the layers are merged: the last layer
+  // that has it wins.
+  std::optional<std::string> peek(std::string_view path) const {
+    std::optional<std::string> text;
+    for (const Json* layer : {&runner_.values, &user_}) {
+      const Json* value = find_value(*layer, path);
+      if (value != nullptr && value->is_string()) {
+        text = value->get<std::string>();
+      }
+    }
+    for (const Override& given : key_overrides_) {
+      if (given.key == path) {
+        const Json value = given.action == Override::Action::kRemove ? Json() : parse_value(given);
+        text = value.is_string() ? std::optional(value.get<std::string>()) : std::nullopt;
+      }
+    }
+    return text;
+  }
+
+  struct Choice {
+    std::string name;    // empty: none
+    std::string reason;  // appended to the origin when the user did not name the preset
+  };
+
+  Choice choice_of(const PresetGroup& group) const {
+    Choice choice{group.default_choice, ""};
+    const std::string mode = peek(kModePath).value_or("");
+    if (runner_.modes.contains(mode) && runner_.modes[mode].contains(group.name)) {
+      choice = {runner_.modes[mode][group.name], fmt::format(" (run.mode={})", mode)};
+    }
+    if (group.name == kTargetGroup) {
+      choice = target_choice(choice);
+    }
+    if (user_.is_object() && user_.contains("defaults")) {
+      choice = user_choice(group, choice);
+    }
+    for (const Override& given : group_overrides_) {
+      if (given.key == group.name) {
+        choice = {given.value, ""};
+      }
+    }
+    return choice;
+  }
+
+  // model.target=NAME takes the preset of that name where there is one; any other name is only
+  // recorded.
+  Choice target_choice(Choice otherwise) const {
+    const std::string target = peek(kTargetPath).value_or("");
+    if (is_among(target, preset_names(kTargetGroup))) {
+      return {target, fmt::format(" (model.target={})", target)};
+    }
+    return otherwise;
+  }
+
+  Choice user_choice(const PresetGroup& group, Choice otherwise) const {
+    for (const Json& entry : user_["defaults"]) {
+      if (!entry.is_object() || entry.size() != 1 || !entry.begin()->is_string() ||
+          find_group(entry.items().begin().key()) == nullptr) {
+        throw Error(
+            ErrorKind::kUsage,
+            fmt::format("{}: 'defaults' takes entries like - profiling/ncu: light", user_name_),
+            "groups: llmprof list presets");
+      }
+      if (entry.items().begin().key() == group.name) {
+        otherwise = {entry.begin()->get<std::string>(), ""};
+      }
+    }
+    return otherwise;
+  }
+
+  void mount_presets() {
+    for (const PresetGroup& group : runner_.groups) {
+      const Choice choice = choice_of(group);
+      if (choice.name.empty()) {
+        continue;
+      }
+      const Preset preset = load_preset(group, choice.name);
+      merge(nested(group.mount, preset.values), preset.origin + choice.reason, Unknown::kAdd);
+    }
+    note_unknown_target();
+  }
+
+  void note_unknown_target() {
+    const std::string target = peek(kTargetPath).value_or("");
+    const std::vector<std::string> names = preset_names(kTargetGroup);
+    if (!target.empty() && !is_among(target, names)) {
+      config_.notes.push_back(
+          fmt::format("model.target={} is no preset of model/llm ({}): the name is recorded, but "
+                      "nothing else is known of the model",
+                      printable(target), fmt::join(names, ", ")));
+    }
+  }
+
+  void merge(const Json& layer, const std::string& origin, Unknown unknown) {
+    merge_into(config_.tree, layer, "", origin, unknown);
+  }
+
+  void merge_into(Json& target, const Json& layer, const std::string& path,
+                  const std::string& origin, Unknown unknown) {
+    if (!target.is_object()) {
+      target = Json::object();
+      config_.origins.erase(path);
+    }
+    for (const auto& [key, value] : layer.items()) {
+      const std::string key_path = joined(path, key);
+      if (unknown == Unknown::kRefuse) {
+        check_known(key_path, value);
+      }
+      Json& slot = target[key];
+      if (value.is_object() && !value.empty()) {
+        merge_into(slot, value, key_path, origin, unknown);
+      } else if (!(value.is_object() && slot.is_object())) {
+        forget_origins(key_path);
+        slot = value;
+        config_.origins[key_path] = origin;
+      }
+    }
+  }
+
+  void forget_origins(const std::string& path) {
+    std::erase_if(config_.origins, [&](const auto& entry) {
+      return entry.first == path || entry.first.starts_with(path + ".");
+    });
+  }
+
+  // True below a mapping that the presets left empty.
+  bool is_open(const std::string& path) const {
+    for (std::size_t end = path.rfind('.'); end != std::string::npos && end > 0;
+         end = path.rfind('.', end - 1)) {
+      const Json* parent = find_value(known_, path.substr(0, end));
+      if (parent != nullptr) {
+        return parent->is_object() && parent->empty();
+      }
+    }
+    return false;
+  }
+
+  void check_known(const std::string& path, const Json& value) const {
+    const Json* known = find_value(known_, path);
+    if (known == nullptr) {
+      if (!is_open(path)) {
+        throw unknown_key(path);
+      }
+    } else if (!same_type(*known, value)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} takes {}, not {}", path, type_name(*known),
+                              printable(to_json_line(value))),
+                  fmt::format("its value is {}", to_json_line(*known)));
+    }
+  }
+
+  Error unknown_key(const std::string& path) const {
+    const auto guess = nearest(path, known_paths_);
+    return {ErrorKind::kUsage, fmt::format("unknown key '{}'", printable(path)),
+            guess ? fmt::format("did you mean '{}'?", *guess)
+                  : "llmprof config show prints every key; +key=value adds a new one"};
+  }
+
+  Error unknown_group(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const PresetGroup& group : runner_.groups) {
+      names.push_back(group.name);
+    }
+    const auto guess = nearest(name, names);
+    return {ErrorKind::kUsage, fmt::format("there is no preset group '{}'", printable(name)),
+            guess ? fmt::format("did you mean '{}'?", *guess)
+                  : fmt::format("groups: {}", fmt::join(names, ", "))};
+  }
+
+  void apply(const Override& given) {
+    if (given.key.find('/') != std::string::npos) {
+      throw unknown_group(given.key);
+    }
+    if (given.action == Override::Action::kRemove) {
+      return remove(given);
+    }
+    const Json value = parse_value(given);
+    Unknown unknown = Unknown::kRefuse;
+    if (given.action == Override::Action::kAdd && find_value(config_.tree, given.key) == nullptr) {
+      unknown = Unknown::kAdd;
+      if (const auto guess = nearest(given.key, known_paths_); guess && !is_open(given.key)) {
+        config_.notes.push_back(
+            fmt::format("{} is a new key; if '{}' was meant, drop the +", given.key, *guess));
+      }
+    }
+    merge(nested(given.key, value), given.origin(), unknown);
+  }
+
+  void remove(const Override& given) {
+    if (find_value(config_.tree, given.key) == nullptr) {
+      throw unknown_key(given.key);
+    }
+    Json* parent = &config_.tree;
+    const auto keys = split(given.key, '.');
+    for (std::size_t i = 0; i + 1 < keys.size(); ++i) {
+      parent = &(*parent)[std::string(keys[i])];
+    }
+    parent->erase(std::string(keys.back()));
+    forget_origins(given.key);
+  }
+
+  RunnerDeclaration runner_;
+  std::string user_name_;
+  Json user_;
+  std::vector<Override> group_overrides_;
+  std::vector<Override> key_overrides_;
+  Json known_;  // the tree before user's file and overrides: what may be set, and of which type
+  std::vector<std::string> known_paths_;
+  Config config_;
+};
+
+}  // namespace
+
+const Json* find_value(const Json& tree, std::string_view dotted_path) {
+  const Json* value = &tree;
+  for (const std::string_view key : split(dotted_path, '.')) {
+    if (!value->is_object()) {
+      return nullptr;
+    }
+    const auto found = value->find(std::string(key));
+    if (found == value->end()) {
+      return nullptr;
+    }
+    value = &*found;
+  }
+  return value;
+}
+
+Config compose(const std::optional<std::filesystem::path>& user_file,
+               const std::vector<std::string>& overrides) {
+  return Composer(user_file, overrides).run();
+}
+
+}  // namespace llmprof

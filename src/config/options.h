@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "config/compose.h"
+
+namespace llmprof {
+
+// The typed form of a configuration: what the rest of the program reads. Values were checked
+// against their meaning, not only their type.
+struct Options {
+  enum class Mode { kDeep, kLight };
+
+  Mode mode = Mode::kDeep;
+  std::int64_t top_n_kernels = 0;
+  std::filesystem::path stage2_dir;
+};
+
+// Throws kUsage, naming the key and where its value came from.
+Options options_of(const Config& config);
+
+}  // namespace llmprof

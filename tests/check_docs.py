@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the documents true by running them.
+
+In README.md and docs/*.md a block fenced as ```console is a session: a line `$ llmprof ...` is run, in order, in one
+empty directory a document, and what follows it must be what is printed (both streams). A line `...` stands for any
+lines. An exit code other than 0 is noted on the command as `# exit 2`.
+
+A block fenced as ```sh is what a person types once on a machine; each of its lines must stand in .ci/run, which
+really does it. docs/cli.md must show `llmprof COMMAND --help` for every command that `llmprof list commands` names.
+
+  check_docs.py --source . --program build/release/llmprof [--update]
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+FENCE = re.compile(r"^```(console|sh)\n(.*?)^```$", re.M | re.S)
+EXIT = re.compile(r"\s+# exit (\d+)$")
+
+
+def run(program, command, directory):
+    expected_code = 0
+    if match := EXIT.search(command):
+        expected_code = int(match.group(1))
+        command = command[:match.start()]
+    words = shlex.split(command)
+    if words[0] != "llmprof":
+        return None, f"only llmprof may be run, not {words[0]}"
+    environment = {"PATH": os.environ.get("PATH", ""), "HOME": directory, "LANG": "C.UTF-8", "TERM": "dumb"}
+    environment.update((k, v) for k, v in os.environ.items() if k.endswith("SAN_OPTIONS"))
+    result = subprocess.run([str(program)] + words[1:], cwd=directory, env=environment,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    problem = None if result.returncode == expected_code else f"exit {result.returncode} instead of {expected_code}"
+    return result.stdout.decode(errors="replace").splitlines(), problem
+
+
+def matches(expected, actual):
+    """Lines equal, where `...` stands for any number of lines."""
+    if not expected:
+        return not actual
+    if expected[0] == "...":
+        return any(matches(expected[1:], actual[i:]) for i in range(len(actual) + 1))
+    return bool(actual) and expected[0] == actual[0] and matches(expected[1:], actual[1:])
+
+
+def sessions(block):
+    """Pairs of command and the lines that follow it."""
+    pairs = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            pairs.append((line[2:], []))
+        elif pairs:
+            pairs[-1][1].append(line)
+    return pairs
+
+
+class Document:
+    def __init__(self, path, program, ci_script):
+        self.path, self.program, self.ci_script = path, program, ci_script
+        self.problems = []
+        self.commands = []
+
+    def check(self, block, directory):
+        """The block as it should be."""
+        lines = []
+        for command, expected in sessions(block):
+            self.commands.append(command)
+            actual, problem = run(self.program, command, directory)
+            if problem:
+                self.problems.append(f"$ {command}\n  {problem}: {actual}")
+            lines.append("$ " + command)
+            if actual is None or matches(expected, actual):
+                lines += expected
+            else:
+                self.problems.append(f"$ {command}\n  prints\n    " + "\n    ".join(actual))
+                lines += actual
+        return "".join(line + "\n" for line in lines)
+
+    def check_typed(self, block):
+        for line in block.splitlines():
+            if line.strip() and line not in self.ci_script:
+                self.problems.append(f"'{line}' does not stand in .ci/run")
+
+    def process(self):
+        text = self.path.read_text()
+        with tempfile.TemporaryDirectory() as directory:
+            def replace(match):
+                kind, block = match.groups()
+                if kind == "sh":
+                    self.check_typed(block)
+                    return match.group(0)
+                return f"```console\n{self.check(block, directory)}```"
+
+            return text, FENCE.sub(replace, text)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--update", action="store_true")
+    arguments = parser.parse_args()
+    program = arguments.program.resolve()
+    ci_script = (arguments.source / ".ci/run").read_text().splitlines()
+    ci_script = {line.strip() for line in ci_script}
+    failed = False
+    shown = set()
+    for path in [arguments.source / "README.md", *sorted((arguments.source / "docs").rglob("*.md"))]:
+        document = Document(path, program, ci_script)
+        before, after = document.process()
+        if path.name == "cli.md":
+            shown.update(document.commands)
+        if arguments.update and before != after:
+            path.write_text(after)
+            continue
+        for problem in document.problems:
+            failed = True
+            print(f"{path.relative_to(arguments.source)}: {problem}", file=sys.stderr)
+    listed = json.loads(subprocess.run([str(program), "list", "commands", "--json"], check=True,
+                                       capture_output=True).stdout)["rows"]
+    for row in listed:
+        if f"llmprof {row['command']} --help" not in shown:
+            failed = True
+            print(f"docs/cli.md does not show llmprof {row['command']} --help", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the sources against the architecture.
+
+The folders of src/ and what each may include stand in CMakeLists.txt, one layer(...) call a folder; this script reads
+them there, so the rule has one home. It also keeps printing, exiting and the environment inside cli/, and CLI11 inside
+the one file that wraps it, and wants each type name of the headers to be defined once, since all live in one namespace.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+LAYER = re.compile(r"^layer\((\w+)\s+USES((?:\s+\w+)*?)\s+SOURCES\b", re.M)
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_]+)/', re.M)
+TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)[^;\n]*\{", re.M)
+COMMENT = re.compile(r"//[^\n]*")
+
+# What only the command line may do, and the words that do it.
+CLI_ONLY = re.compile(r"\bstd::(cout|cerr|clog|exit|abort|getenv|printf|puts)\b|\bfmt::print\b|\b(printf|fprintf|getenv|_exit)\s*\(")
+CLI11 = re.compile(r"^\s*#\s*include\s+<CLI/", re.M)
+
+
+def allowed_includes(source):
+    text = (source / "CMakeLists.txt").read_text()
+    layers = {name: set(uses.split()) for name, uses in LAYER.findall(text)}
+    for name, uses in layers.items():
+        for used in uses - layers.keys():
+            sys.exit(f"CMakeLists.txt: layer {name} uses {used}, which is no layer")
+    return layers
+
+
+def violations(source):
+    layers = allowed_includes(source)
+    found = []
+    homes = {}
+    for folder in sorted(path for path in (source / "src").iterdir() if path.is_dir()):
+        if folder.name not in layers:
+            found.append(f"src/{folder.name} has no layer(...) line in CMakeLists.txt")
+            continue
+        allowed = layers[folder.name] | {folder.name}
+        for path in sorted(folder.rglob("*.[ch]*")):
+            name = path.relative_to(source)
+            text = path.read_text()
+            for included in INCLUDE.findall(text):
+                if included not in allowed:
+                    found.append(f"{name} includes {included}/, which {folder.name} may not use")
+            code = COMMENT.sub("", text)
+            if folder.name != "cli":
+                for match in CLI_ONLY.finditer(code):
+                    found.append(f"{name} uses {match.group(0).rstrip('(')}: only cli/ prints, exits or reads the environment")
+            for type_name in TYPE.findall(code) if path.suffix == ".h" else []:
+                if type_name in homes:
+                    found.append(f"{name} defines {type_name}, which {homes[type_name]} defines too: they would be mixed up when linked")
+                homes[type_name] = name
+            if CLI11.search(code) and str(name) != "src/cli/args.cc":
+                found.append(f"{name} includes CLI11: only src/cli/args.cc does")
+    cycle = find_cycle(layers)
+    if cycle:
+        found.append("layers use each other in a circle: " + " -> ".join(cycle))
+    return found
+
+
+def find_cycle(layers):
+    def visit(name, path):
+        if name in path:
+            return path[path.index(name):] + [name]
+        for used in layers[name]:
+            cycle = visit(used, path + [name])
+            if cycle:
+                return cycle
+        return None
+
+    for name in layers:
+        cycle = visit(name, [])
+        if cycle:
+            return cycle
+    return None
+
+
+PLANTS = [
+    ("src/base/text.cc", '#include "cli/console.h"\n', "may not use"),
+    ("src/bundle/scrub.h", '#include "capture/tools.h"\n', "may not use"),
+    ("src/config/compose.cc", "void f() { std::cout << 1; }\n", "only cli/ prints"),
+    ("src/capture/machine.cc", 'auto p = getenv("HOME");\n', "only cli/ prints"),
+    ("src/cli/list.cc", "#include <CLI/CLI.hpp>\n", "only src/cli/args.cc"),
+    ("src/cli/version.h", "struct Error {};\n", "defines Error"),
+    ("src/stray/stray.cc", "int x;\n", "no layer"),
+]
+
+
+def self_test(source):
+    """Plants one violation at a time into a copy and wants each to be found, and nothing else."""
+    for path, text, expected in PLANTS:
+        with tempfile.TemporaryDirectory() as temporary:
+            copy = pathlib.Path(temporary)
+            shutil.copytree(source / "src", copy / "src")
+            shutil.copy(source / "CMakeLists.txt", copy)
+            target = copy / path
+            target.parent.mkdir(exist_ok=True)
+            with target.open("a") as file:
+                file.write(text)
+            found = violations(copy)
+            if len(found) != 1 or expected not in found[0]:
+                sys.exit(f"planted {text!r} into {path}, found {found}")
+    print(f"{len(PLANTS)} planted violations found")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--self-test", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.self_test:
+        return self_test(arguments.source)
+    found = violations(arguments.source)
+    for line in found:
+        print(line, file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs golden cases: a folder with a command and what it must print.
+
+  cmd              one command line, `llmprof ...`, with NAME=value before it for its environment
+  expected.out     standard output, whole
+  expected.err     standard error, whole; absent: empty
+  expected.code    exit code; absent: 0
+  anything else    input, copied into the empty directory the command runs in
+
+  run_golden.py --program build/release/llmprof tests/golden/<case>            check one
+  run_golden.py --program build/release/llmprof --update tests/golden/*        write what is printed now
+"""
+import argparse
+import difflib
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+STREAMS = ("out", "err", "code")
+
+
+def run(program, case):
+    words = shlex.split((case / "cmd").read_text(), comments=True)
+    environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
+    environment.update((k, v) for k, v in os.environ.items() if k.endswith("SAN_OPTIONS"))
+    while "=" in words[0]:
+        name, value = words.pop(0).split("=", 1)
+        environment[name] = value
+    if words[0] != "llmprof":
+        sys.exit(f"{case}/cmd must run llmprof")
+    with tempfile.TemporaryDirectory() as directory:
+        for path in case.iterdir():
+            if path.name != "cmd" and not path.name.startswith("expected."):
+                (shutil.copytree if path.is_dir() else shutil.copy)(path, pathlib.Path(directory) / path.name)
+        result = subprocess.run([program] + words[1:], cwd=directory, env=environment, capture_output=True, timeout=120)
+    return {"out": result.stdout.decode(errors="backslashreplace"),
+            "err": result.stderr.decode(errors="backslashreplace"),
+            "code": f"{result.returncode}\n"}
+
+
+def expectation(case, stream):
+    path = case / f"expected.{stream}"
+    if path.exists():
+        return path.read_bytes().decode()
+    return "0\n" if stream == "code" else ""
+
+
+def differences(actual, case):
+    lines = []
+    for stream in STREAMS:
+        expected = expectation(case, stream)
+        if actual[stream] != expected:
+            lines += difflib.unified_diff(expected.splitlines(), actual[stream].splitlines(),
+                                          f"{case.name}/expected.{stream}", "actual", lineterm="")
+            lines = lines or [f"{case.name}/expected.{stream} differs in line ends"]
+    return lines
+
+
+def update(actual, case):
+    for stream in STREAMS:
+        path = case / f"expected.{stream}"
+        if actual[stream] == ("0\n" if stream == "code" else ""):
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(actual[stream])
+
+
+def prove_each_can_fail(program, root):
+    """Changes one character of each expectation in turn; a case that still passes tests nothing."""
+    count = 0
+    for case in sorted(path.parent for path in root.glob("*/cmd")):
+        actual = run(program, case)
+        if differences(actual, case):
+            sys.exit(f"{case.name} fails as it is")
+        for expected in sorted(case.glob("expected.*")):
+            with tempfile.TemporaryDirectory() as directory:
+                copy = pathlib.Path(directory) / case.name
+                shutil.copytree(case, copy)
+                text = expected.read_text()
+                at = len(text) // 2
+                changed = text[:at] + ("x" if text[at] != "x" else "y") + text[at + 1:]
+                (copy / expected.name).write_text(changed)
+                if not differences(actual, copy):
+                    sys.exit(f"{case.name} passes with one character of {expected.name} changed")
+                count += 1
+    if count == 0:
+        sys.exit(f"no golden case in {root}")
+    print(f"{count} expectations fail when one character changes")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--prove-each-can-fail", action="store_true")
+    parser.add_argument("cases", type=pathlib.Path, nargs="+")
+    arguments = parser.parse_args()
+    program = arguments.program.resolve()
+    if arguments.prove_each_can_fail:
+        return prove_each_can_fail(program, arguments.cases[0])
+    failed = False
+    for case in arguments.cases:
+        actual = run(program, case)
+        if arguments.update:
+            update(actual, case)
+            continue
+        for line in differences(actual, case):
+            failed = True
+            print(line, file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

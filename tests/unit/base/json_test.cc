@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "expect_error.h"
+
+namespace llmprof {
+namespace {
+
+using testing::_;
+using testing::HasSubstr;
+
+TEST(Json, KeepsOrderAndDigits) {
+  const Json value = parse_json(R"({"z": 9007199254740993, "a": [1, 0.5, null]})", "x.json");
+  EXPECT_EQ(to_json_line(value), R"({"z":9007199254740993,"a":[1,0.5,null]})");
+}
+
+TEST(Json, InvalidBytesAreReplacedNotThrown) {
+  EXPECT_EQ(to_json_line(Json("a\xff"
+                              "b")),
+            "\"a\xef\xbf\xbd"
+            "b\"");
+}
+
+TEST(Json, BadInputIsNamed) {
+  expect_error([] { parse_json("{\"a\": }", "x.json"); }, ErrorKind::kInput,
+               HasSubstr("x.json is not valid JSON"), _);
+  expect_error([] { parse_json("", "x.json"); }, ErrorKind::kInput, HasSubstr("x.json"), _);
+  expect_error([] { parse_json("[1e999]", "x.json"); }, ErrorKind::kInput, HasSubstr("x.json"), _);
+}
+
+TEST(Json, DepthIsLimited) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  expect_error([&] { parse_json(deep, "deep.json"); }, ErrorKind::kInput,
+               HasSubstr("nested deeper"), _);
+}
+
+TEST(Json, DocumentsSayWhatTheyAre) {
+  EXPECT_EQ(to_json_text(json_document("doctor", 1)),
+            "{\n  \"schema\": \"llmprof.doctor\",\n  \"schema_version\": 1\n}\n");
+}
+
+}  // namespace
+}  // namespace llmprof

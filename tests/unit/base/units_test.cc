@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/units.h"
+
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+namespace llmprof {
+namespace {
+
+TEST(Units, DurationsKeepThreeDigits) {
+  EXPECT_EQ(format_duration_ns(0), "0 ns");
+  EXPECT_EQ(format_duration_ns(950), "950 ns");
+  EXPECT_EQ(format_duration_ns(12'345), "12.3 us");
+  EXPECT_EQ(format_duration_ns(4'560'000), "4.56 ms");
+  EXPECT_EQ(format_duration_ns(78'900'000'000), "78.9 s");
+  EXPECT_EQ(format_duration_ns(3'600'000'000'000), "3600 s");
+  EXPECT_EQ(format_duration_ns(-1'500'000), "-1.50 ms");
+}
+
+TEST(Units, RoundingNeverShowsAThousand) {
+  EXPECT_EQ(format_duration_ns(999), "999 ns");
+  EXPECT_EQ(format_duration_ns(1'000), "1.00 us");
+  EXPECT_EQ(format_duration_ns(999'499), "999 us");
+  EXPECT_EQ(format_duration_ns(999'500), "1.00 ms");
+  EXPECT_EQ(format_duration_ns(9'994'000), "9.99 ms");
+  EXPECT_EQ(format_duration_ns(9'996'000), "10.0 ms");
+  EXPECT_EQ(format_duration_ns(99'960'000), "100 ms");
+}
+
+TEST(Units, ExtremesDoNotOverflow) {
+  EXPECT_EQ(format_duration_ns(INT64_MAX), "9223372037 s");
+  EXPECT_EQ(format_duration_ns(INT64_MIN), "-9223372037 s");
+  EXPECT_EQ(format_bytes(UINT64_MAX), "16777216 TiB");
+}
+
+TEST(Units, SizesAreBinary) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(1024), "1.00 KiB");
+  EXPECT_EQ(format_bytes(80 * kGiB), "80.0 GiB");
+}
+
+TEST(Units, FractionsAreNotClamped) {
+  EXPECT_EQ(format_fraction(0.713), "71.3 %");
+  EXPECT_EQ(format_fraction(0.0519), "5.19 %");
+  EXPECT_EQ(format_fraction(3.42), "342 %");
+}
+
+}  // namespace
+}  // namespace llmprof

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture/subprocess.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "expect_error.h"
+#include "temporary.h"
+
+namespace llmprof {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using testing::_;
+using testing::HasSubstr;
+
+Process shell(const std::string& script) {
+  return {{"/bin/sh", "-c", script}, {{"PATH", "/usr/bin:/bin"}, {"SEEN", "yes"}}};
+}
+
+TEST(Subprocess, CollectsBothStreamsAndTheCode) {
+  const ProcessResult result = run_process(shell("echo out; echo err >&2; exit 3"));
+  EXPECT_EQ(result.out, "out\n");
+  EXPECT_EQ(result.err, "err\n");
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_FALSE(result.succeeded());
+}
+
+TEST(Subprocess, GivesExactlyTheEnvironmentAskedFor) {
+  const ProcessResult result = run_process(shell("echo $SEEN; echo ${HOME:-none}"));
+  EXPECT_EQ(result.out, "yes\nnone\n");
+}
+
+TEST(Subprocess, StandardInputIsEmpty) {
+  EXPECT_EQ(run_process(shell("cat")).out, "");
+}
+
+TEST(Subprocess, ArgumentsAreNotInterpreted) {
+  const ProcessResult result = run_process({{"/bin/echo", "$HOME; rm -rf 'x' `id` \"y\""}, {}});
+  EXPECT_EQ(result.out, "$HOME; rm -rf 'x' `id` \"y\"\n");
+}
+
+TEST(Subprocess, ASignalReadsAsShellsSayIt) {
+  EXPECT_EQ(run_process(shell("kill -TERM $$")).exit_code, 128 + 15);
+}
+
+TEST(Subprocess, TheTimeLimitKillsTheWholeGroup) {
+  const TemporaryDirectory directory;
+  const std::string witness = (directory.path() / "witness").string();
+  Process command = shell("(sleep 1; touch " + witness + ") & sleep 30");
+  command.timeout = milliseconds(200);
+  const auto start = steady_clock::now();
+  const ProcessResult result = run_process(command);
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(10));
+  run_process(shell("sleep 1.5"));
+  EXPECT_FALSE(std::filesystem::exists(witness)) << "a child outlived the time limit";
+}
+
+// nsys leaves such agents behind: end of file never comes.
+TEST(Subprocess, ADaemonThatHoldsTheOutputDoesNotHoldUs) {
+  const auto start = steady_clock::now();
+  const ProcessResult result = run_process(shell("setsid sleep 5 & echo done"));
+  EXPECT_EQ(result.out, "done\n");
+  EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(4));
+}
+
+TEST(Subprocess, ManyBytesOnBothStreamsDoNotBlock) {
+  const ProcessResult result =
+      run_process(shell("head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2"));
+  EXPECT_EQ(result.out.size(), 3'000'000U);
+  EXPECT_EQ(result.err.size(), 3'000'000U);
+}
+
+TEST(Subprocess, EndlessOutputIsCut) {
+  Process command = shell("head -c 20000000 /dev/zero");
+  EXPECT_EQ(run_process(command).out.size(), 4U << 20);
+}
+
+TEST(Subprocess, AMissingProgramIsAnEnvironmentError) {
+  expect_error(
+      [] {
+        run_process({{"/absent/tool"}, {}});
+      },
+      ErrorKind::kEnvironment, HasSubstr("cannot start /absent/tool"), _);
+}
+
+}  // namespace
+}  // namespace llmprof

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what llmprof is built and tested with, in groups, from Debian's packages:
+#
+#   tools/install-deps.sh [build] [nsight] [web]        (no group: build)
+#
+#   build    compiler-side libraries and linters
+#   nsight   the real Nsight Systems and Nsight Compute, for the tests labelled `real`
+#   web      a browser and Node, for the tests of the HTML report
+#
+# A group that is complete costs one dpkg query and no network, so the script may run before every build.
+# Debian keeps Nsight in its non-free component; where that is off, it is switched on in the machine's own
+# Debian source entry, and stays on. Nothing else of the machine's configuration is touched.
+set -euo pipefail
+
+build_packages=(
+  cmake ninja-build g++ ccache git python3 ca-certificates
+  libsqlite3-dev libcli11-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libprotozero-dev
+  zlib1g-dev libssl-dev libgtest-dev libgmock-dev libbenchmark-dev clang-tidy clang-format
+  zsh fish # completion is tested in the shells it is for
+)
+nsight_packages=(nsight-systems nsight-systems-target nsight-compute nsight-compute-target)
+
+say() { printf 'install-deps: %s\n' "$*" >&2; }
+die() { say "$@"; exit 1; }
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@" || die "need root (or sudo) to run: $*"; fi
+}
+
+missing() { # prints those of its arguments that are not installed
+  local package
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+  done
+}
+
+lists_are_fresh=false
+refresh_lists() {
+  if ! $lists_are_fresh; then as_root apt-get update -qq; fi
+  lists_are_fresh=true
+}
+
+# Prints nothing when all goes well; on failure the whole log.
+install_packages() {
+  local wanted log
+  mapfile -t wanted < <(missing "$@")
+  if [ "${#wanted[@]}" -eq 0 ]; then return; fi
+  say "installing ${wanted[*]}"
+  refresh_lists
+  log=$(mktemp)
+  if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+      -o DPkg::Lock::Timeout=300 "${wanted[@]}" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    die "apt-get could not install: ${wanted[*]}"
+  fi
+  rm -f "$log"
+}
+
+# Adds contrib and non-free to the source entries that serve Debian itself, in both file formats apt knows.
+# An entry is Debian's own when its address ends in /debian, which leaves vendors' and security entries alone.
+enable_non_free() {
+  local file
+  for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+    [ -f "$file" ] || continue
+    # shellcheck disable=SC2016
+    case "$file" in
+      *.sources) as_root perl -00 -i -pe '
+          if (m{^URIs:.*/debian/?\s*$}m) {
+            s{^(Components:(?!.*\bnon-free\b(?!-)).*?)[ \t]*$}{$1 contrib non-free}m;
+          }' "$file" ;;
+      *) as_root perl -i -pe '
+          if (m{^deb\s.*/debian/?\s+\S+\s.*\bmain\b} && !m{\bnon-free\b(?!-)}) {
+            s{\s*$}{ contrib non-free\n};
+          }' "$file" ;;
+    esac
+  done
+}
+
+can_install() { [[ "$(apt-cache policy "$1" 2>/dev/null)" == *"Candidate: "[0-9]* ]]; }
+
+# Debian puts nsys' target side and its importer into two trees, and nsys looks for the importer only beside
+# itself: without this link every capture ends with a .qdstrm and no report.
+link_importer() {
+  local nsys_dir importer_dir link
+  nsys_dir=$(dirname "$(readlink -f "$(command -v nsys)")")
+  importer_dir=$(dpkg -L nsight-systems | grep '/QdstrmImporter$' | xargs -r -n1 readlink -f | head -n 1 | xargs -r dirname)
+  [ -n "$importer_dir" ] || die "package nsight-systems holds no QdstrmImporter"
+  link=$(dirname "$nsys_dir")/$(basename "$importer_dir")
+  if [ ! -e "$link" ]; then
+    as_root ln -s "$importer_dir" "$link"
+    say "linked $link -> $importer_dir"
+  fi
+}
+
+install_nsight() {
+  if [ -n "$(missing "${nsight_packages[@]}")" ]; then
+    if ! can_install nsight-systems; then
+      enable_non_free
+      lists_are_fresh=false
+      refresh_lists
+      can_install nsight-systems ||
+        die "apt has no package nsight-systems: add 'contrib non-free' to Debian's entry in /etc/apt, or install NVIDIA's own packages"
+    fi
+    install_packages "${nsight_packages[@]}"
+  fi
+  link_importer
+}
+
+install_web() {
+  install_packages chromium
+  # A machine may carry Node from elsewhere; Debian's would fight with it.
+  command -v node >/dev/null && command -v npm >/dev/null || install_packages nodejs npm
+}
+
+command -v apt-get >/dev/null || die "this script knows Debian and its relatives only; the package names are in its first lines"
+[ $# -gt 0 ] || set -- build
+for group in "$@"; do
+  case "$group" in
+    build) install_packages "${build_packages[@]}" ;;
+    nsight) install_nsight ;;
+    web) install_web ;;
+    -h | --help) sed -n '3,12s/^# \{0,1\}//p' "$0" ;;
+    *) say "unknown group '$group': build, nsight and web exist"; exit 2 ;;
+  esac
+done
