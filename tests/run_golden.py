@@ -6,6 +6,7 @@
   expected.out     standard output, whole
   expected.err     standard error, whole; absent: empty
   expected.code    exit code; absent: 0
+  NAME.sqlite.sql  SQL from which NAME.sqlite is made, so that a reviewer can read a recording
   anything else    input, copied into the empty directory the command runs in
 
   run_golden.py --program build/release/llmprof tests/golden/<case>            check one
@@ -17,6 +18,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -35,7 +37,11 @@ def run(program, case):
         sys.exit(f"{case}/cmd must run llmprof")
     with tempfile.TemporaryDirectory() as directory:
         for path in case.iterdir():
-            if path.name != "cmd" and not path.name.startswith("expected."):
+            if path.name.endswith(".sqlite.sql"):
+                connection = sqlite3.connect(pathlib.Path(directory) / path.name.removesuffix(".sql"))
+                connection.executescript(path.read_text())
+                connection.close()
+            elif path.name != "cmd" and not path.name.startswith("expected."):
                 (shutil.copytree if path.is_dir() else shutil.copy)(path, pathlib.Path(directory) / path.name)
         result = subprocess.run([program] + words[1:], cwd=directory, env=environment, capture_output=True, timeout=120)
     return {"out": result.stdout.decode(errors="backslashreplace"),
@@ -70,12 +76,16 @@ def update(actual, case):
             path.write_text(actual[stream])
 
 
+def passes(program, case):
+    return not differences(run(program, case), case)
+
+
 def prove_each_can_fail(program, root):
-    """Changes one character of each expectation in turn; a case that still passes tests nothing."""
+    """Changes one character of each expectation in turn, by the same way a case is checked; one that still passes tests
+    nothing. Also takes each expectation away whole, which must not pass for an empty one."""
     count = 0
     for case in sorted(path.parent for path in root.glob("*/cmd")):
-        actual = run(program, case)
-        if differences(actual, case):
+        if not passes(program, case):
             sys.exit(f"{case.name} fails as it is")
         for expected in sorted(case.glob("expected.*")):
             with tempfile.TemporaryDirectory() as directory:
@@ -85,8 +95,11 @@ def prove_each_can_fail(program, root):
                 at = len(text) // 2
                 changed = text[:at] + ("x" if text[at] != "x" else "y") + text[at + 1:]
                 (copy / expected.name).write_text(changed)
-                if not differences(actual, copy):
+                if passes(program, copy):
                     sys.exit(f"{case.name} passes with one character of {expected.name} changed")
+                (copy / expected.name).unlink()
+                if passes(program, copy):
+                    sys.exit(f"{case.name} passes without {expected.name}")
                 count += 1
     if count == 0:
         sys.exit(f"no golden case in {root}")
@@ -105,11 +118,10 @@ def main():
         return prove_each_can_fail(program, arguments.cases[0])
     failed = False
     for case in arguments.cases:
-        actual = run(program, case)
         if arguments.update:
-            update(actual, case)
+            update(run(program, case), case)
             continue
-        for line in differences(actual, case):
+        for line in differences(run(program, case), case):
             failed = True
             print(line, file=sys.stderr)
     return 1 if failed else 0

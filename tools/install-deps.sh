@@ -26,7 +26,12 @@ say() { printf 'install-deps: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 
 as_root() {
-  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@" || die "need root (or sudo) to run: $*"; fi
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+# Before the first change, not in the middle of it.
+require_root() {
+  [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null || die "needs root, or sudo without a password, to install packages"
 }
 
 missing() { # prints those of its arguments that are not installed
@@ -47,6 +52,7 @@ install_packages() {
   local wanted log
   mapfile -t wanted < <(missing "$@")
   if [ "${#wanted[@]}" -eq 0 ]; then return; fi
+  require_root
   say "installing ${wanted[*]}"
   refresh_lists
   log=$(mktemp)
@@ -59,21 +65,24 @@ install_packages() {
   rm -f "$log"
 }
 
-# Adds contrib and non-free to the source entries that serve Debian itself, in both file formats apt knows.
-# An entry is Debian's own when its address ends in /debian, which leaves vendors' and security entries alone.
+# Adds contrib and non-free to the source entries that serve Debian itself, in both file formats apt knows. An entry is
+# Debian's own when one of its addresses ends in /debian and it offers `main` of this release: vendors name their
+# suites otherwise. An entry continued over several lines is left alone, and the user told what to do.
 enable_non_free() {
-  local file
+  local file codename
+  require_root
+  codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
   for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
     [ -f "$file" ] || continue
     # shellcheck disable=SC2016
     case "$file" in
-      *.sources) as_root perl -00 -i -pe '
-          if (m{^URIs:.*/debian/?\s*$}m) {
-            s{^(Components:(?!.*\bnon-free\b(?!-)).*?)[ \t]*$}{$1 contrib non-free}m;
+      *.sources) as_root env CODENAME="$codename" perl -00 -i -pe '
+          if (m{^URIs:[^\n]*/debian/?(\s|$)}m && m{^Suites:[^\n]*\b$ENV{CODENAME}\b}m) {
+            s{^(Components:(?=[^\n]*\bmain\b)(?![^\n]*\bnon-free(?!-))[^\n#]*?)[ \t]*$}{$1 contrib non-free}m;
           }' "$file" ;;
-      *) as_root perl -i -pe '
-          if (m{^deb\s.*/debian/?\s+\S+\s.*\bmain\b} && !m{\bnon-free\b(?!-)}) {
-            s{\s*$}{ contrib non-free\n};
+      *) as_root env CODENAME="$codename" perl -i -pe '
+          if (m{^deb\s[^#]*/debian/?\s+$ENV{CODENAME}\S*\s[^#]*\bmain\b} && !m{^[^#]*\bnon-free(?!-)}) {
+            s{\bmain\b}{main contrib non-free};
           }' "$file" ;;
     esac
   done
@@ -86,7 +95,7 @@ can_install() { [[ "$(apt-cache policy "$1" 2>/dev/null)" == *"Candidate: "[0-9]
 link_importer() {
   local nsys_dir importer_dir link
   nsys_dir=$(dirname "$(readlink -f "$(command -v nsys)")")
-  importer_dir=$(dpkg -L nsight-systems | grep '/QdstrmImporter$' | xargs -r -n1 readlink -f | head -n 1 | xargs -r dirname)
+  importer_dir=$(dpkg -L nsight-systems | { grep '/QdstrmImporter$' || true; } | xargs -r -n1 readlink -f | head -n 1 | xargs -r dirname)
   [ -n "$importer_dir" ] || die "package nsight-systems holds no QdstrmImporter"
   link=$(dirname "$nsys_dir")/$(basename "$importer_dir")
   if [ ! -e "$link" ]; then

@@ -20,12 +20,13 @@
 #include <yaml-cpp/yaml.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace llmprof {
 namespace {
 
 constexpr int kDeepest = 64;
-constexpr int kMostNodes = 200'000;
+constexpr int kMostNodes = 20'000;
 
 template <typename... Names>
 bool is_one_of(std::string_view text, Names... names) {
@@ -149,7 +150,10 @@ bool is_plain(std::string_view text) {
 std::string scalar_text(const Json& value) {
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
-    return is_plain(text) ? text : to_json_line(value);
+    // What could deceive a terminal is written as an escape, which reads back the same.
+    const bool is_deceptive = printable(text) != text;
+    return is_plain(text) ? text
+                          : value.dump(-1, ' ', is_deceptive, Json::error_handler_t::replace);
   }
   return to_json_line(value);
 }

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "bundle/scrub.h"
 
 namespace llmprof {
@@ -26,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kName = "manifest.json";
 constexpr int kVersion = 1;
+constexpr std::uint64_t kLargest = 2 * kGiB;  // a dozen files of 10,000 ranks take 20 MB
 
 ManifestEntry entry_of(const Json& file) {
   return {file.at("path").get<std::string>(), file.at("size_bytes").get<std::uint64_t>(),
@@ -74,7 +76,7 @@ Manifest read_manifest(const Artifacts& artifacts) {
                 fmt::format("{} has no {}: it is no bundle, or its run did not finish",
                             artifacts.root().string(), kName));
   }
-  const Json document = parse_json(read_file(path), path.string());
+  const Json document = parse_json(read_file(path, kLargest), path.string());
   try {
     if (document.at("schema") != "llmprof.manifest" || document.at("schema_version") > kVersion) {
       throw Error(

@@ -65,36 +65,65 @@ std::vector<std::string> words_of(std::string_view name) {
 }
 
 const std::set<std::string_view> kSecretWords = {
-    "secret",     "secrets",    "password",    "passwords",     "passwd", "passphrase",
-    "pwd",        "credential", "credentials", "authorization", "cookie", "cookies",
-    "bearer",     "jwt",        "apikey",      "signature",     "sig",    "sshpass",
-    "privatekey", "accesskey",  "secretkey",   "authkey",       "pat"};
+    "secret", "password",   "passwd",    "passphrase", "pwd",       "credential", "authorization",
+    "cookie", "bearer",     "jwt",       "apikey",     "signature", "sig",        "sshpass",
+    "pat",    "privatekey", "accesskey", "secretkey",  "authkey"};
 // "key" alone is a lookup key; behind one of these words it opens something.
 const std::set<std::string_view> kKeyOwners = {
-    "api",    "access", "secret", "private",    "signing", "account", "license",
-    "master", "auth",   "ssh",    "encryption", "deploy",  "service", "subscription"};
+    "api",    "access", "secret", "private", "signing",    "account", "license",
+    "master", "auth",   "ssh",    "deploy",  "encryption", "service", "subscription"};
 // Tokens of a vocabulary, not of an account.
 const std::set<std::string_view> kVocabulary = {
-    "bos",   "eos",    "pad",    "unk",     "sep",    "cls",     "mask",  "image",
-    "video", "audio",  "stop",   "special", "next",   "per",     "first", "last",
-    "add",   "skip",   "new",    "max",     "min",    "num",     "n",     "time",
-    "think", "prompt", "output", "input",   "decode", "prefill", "ms",    "each"};
+    "bos",    "eos",    "pad",     "unk",   "sep",   "cls",   "mask",  "image",  "video",
+    "audio",  "stop",   "special", "next",  "per",   "first", "last",  "add",    "skip",
+    "new",    "max",    "min",     "num",   "n",     "time",  "think", "prompt", "output",
+    "input",  "decode", "prefill", "ms",    "each",  "boi",   "eoi",   "start",  "end",
+    "vision", "tool",   "draft",   "inter", "patch", "text",  "word"};
 // Written together, as PGPASSWORD, GHTOKEN or openaiapikey.
 constexpr std::array<std::string_view, 8> kSecretEndings = {
     "password", "passwd", "passphrase", "secret", "apikey", "accesskey", "secretkey", "privatekey"};
 
+// "tokens2" -> "token", "keys" -> "key": numbered and plural names mean the same.
+std::string singular(std::string word) {
+  while (!word.empty() && is_digit(word.back())) {
+    word.pop_back();
+  }
+  if (word.size() > 3 && word.back() == 's' && word[word.size() - 2] != 's') {
+    word.pop_back();
+  }
+  return word;
+}
+
+// An account's token: the word ends the name, or only its container follows (token_file). In the
+// middle of a name (token_embd, inter_token_latency_ms) and in the plural without an owner
+// (max_tokens, num_tokens) it counts text.
 bool names_account_token(const std::vector<std::string>& words) {
+  static const std::set<std::string_view> kContainers = {"file", "value", "secret", "path", "env"};
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
+    const std::string word = singular(words[i]);
     const bool is_token = word == "token" || (word.size() > 5 && word.ends_with("token"));
+    const bool is_plural = words[i].ends_with('s');
     const bool is_counted = i > 0 && kVocabulary.contains(words[i - 1]);
-    const bool has_id = i + 1 < words.size() && (words[i + 1] == "id" || words[i + 1] == "ids" ||
-                                                 words[i + 1] == "count" || words[i + 1] == "type");
-    if (is_token && !is_counted && !has_id) {
+    const bool ends_name =
+        i + 1 == words.size() || (i + 2 == words.size() && kContainers.contains(words[i + 1]));
+    const bool has_owner = i > 0 || word != "token";
+    if (is_token && !is_counted && ends_name && (!is_plural || has_owner)) {
       return true;
     }
   }
   return false;
+}
+
+// OPENAI_KEY, DB_PASS, BASIC_AUTH: in capitals, as variables are written, the last word is enough.
+bool is_secret_variable(std::string_view name, const std::vector<std::string>& words) {
+  const bool is_capitals = std::none_of(name.begin(), name.end(), [](char c) {
+    return std::islower(static_cast<unsigned char>(c)) != 0;
+  });
+  if (!is_capitals || words.empty()) {
+    return false;
+  }
+  const std::string last = singular(words.back());
+  return (words.size() > 1 && (last == "key" || last == "pass")) || last == "auth";
 }
 
 // A known beginning of keys, and what must follow for it to be one.
@@ -104,11 +133,12 @@ struct KeyShape {
   bool needs_digit;        // ordinary words may begin like this one
 };
 
-constexpr std::array<KeyShape, 33> kKeyShapes = {{
+constexpr std::array<KeyShape, 38> kKeyShapes = {{
     {"hf_", 30, false},          // Hugging Face
     {"api_org_", 30, false},     // Hugging Face, organisations
     {"sk-", 18, true},           // OpenAI, Anthropic, DeepSeek and others
     {"sk_live_", 16, false},     // Stripe
+    {"sk_test_", 16, false},     //
     {"rk_live_", 16, false},     //
     {"ghp_", 20, false},         // GitHub
     {"gho_", 20, false},         //
@@ -125,6 +155,10 @@ constexpr std::array<KeyShape, 33> kKeyShapes = {{
     {"xoxp-", 10, false},        //
     {"xoxa-", 10, false},        //
     {"xoxs-", 10, false},        //
+    {"xapp-", 16, true},         //
+    {"hvs.", 20, false},         // Vault
+    {"glsa_", 20, false},        // Grafana
+    {"tgp_v1_", 20, false},      // Together
     {"nvapi-", 20, false},       // NVIDIA
     {"npm_", 30, false},         //
     {"pypi-AgEI", 20, false},    //
@@ -140,7 +174,23 @@ constexpr std::array<KeyShape, 33> kKeyShapes = {{
     {"eyJ", 30, false},          // JSON web token: base64 of {"
 }};
 
-bool is_key_shape(std::string_view run) {
+// Keys are drawn from letters and digits: a long unbroken run of them, with a digit where words
+// could look alike.
+bool looks_random(std::string_view rest, bool needs_digit) {
+  constexpr std::size_t kShortestRun = 16;
+  std::size_t run = 0;
+  bool has_digit = false;
+  for (const char c : rest) {
+    run = is_alnum(c) ? run + 1 : 0;
+    has_digit = run > 0 && (is_digit(c) || (run > 1 && has_digit));
+    if (run >= kShortestRun && (has_digit || !needs_digit)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool starts_like_key(std::string_view run) {
   for (const KeyShape& shape : kKeyShapes) {
     if (!run.starts_with(shape.prefix) || run.size() < shape.prefix.size() + shape.least_rest) {
       continue;
@@ -149,26 +199,55 @@ bool is_key_shape(std::string_view run) {
     if (shape.prefix == "eyJ" && rest.find('.') == std::string_view::npos) {
       continue;
     }
-    if (!shape.needs_digit || std::any_of(rest.begin(), rest.end(), is_digit)) {
+    if (looks_random(rest, shape.needs_digit)) {
       return true;
     }
   }
   return false;
 }
 
-bool is_small_number(std::string_view text) {
-  return !text.empty() && text.size() < 10 && std::all_of(text.begin(), text.end(), is_digit);
+// A key by its shape, also behind a prefix: "my-ghp_...".
+bool is_key_shape(std::string_view run) {
+  constexpr std::size_t kLongestPrefix = 64;
+  for (std::size_t i = 0; i < std::min(run.size(), kLongestPrefix); ++i) {
+    if ((i == 0 || !is_alnum(run[i - 1])) && starts_like_key(run.substr(i))) {
+      return true;
+    }
+  }
+  return false;
 }
 
-// Whether a value under this name is to go: counts that are called token are not.
+// 17, 12.5: a count or a time. Longer whole numbers may be PINs.
+bool is_small_number(std::string_view text) {
+  const bool is_number =
+      !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
+  return is_number && (text.size() < 6 || text.find('.') != std::string_view::npos);
+}
+
+// Whether a value under this name is to go: counts that are called token are not, nor is a working
+// directory.
 bool is_secret_value(std::string_view name, std::string_view value) {
   if (value.empty() || value == kScrubbed || !is_secret_name(name)) {
     return false;
   }
-  const bool is_flag = value == "true" || value == "false" || value == "True" || value == "False" ||
-                       value == "null" || value == "None";
+  const std::string lower = to_lower(value);
+  const bool is_flag = lower == "true" || lower == "false" || lower == "null" || lower == "none";
   const std::vector<std::string> words = words_of(name);
-  return !is_flag && !(is_small_number(value) && names_account_token(words));
+  const bool is_directory = words.back() == "pwd" && value.front() == '/';
+  return !is_flag && !is_directory && !(is_small_number(value) && names_account_token(words));
+}
+
+bool is_scheme(std::string_view word) {
+  const std::string lower = to_lower(word);
+  return lower == "bearer" || lower == "basic" || lower == "token" || lower == "apikey" ||
+         lower == "digest" || lower == "negotiate";
+}
+
+// --use-auth-token and its like are switches: what follows is somebody else's.
+bool takes_no_value(std::string_view flag) {
+  const std::vector<std::string> words = words_of(flag);
+  return !words.empty() &&
+         (words[0] == "use" || words[0] == "no" || words[0] == "enable" || words[0] == "require");
 }
 
 class TextScrubber {
@@ -235,25 +314,31 @@ class TextScrubber {
     if (take_named_value(name, end)) {
       return;
     }
-    std::size_t key_end = end;
-    while (key_end < text_.size() && is_key_char(text_[key_end])) {
-      ++key_end;
+    // Runs inside one stretch of key characters share its end: looking for it anew each time would
+    // be quadratic.
+    const bool is_new_stretch = key_end_ < end;
+    if (is_new_stretch) {
+      key_end_ = end;
+      while (key_end_ < text_.size() && is_key_char(text_[key_end_])) {
+        ++key_end_;
+      }
     }
-    if (is_key_shape(text_.substr(at_, key_end - at_))) {
+    const std::string_view stretch = text_.substr(at_, key_end_ - at_);
+    if (is_new_stretch ? is_key_shape(stretch) : starts_like_key(stretch)) {
       clean_ += kScrubbed;
-      at_ = key_end;
-    } else if (is_scheme(name) && take_credential_after_scheme(end)) {
-      return;
-    } else {
+      at_ = key_end_;
+    } else if (!take_credential_after_scheme(name, end) && !take_flag_value(name, end)) {
       clean_ += name;
       at_ = end;
     }
   }
 
-  static bool is_scheme(std::string_view word) { return word == "Bearer" || word == "Basic"; }
-
   // "Bearer abc..." outside of a header; a short word behind it is prose.
-  bool take_credential_after_scheme(std::size_t end) {
+  bool take_credential_after_scheme(std::string_view scheme, std::size_t end) {
+    const std::string lower = to_lower(scheme);
+    if (lower != "bearer" && lower != "basic") {
+      return false;
+    }
     std::size_t start = end;
     while (start < text_.size() && is_blank(text_[start])) {
       ++start;
@@ -262,7 +347,9 @@ class TextScrubber {
     while (stop < text_.size() && is_key_char(text_[stop])) {
       ++stop;
     }
-    if (start == end || stop - start < 12) {
+    const std::string_view credential = text_.substr(start, stop - start);
+    if (start == end || credential.size() < 12 ||
+        std::none_of(credential.begin(), credential.end(), is_digit)) {
       return false;
     }
     clean_ += text_.substr(at_, start - at_);
@@ -271,54 +358,92 @@ class TextScrubber {
     return true;
   }
 
-  // `name=value`, `name: value`, `"name": "value"`, also for the last part of `env.HF_TOKEN=...`.
+  // `--api-key value` inside a longer text.
+  bool take_flag_value(std::string_view name, std::size_t end) {
+    if (!name.starts_with('-') || !is_secret_name(name)) {
+      return false;
+    }
+    const std::size_t start = skip_blanks(end);
+    const std::size_t stop = std::min(text_.find_first_of(" \t\r\n\"'", start), text_.size());
+    const std::string_view value = text_.substr(start, stop - start);
+    if (start == end || value.starts_with('-') || takes_no_value(name) ||
+        !is_secret_value(name, value)) {
+      return false;
+    }
+    replace(start, stop);
+    return true;
+  }
+
+  // `name=value`, `name: value`, `"name": "value"`, `\"name\": \"value\"`, `x["name"] = "value"`,
+  // `name := value`.
   bool take_named_value(std::string_view name, std::size_t end) {
     if (!is_secret_name(name)) {
       return false;
     }
     std::size_t cursor = end;
-    if (cursor < text_.size() && (text_[cursor] == '"' || text_[cursor] == '\'')) {
+    while (cursor < text_.size() &&
+           std::string_view("\\\"']").find(text_[cursor]) != std::string_view::npos) {
       ++cursor;
     }
-    while (cursor < text_.size() && is_blank(text_[cursor])) {
-      ++cursor;
-    }
+    cursor = skip_blanks(cursor);
     if (cursor >= text_.size() || (text_[cursor] != '=' && text_[cursor] != ':') ||
         text_.substr(cursor, 3) == "://") {
       return false;
     }
-    ++cursor;
-    while (cursor < text_.size() && is_blank(text_[cursor])) {
+    while (cursor < text_.size() &&
+           std::string_view(":=>").find(text_[cursor]) != std::string_view::npos) {
       ++cursor;
     }
-    const std::size_t stop = value_end(cursor);
-    std::size_t start = cursor;
-    if (start < stop && (text_[start] == '"' || text_[start] == '\'')) {
-      ++start;
+    cursor = skip_blanks(cursor);
+    if (cursor < text_.size() && text_[cursor] == '[' &&
+        !text_.substr(cursor).starts_with(kScrubbed)) {
+      ++cursor;
     }
+    if (cursor < text_.size() && text_[cursor] == '\\') {
+      ++cursor;
+    }
+    const std::size_t stop = value_end(name, cursor);
+    const bool is_quoted = cursor < stop && (text_[cursor] == '"' || text_[cursor] == '\'');
+    const std::size_t start = is_quoted ? cursor + 1 : cursor;
     if (!is_secret_value(name, text_.substr(start, stop - start))) {
       return false;
     }
-    clean_ += text_.substr(at_, start - at_);
-    clean_ += kScrubbed;
-    at_ = stop;
+    replace(start, stop);
     return true;
   }
 
-  // A quoted value ends before its quotation mark; a bare one at a separator, a header's scheme
-  // word not counted.
-  std::size_t value_end(std::size_t start) const {
+  std::size_t skip_blanks(std::size_t cursor) const {
+    while (cursor < text_.size() && is_blank(text_[cursor])) {
+      ++cursor;
+    }
+    return cursor;
+  }
+
+  void replace(std::size_t start, std::size_t stop) {
+    clean_ += text_.substr(at_, start - at_);
+    clean_ += kScrubbed;
+    at_ = stop;
+  }
+
+  // A quoted value ends before its quotation mark, a header's at the end of the line, any other at
+  // a separator.
+  std::size_t value_end(std::string_view name, std::size_t start) const {
     if (start < text_.size() && (text_[start] == '"' || text_[start] == '\'')) {
+      const char quote = text_[start];
+      const bool is_escaped = start > 0 && text_[start - 1] == '\\';
       std::size_t end = start + 1;
-      while (end < text_.size() && text_[end] != text_[start]) {
-        end += text_[end] == '\\' ? 2 : 1;
+      while (end < text_.size() && text_[end] != quote) {
+        end += text_[end] == '\\' && !is_escaped ? 2 : 1;
       }
-      return std::min(end, text_.size());
+      end = std::min(end, text_.size());
+      return is_escaped && end > start + 1 && text_[end - 1] == '\\' ? end - 1 : end;
+    }
+    const std::string lower = to_lower(name);
+    if (lower.ends_with("authorization") || lower.ends_with("cookie")) {
+      return std::min(text_.find_first_of("\r\n\"'", start), text_.size());
     }
     std::size_t end = std::min(text_.find_first_of(" \t\r\n&,;\"'", start), text_.size());
-    const std::string_view word = text_.substr(start, end - start);
-    if ((is_scheme(word) || word == "Token" || word == "token") && end < text_.size() &&
-        is_blank(text_[end])) {
+    if (is_scheme(text_.substr(start, end - start)) && end < text_.size() && is_blank(text_[end])) {
       end = std::min(text_.find_first_of(" \t\r\n&,;\"'", end + 1), text_.size());
     }
     return end;
@@ -326,6 +451,7 @@ class TextScrubber {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  std::size_t key_end_ = 0;
   std::string clean_;
 };
 
@@ -377,44 +503,83 @@ bool is_allowed_variable(std::string_view name) {
 bool is_secret_name(std::string_view name) {
   const std::vector<std::string> words = words_of(name);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (kSecretWords.contains(words[i])) {
-      // PWD and OLDPWD are directories.
-      const bool is_directory = words[i] == "pwd" && words.size() == 1;
-      if (!is_directory) {
-        return true;
-      }
-    }
-    if (i > 0 && words[i] == "key" && kKeyOwners.contains(words[i - 1])) {
-      return true;
-    }
-    if (std::any_of(kSecretEndings.begin(), kSecretEndings.end(),
-                    [&](std::string_view ending) { return words[i].ends_with(ending); })) {
+    const std::string word = singular(words[i]);
+    const bool is_owned_key = i > 0 && word == "key" &&
+                              (kKeyOwners.contains(words[i - 1]) || words[i - 1].ends_with("api"));
+    if (kSecretWords.contains(word) || is_owned_key ||
+        std::any_of(kSecretEndings.begin(), kSecretEndings.end(),
+                    [&](std::string_view ending) { return word.ends_with(ending); })) {
       return true;
     }
   }
-  return names_account_token(words);
+  return is_secret_variable(name, words) || names_account_token(words);
 }
 
 std::string scrub_text(std::string_view text) {
   return TextScrubber(text).run();
 }
 
-std::vector<std::string> scrub_arguments(const std::vector<std::string>& arguments) {
-  std::vector<std::string> clean;
-  clean.reserve(arguments.size());
-  bool follows_secret_flag = false;
-  std::string_view flag;
-  for (const std::string& argument : arguments) {
-    if (follows_secret_flag && !argument.starts_with('-') && is_secret_value(flag, argument)) {
-      clean.emplace_back(kScrubbed);
-    } else {
-      clean.push_back(scrub_text(argument));
+namespace {
+
+// `--name=value` or `NAME=value` as one argument: the value reaches to its end, whatever it is made
+// of.
+std::string scrub_argument(const std::string& argument) {
+  const std::size_t equals = argument.find('=');
+  if (equals != std::string::npos) {
+    const std::string_view name = std::string_view(argument).substr(0, equals);
+    const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+      return is_name_char(c) || c == '+';
+    });
+    if (is_name && is_secret_value(name, std::string_view(argument).substr(equals + 1))) {
+      return argument.substr(0, equals + 1) + std::string(kScrubbed);
     }
-    flag = argument;
-    follows_secret_flag = argument.starts_with('-') && argument.find('=') == std::string::npos &&
-                          is_secret_name(argument);
+  }
+  return scrub_text(argument);
+}
+
+// Whether `argument` is the value of the flag before it. A short word behind a dash is the next
+// flag.
+bool is_value_of(std::string_view flag, std::string_view argument) {
+  const bool is_flag =
+      argument.starts_with("--") || (argument.starts_with('-') && argument.size() < 7);
+  return flag.starts_with('-') && flag.find('=') == std::string_view::npos && !is_flag &&
+         !takes_no_value(flag) && is_secret_value(flag, argument);
+}
+
+Json scrub_leaves(const Json& tree) {
+  if (tree.is_string() || tree.is_number()) {
+    return kScrubbed;
+  }
+  Json clean = tree;
+  if (tree.is_structured()) {
+    for (Json& item : clean) {
+      item = scrub_leaves(item);
+    }
   }
   return clean;
+}
+
+Json scrub_list(const Json& list) {
+  Json clean = Json::array();
+  std::string flag;
+  for (const Json& item : list) {
+    if (!item.is_string()) {
+      clean.push_back(scrub_tree(item));
+      flag.clear();
+      continue;
+    }
+    const auto& argument = item.get_ref<const std::string&>();
+    clean.push_back(is_value_of(flag, argument) ? std::string(kScrubbed)
+                                                : scrub_argument(argument));
+    flag = argument;
+  }
+  return clean;
+}
+
+}  // namespace
+
+std::vector<std::string> scrub_arguments(const std::vector<std::string>& arguments) {
+  return scrub_list(arguments).get<std::vector<std::string>>();
 }
 
 Json scrub_tree(const Json& tree) {
@@ -422,27 +587,27 @@ Json scrub_tree(const Json& tree) {
     return scrub_text(tree.get_ref<const std::string&>());
   }
   if (tree.is_array()) {
-    const bool is_argument_list =
-        std::all_of(tree.begin(), tree.end(), [](const Json& item) { return item.is_string(); });
-    if (is_argument_list) {
-      return scrub_arguments(tree.get<std::vector<std::string>>());
-    }
-    Json clean = Json::array();
-    for (const Json& item : tree) {
-      clean.push_back(scrub_tree(item));
-    }
-    return clean;
+    return scrub_list(tree);
   }
-  if (tree.is_object()) {
-    Json clean = Json::object();
-    for (const auto& [key, value] : tree.items()) {
-      const bool is_leaf = value.is_string() || value.is_number();
-      const std::string text = value.is_string() ? value.get<std::string>() : to_json_line(value);
-      clean[key] = is_leaf && is_secret_value(key, text) ? Json(kScrubbed) : scrub_tree(value);
-    }
-    return clean;
+  if (!tree.is_object()) {
+    return tree;
   }
-  return tree;
+  // {name: HF_TOKEN, value: ...}, as Kubernetes writes an environment.
+  const auto name = tree.find("name");
+  const bool is_named_secret = name != tree.end() && name->is_string() &&
+                               is_secret_name(name->get_ref<const std::string&>());
+  Json clean = Json::object();
+  for (const auto& [key, value] : tree.items()) {
+    const std::string text = value.is_string() ? value.get<std::string>() : to_json_line(value);
+    if (value.is_structured()
+            ? is_secret_name(key)
+            : is_secret_value(key, text) && !value.is_null() && !value.is_boolean()) {
+      clean[key] = scrub_leaves(value);
+    } else {
+      clean[key] = is_named_secret && key == "value" ? scrub_leaves(value) : scrub_tree(value);
+    }
+  }
+  return clean;
 }
 
 std::map<std::string, std::string> scrub_environment(

@@ -70,6 +70,9 @@ Check check_importer(const Facts& facts) {
   if (!nsys->importer.empty()) {
     return {"nsys_importer", kOk, nsys->importer.string(), ""};
   }
+  if (nsys->is_wrapper) {
+    return {"nsys_importer", kSkip, "nsys is a script that starts another: not looked for", ""};
+  }
   return {
       "nsys_importer", kFail,
       "QdstrmImporter is not beside nsys: captures would end as .qdstrm, without a report",
@@ -94,8 +97,13 @@ Check check_gpus(const Facts& facts) {
   if (!machine.gpus.empty()) {
     std::vector<std::string> names;
     for (const GpuFacts& gpu : machine.gpus) {
-      names.push_back(fmt::format("{}: {} ({})", gpu.index, printable(gpu.name),
-                                  format_bytes(gpu.memory_bytes)));
+      names.push_back(fmt::format(
+          "{}: {} ({})", gpu.index, printable(gpu.name),
+          gpu.memory_bytes ? format_bytes(*gpu.memory_bytes) : "memory shared with the host"));
+    }
+    if (!machine.gpu_problem.empty()) {
+      return {"gpus", kWarn, fmt::format("{}; but {}", fmt::join(names, ", "), machine.gpu_problem),
+              "run nvidia-smi and follow what it says: one GPU may have fallen off the bus"};
     }
     return {"gpus", kOk, fmt::format("{}", fmt::join(names, ", ")), ""};
   }
@@ -103,7 +111,9 @@ Check check_gpus(const Facts& facts) {
     return {"gpus", kSkip, "needs a driver", ""};
   }
   return {"gpus", kFail, fmt::format("no GPU can be seen: {}", machine.gpu_problem),
-          "run nvidia-smi and follow what it says"};
+          machine.container.empty() ? "run nvidia-smi and follow what it says"
+                                    : "start the container with --gpus all (Kubernetes: request "
+                                      "nvidia.com/gpu)"};
 }
 
 Check check_counters(const Facts& facts) {
@@ -131,14 +141,20 @@ Check check_counters(const Facts& facts) {
       "ERR_NVGPUCTRPERM",
       machine.container.empty()
           ? "run as root, or once: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | "
-            "sudo tee /etc/modprobe.d/nvidia-profiling.conf, then reboot"
-          : fmt::format("start the container with --cap-add={}",
+            "sudo tee /etc/modprobe.d/nvidia-profiling.conf, sudo update-initramfs -u, reboot"
+          : fmt::format("start the container with --cap-add={0} (Kubernetes: "
+                        "securityContext.capabilities.add: [{0}])",
                         perfmon_suffices ? "PERFMON" : "SYS_ADMIN")};
 }
 
 Check check_counter_clients(const Facts& facts) {
   const auto clients = running_processes(
       facts.system, {"nv-hostengine", "dcgm-exporter", "nsys", "nsys-launcher", "ncu"});
+  if (clients.empty() && !facts.machine().container.empty()) {
+    return {"counter_clients", kSkip,
+            "no other profiler runs in this container; whether one runs outside cannot be seen",
+            ""};
+  }
   if (clients.empty()) {
     return {"counter_clients", kOk, "no other profiler runs", ""};
   }
@@ -156,14 +172,15 @@ Check check_gpu_sharing(const Facts& facts) {
   if (machine.gpus.empty()) {
     return {"gpu_sharing", kSkip, "needs a GPU", ""};
   }
-  if (!running_processes(facts.system, {"nvidia-cuda-mps", "nvidia-cuda-mps-control"}).empty()) {
+  if (!running_processes(facts.system, {"nvidia-cuda-mps"}).empty()) {
     return {"gpu_sharing", kWarn, "MPS runs: ncu's behaviour under it is undefined",
             "echo quit | nvidia-cuda-mps-control"};
   }
   if (std::any_of(machine.gpus.begin(), machine.gpus.end(),
                   [](const GpuFacts& gpu) { return gpu.mig_enabled; })) {
     return {"gpu_sharing", kWarn,
-            "MIG is on: clocks cannot be locked, and a slice has a part of the GPU's peaks", ""};
+            "MIG is on: clocks cannot be locked, and a slice has a part of the GPU's peaks",
+            "sudo nvidia-smi -mig 0, if nobody else needs the slices"};
   }
   return {"gpu_sharing", kOk, "neither MIG nor MPS", ""};
 }
@@ -173,8 +190,12 @@ Check check_persistence(const Facts& facts) {
   if (gpus.empty()) {
     return {"gpu_persistence", kSkip, "needs a GPU", ""};
   }
+  if (std::any_of(gpus.begin(), gpus.end(),
+                  [](const GpuFacts& gpu) { return !gpu.persistence_enabled; })) {
+    return {"gpu_persistence", kSkip, "the driver does not say", ""};
+  }
   if (std::all_of(gpus.begin(), gpus.end(),
-                  [](const GpuFacts& gpu) { return gpu.persistence_enabled; })) {
+                  [](const GpuFacts& gpu) { return *gpu.persistence_enabled; })) {
     return {"gpu_persistence", kOk, "persistence mode is on", ""};
   }
   return {"gpu_persistence", kWarn,
@@ -196,14 +217,19 @@ Check check_perf_events(const Facts& facts) {
           "sudo sysctl kernel.perf_event_paranoid=2"};
 }
 
-// Free bytes of the file system that `directory`, or its nearest parent that exists, is on.
-std::optional<std::uint64_t> free_bytes(fs::path directory) {
+// `directory`, or its nearest parent that exists.
+fs::path nearest_existing(fs::path directory) {
   std::error_code ignored;
   directory = fs::absolute(directory, ignored);
   while (!fs::exists(directory, ignored) && directory.has_parent_path() &&
          directory != directory.parent_path()) {
     directory = directory.parent_path();
   }
+  return directory;
+}
+
+// Free bytes of the file system a directory is on.
+std::optional<std::uint64_t> free_bytes(const fs::path& directory) {
   struct statvfs facts {};
   if (::statvfs(directory.c_str(), &facts) != 0) {
     return std::nullopt;
@@ -212,7 +238,15 @@ std::optional<std::uint64_t> free_bytes(fs::path directory) {
 }
 
 Check check_disk(const Facts& facts) {
-  const auto free = free_bytes(facts.artifacts_dir);
+  const fs::path place = nearest_existing(facts.artifacts_dir);
+  std::error_code ignored;
+  if (!fs::is_directory(place, ignored) || ::access(place.c_str(), W_OK) != 0) {
+    return {"disk", kFail,
+            fmt::format("bundles cannot be written to {}: {} is not a writable directory",
+                        facts.artifacts_dir.string(), place.string()),
+            "put them elsewhere: artifacts.stage2_dir=/some/directory"};
+  }
+  const auto free = free_bytes(place);
   if (!free) {
     return {"disk", kSkip, fmt::format("cannot look at {}", facts.artifacts_dir.string()), ""};
   }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -65,6 +66,35 @@ std::string driver_version_in(const std::string& text) {
   return {};
 }
 
+// nvidia-smi writes [N/A] or [Insufficient Permissions] where it has no answer.
+std::optional<bool> is_enabled(std::string_view cell) {
+  cell = trim(cell);
+  if (cell != "Enabled" && cell != "Disabled") {
+    return std::nullopt;
+  }
+  return cell == "Enabled";
+}
+
+void add_gpu_row(std::string_view line, MachineFacts& facts) {
+  const auto cells = split(line, ',');
+  const auto index = whole_number(cells[0]);
+  if (cells.size() < 6 || !index) {
+    return;  // "Unable to determine the device handle for GPU ...": told by the exit code
+  }
+  GpuFacts gpu;
+  gpu.index = static_cast<int>(*index);
+  if (const auto mib = whole_number(cells[1])) {
+    gpu.memory_bytes = static_cast<std::uint64_t>(*mib) * kMiB;
+  }
+  gpu.mig_enabled = is_enabled(cells[2]).value_or(false);
+  gpu.persistence_enabled = is_enabled(cells[3]);
+  gpu.name = trim(cells[5]);
+  if (facts.driver_version.empty()) {
+    facts.driver_version = trim(cells[4]);  // WSL2 has no /proc/driver/nvidia
+  }
+  facts.gpus.push_back(gpu);
+}
+
 void read_gpus(const System& system, MachineFacts& facts) {
   const auto smi = find_on_path(system, "nvidia-smi");
   if (!smi) {
@@ -72,31 +102,27 @@ void read_gpus(const System& system, MachineFacts& facts) {
     return;
   }
   const Process query{
-      {smi->string(), "--query-gpu=index,memory.total,mig.mode.current,persistence_mode,name",
+      {smi->string(),
+       "--query-gpu=index,memory.total,mig.mode.current,persistence_mode,driver_version,name",
        "--format=csv,noheader,nounits"},
       system.environment};
-  const ProcessResult answer = run_process(query);
-  if (!answer.succeeded()) {
-    const std::string said = answer.out + answer.err;
-    facts.gpu_problem = answer.timed_out ? "nvidia-smi does not answer"
-                                         : fmt::format("nvidia-smi failed: {}",
-                                                       printable(trim(said).substr(0, 120)));
+  ProcessResult answer;
+  try {
+    answer = run_process(query);
+  } catch (const Error& error) {
+    facts.gpu_problem = error.message();
     return;
   }
   for (const std::string_view line : split(answer.out, '\n')) {
-    const auto cells = split(line, ',');
-    if (cells.size() < 5) {
-      continue;
-    }
-    GpuFacts gpu;
-    gpu.index = static_cast<int>(whole_number(cells[0]).value_or(0));
-    gpu.memory_bytes = static_cast<std::uint64_t>(whole_number(cells[1]).value_or(0)) * kMiB;
-    gpu.mig_enabled = trim(cells[2]) == "Enabled";
-    gpu.persistence_enabled = trim(cells[3]) == "Enabled";
-    gpu.name = trim(cells[4]);
-    facts.gpus.push_back(gpu);
+    add_gpu_row(line, facts);
   }
-  if (facts.gpus.empty()) {
+  if (answer.timed_out) {
+    facts.gpu_problem = "nvidia-smi does not answer";
+  } else if (!answer.succeeded()) {
+    // Its complaint is a line of its own, before or after the healthy GPUs.
+    const std::string said = answer.err.empty() ? answer.out : answer.err;
+    facts.gpu_problem = fmt::format("nvidia-smi failed: {}", printable(trim(said).substr(0, 120)));
+  } else if (facts.gpus.empty()) {
     facts.gpu_problem = "nvidia-smi lists no GPU";
   }
 }
@@ -108,8 +134,12 @@ void read_permissions(const System& system, MachineFacts& facts) {
   }
   const std::string status = read_pseudo_file(system.at("/proc/self/status"));
   const auto capabilities = whole_number(field_after(status, "CapEff"), 16).value_or(0);
-  facts.has_cap_sys_admin = ((capabilities >> kCapSysAdmin) & 1) != 0;
-  facts.has_cap_perfmon = ((capabilities >> kCapPerfmon) & 1) != 0;
+  // Capabilities inside a user namespace do not count for the driver. The machine's own maps all
+  // ids to themselves.
+  const std::string uid_map = read_pseudo_file(system.at("/proc/self/uid_map"));
+  const bool is_own_namespace = uid_map.empty() || uid_map.find("4294967295") != std::string::npos;
+  facts.has_cap_sys_admin = is_own_namespace && ((capabilities >> kCapSysAdmin) & 1) != 0;
+  facts.has_cap_perfmon = is_own_namespace && ((capabilities >> kCapPerfmon) & 1) != 0;
   const std::string paranoid = read_pseudo_file(system.at("/proc/sys/kernel/perf_event_paranoid"));
   if (const auto value = whole_number(paranoid)) {
     facts.perf_event_paranoid = static_cast<int>(*value);
@@ -121,6 +151,9 @@ std::string container_of(const System& system) {
     return "kubernetes";
   }
   std::error_code ignored;
+  if (fs::exists(system.at("/.singularity.d"), ignored) || system.variable("APPTAINER_CONTAINER")) {
+    return "apptainer";
+  }
   if (fs::exists(system.at("/.dockerenv"), ignored)) {
     return "docker";
   }

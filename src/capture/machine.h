@@ -13,9 +13,9 @@ namespace llmprof {
 struct GpuFacts {
   int index = 0;
   std::string name;
-  std::uint64_t memory_bytes = 0;
+  std::optional<std::uint64_t> memory_bytes;  // GPUs that share the host's memory do not say
   bool mig_enabled = false;
-  bool persistence_enabled = false;
+  std::optional<bool> persistence_enabled;
 };
 
 // What a reader of a bundle must know of the machine, and what doctor judges. Read, never changed.
@@ -31,7 +31,7 @@ struct MachineFacts {
 
   std::string driver_version;  // empty: no NVIDIA kernel driver is loaded
   std::vector<GpuFacts> gpus;
-  std::string gpu_problem;  // why `gpus` is empty, in words
+  std::string gpu_problem;  // why `gpus` is empty or not all of them, in words
 
   // Who may read hardware counters: true when the driver keeps them for administrators, nothing
   // when it does not say.

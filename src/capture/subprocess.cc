@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -32,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostOutput = 4 * kMiB;
 constexpr int kPollMs = 20;
+constexpr std::chrono::seconds kPatienceAfterKill{2};
 
 // The read end is ours and does not block; the write end goes to the child.
 struct Pipe {
@@ -123,11 +125,34 @@ pid_t spawn(const Process& process, const Pipe& out, const Pipe& err) {
   return pid;
 }
 
+// The group that run_process() waits for, for the signal handler. One at a time: this program asks
+// its tools in turn.
+std::atomic<pid_t> running_group{0};
+
+void end_running_group(int signal) {
+  const pid_t group = running_group.load();
+  if (group > 0) {
+    ::kill(-group, SIGKILL);
+  }
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
 int exit_code_of(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 }  // namespace
+
+void end_programs_with_us() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (::signal(signal, end_running_group) == SIG_IGN) {
+      ::signal(signal, SIG_IGN);  // started under nohup: stays deaf
+    }
+  }
+  ::signal(SIGCHLD,
+           SIG_DFL);  // some launchers leave it ignored, and then no exit code is ever seen
+}
 
 ProcessResult run_process(const Process& process) {
   ProcessResult result;
@@ -136,6 +161,7 @@ ProcessResult run_process(const Process& process) {
   const pid_t pid = spawn(process, out, err);
   out.close_write();
   err.close_write();
+  running_group = pid;
   const Clock::time_point deadline = Clock::now() + process.timeout;
   while (true) {
     if (out.is_open() || err.is_open()) {
@@ -151,11 +177,18 @@ ProcessResult run_process(const Process& process) {
       ::kill(-pid, SIGKILL);
     }
     int status = 0;
-    if (::waitpid(pid, &status, WNOHANG) == pid) {
+    const pid_t ended = ::waitpid(pid, &status, WNOHANG);
+    if (ended == pid) {
       result.exit_code = exit_code_of(status);
+    }
+    // Not ours to wait for (SIGCHLD is ignored), or stuck in the kernel: no answer will come.
+    const bool is_lost = ended < 0 && errno != EINTR;
+    const bool is_stuck = result.timed_out && Clock::now() >= deadline + kPatienceAfterKill;
+    if (ended == pid || is_lost || is_stuck) {
       break;
     }
   }
+  running_group = 0;
   out.drain(result.out);
   err.drain(result.err);
   return result;

@@ -29,4 +29,8 @@ struct ProcessResult {
 // a daemon it left holds its output open. Throws kEnvironment when the program cannot be started.
 ProcessResult run_process(const Process& process);
 
+// From now on SIGINT, SIGTERM and SIGHUP also end the program that run_process() waits for, which
+// has a process group of its own and would not hear of them. For main() to call.
+void end_programs_with_us();
+
 }  // namespace llmprof

@@ -15,6 +15,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <fstream>
 #include <set>
 
 #include <fmt/format.h>
@@ -158,7 +159,8 @@ std::vector<std::string> options_in(std::string_view help) {
       continue;
     }
     const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-");
-    if (end > 2) {
+    // "--nvtx-domain-[include|exclude]" stands for two, of which neither is needed.
+    if (end > 2 && text[std::min(end, text.size()) - 1] != '-') {
       options.emplace(text.substr(0, end));
     }
   }
@@ -177,17 +179,35 @@ std::vector<std::string> reports_in(std::string_view help) {
   return reports;
 }
 
-// The importer stands in the host-linux-* folder beside the folder of the real nsys.
-fs::path importer_of(const fs::path& nsys) {
+// The importer stands in the host-linux-* folder beside the folder of the real nsys. The CUDA
+// toolkit's nsys is a script that starts one elsewhere: in the toolkit or where NVIDIA's package
+// put it.
+fs::path importer_of(const System& system, const NsysTool& nsys) {
   std::error_code ignored;
-  const fs::path home = fs::canonical(nsys, ignored).parent_path().parent_path();
-  for (const auto& entry : fs::directory_iterator(home, ignored)) {
-    fs::path importer = entry.path() / "QdstrmImporter";
-    if (entry.path().filename().string().starts_with("host-linux-") && is_executable(importer)) {
-      return importer;
+  const System whole;  // paths below are absolute already
+  const std::string home = fs::canonical(nsys.path, ignored).parent_path().parent_path().string();
+  std::vector<fs::path> folders = expand(whole, home + "/host-linux-*");
+  if (nsys.is_wrapper) {
+    for (const std::string& pattern :
+         {home + "/nsight-systems-*/host-linux-*",
+          system.at("/opt/nvidia/nsight-systems").string() + "/*/host-linux-*"}) {
+      const auto more = expand(whole, pattern);
+      folders.insert(folders.end(), more.begin(), more.end());
+    }
+  }
+  for (const fs::path& folder : folders) {
+    if (is_executable(folder / "QdstrmImporter")) {
+      return folder / "QdstrmImporter";
     }
   }
   return {};
+}
+
+bool is_script(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 2> head{};
+  file.read(head.data(), head.size());
+  return file && head[0] == '#' && head[1] == '!';
 }
 
 // Rows of the table that `ncu --list-sets` prints; the one marked "yes" is taken when nothing is
@@ -270,7 +290,8 @@ NsysTool ensure_nsys(const System& system) {
   tool.path = find_tool(system, kNsys);
   tool.version = ask_version(system, kNsys, tool.path);
   tool.options = options_in(ask(system, tool.path, {"profile", "--help"}));
-  tool.importer = importer_of(tool.path);
+  tool.is_wrapper = is_script(tool.path);
+  tool.importer = importer_of(system, tool);
   tool.reports = reports_in(ask(system, tool.path, {"stats", "--help-reports"}));
   tool.reports_asked = !tool.reports.empty();
   const auto knows = [&](const char* report) {

@@ -44,7 +44,8 @@ struct NsysTool : Tool {
   std::string kernel_summary_report;  // gpukernsum up to 2022.4, cuda_gpu_kern_sum from 2023.1
   bool has_old_report_names = false;
   bool reports_asked = false;      // false: concluded from the version
-  std::filesystem::path importer;  // turns .qdstrm into a report; empty: missing
+  std::filesystem::path importer;  // turns .qdstrm into a report; empty: not found
+  bool is_wrapper = false;  // a script that starts the real nsys, whose folder is not known then
 };
 
 // Empty where ncu would not say: these defaults changed in releases we cannot date, so none is

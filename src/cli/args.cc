@@ -38,6 +38,12 @@ void add_option(CLI::App& app, const Option& option) {
     }
   }
   // Without this CLI11 prints the C++ type, as in "WHAT TEXT".
+  if (std::get_if<std::string*>(&option.target) != nullptr) {
+    added->take_last();
+    // An empty value is mostly a shell variable that was not set.
+    added->check(
+        [](const std::string& value) { return value.empty() ? "takes no empty value" : ""; });
+  }
   if (std::get_if<bool*>(&option.target) == nullptr) {
     added->option_text(option.value.empty() ? " " : option.value);
   }
@@ -58,6 +64,7 @@ std::vector<Node> add_commands(CLI::App& parent, const std::vector<Command>& com
     CLI::App* app = parent.add_subcommand(command.name, command.summary);
     app->allow_extras();
     app->fallthrough();
+    app->require_subcommand(0, 1);
     app->set_help_flag("-h,--help", "Print this help");
     for (const Option& option : command.options) {
       add_option(*app, option);
@@ -103,6 +110,10 @@ Error unknown_word(const std::string& word, const std::string& path,
       }
     }
     const std::string typed = word.substr(0, word.find('='));
+    if (std::find(known.begin(), known.end(), typed) != known.end()) {
+      return {ErrorKind::kUsage, fmt::format("{}misplaced option '{}'", about(path), typed),
+              "options of a command stand behind its name"};
+    }
     return {ErrorKind::kUsage, fmt::format("{}unknown option '{}'", about(path), printable(typed)),
             suggestion(typed, known, "options: " + help_line(path))};
   }
@@ -170,10 +181,14 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
   app.get_formatter()->column_width(34);
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("--version", version_text(), "Print version and build");
-  app.add_option("--color", color, "Colour: auto, always or never")->option_text("WHEN");
+  app.add_option("--color", color, "Colour: auto, always or never")
+      ->option_text("WHEN")
+      ->take_last();
   app.allow_extras();
+  app.require_subcommand(0, 1);
   app.footer("llmprof COMMAND --help explains a command.");
   const std::vector<Node> nodes = add_commands(app, commands);
+  std::erase(arguments, "--");  // no command of today takes another's command line
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   try {
     app.parse(std::move(arguments));

@@ -5,8 +5,10 @@
 // knows the library that parses.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -49,10 +51,12 @@ struct Command {
 std::vector<Command> all_commands();
 
 // One line a command, defined in the file of its name.
+Command analyze_command();
 Command artifacts_command();
 Command completion_command();
 Command config_command();
 Command doctor_command();
+Command kernels_command();
 Command list_command();
 
 // --json, as every reading command has it.
@@ -60,5 +64,9 @@ Option json_option(bool& target);
 
 // Configuration overrides, as every command has them that is configured.
 Option override_option(std::vector<std::string>& target);
+
+// --config FILE, beside them; and what it means when it was not given.
+Option config_option(std::string& target);
+std::optional<std::filesystem::path> user_file(const std::string& given);
 
 }  // namespace llmprof

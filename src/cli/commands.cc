@@ -9,6 +9,8 @@ std::vector<Command> all_commands() {
   return {
       doctor_command(),      //
       config_command(),      //
+      analyze_command(),     //
+      kernels_command(),     //
       artifacts_command(),   //
       list_command(),        //
       completion_command(),  //

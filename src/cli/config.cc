@@ -59,9 +59,7 @@ Json json_of(const Config& config) {
 }
 
 int run_show(const ShowOptions& asked, Context& context) {
-  const auto file =
-      asked.file.empty() ? std::nullopt : std::optional<std::filesystem::path>(asked.file);
-  const Config config = compose(file, asked.overrides);
+  const Config config = compose(user_file(asked.file), asked.overrides);
   options_of(config);  // what would stop a run stops here
   if (asked.json) {
     context.console.out(to_json_text(json_of(config)));
@@ -93,6 +91,14 @@ std::vector<std::string> likely_overrides() {
 
 }  // namespace
 
+std::optional<std::filesystem::path> user_file(const std::string& given) {
+  return given.empty() ? std::nullopt : std::optional<std::filesystem::path>(given);
+}
+
+Option config_option(std::string& target) {
+  return {"--config", "FILE", "A YAML file laid over the presets", &target};
+}
+
 Option override_option(std::vector<std::string>& target) {
   Option option{"OVERRIDE", "", "key.sub=value, +new.key=value, ~key or group/name=preset",
                 &target};
@@ -107,7 +113,7 @@ Command config_command() {
   show.summary = "Print the composed configuration as YAML";
   show.options = {
       {"--origin", "", "Say of each value where it came from", &asked->origin},
-      {"--config", "FILE", "A YAML file laid over the presets", &asked->file},
+      config_option(asked->file),
       json_option(asked->json),
       override_option(asked->overrides),
   };

@@ -28,8 +28,6 @@ const char* escape_of(Color color) {
       return "\x1b[31m";
     case Color::kDim:
       return "\x1b[2m";
-    case Color::kBold:
-      return "\x1b[1m";
   }
   return "";
 }

@@ -9,7 +9,7 @@
 
 namespace llmprof {
 
-enum class Color { kPlain, kGreen, kYellow, kRed, kDim, kBold };
+enum class Color { kPlain, kGreen, kYellow, kRed, kDim };
 
 // Where results (standard output) and messages (standard error) go.
 class Console {

@@ -22,6 +22,7 @@ namespace {
 struct DoctorOptions {
   bool json = false;
   bool strict = false;
+  std::string file;
   std::vector<std::string> overrides;
 };
 
@@ -89,7 +90,7 @@ void print(const Diagnosis& diagnosis, Console& console) {
 }
 
 int run_doctor(const DoctorOptions& asked, Context& context) {
-  const Options options = options_of(compose(std::nullopt, asked.overrides));
+  const Options options = options_of(compose(user_file(asked.file), asked.overrides));
   const Diagnosis diagnosis = diagnose(context.system, options.stage2_dir);
   if (asked.json) {
     context.console.out(to_json_text(json_of(diagnosis)));
@@ -109,6 +110,7 @@ Command doctor_command() {
   command.options = {
       json_option(asked->json),
       {"--strict", "", "Exit with 5 when a check fails", &asked->strict},
+      config_option(asked->file),
       override_option(asked->overrides),
   };
   command.run = [asked](Context& context) { return run_doctor(*asked, context); };

@@ -60,7 +60,7 @@ Json machine_json(const MachineFacts& machine) {
                     {"name", gpu.name},
                     {"memory_bytes", known(gpu.memory_bytes)},
                     {"mig_enabled", gpu.mig_enabled},
-                    {"persistence_enabled", gpu.persistence_enabled}});
+                    {"persistence_enabled", known(gpu.persistence_enabled)}});
   }
   return {{"hostname", known(machine.hostname)},
           {"kernel", known(machine.kernel)},

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "capture/subprocess.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -63,15 +65,15 @@ int guarded_run(const std::vector<std::string>& arguments, Console& console) {
   try {
     return run(arguments, console);
   } catch (const Error& error) {
-    console.err(fmt::format("llmprof: {}\n", error.what()));
+    console.err(fmt::format("llmprof: {}\n", printable(error.what())));
     if (!error.hint().empty()) {
-      console.err(fmt::format("  hint: {}\n", error.hint()));
+      console.err(fmt::format("  hint: {}\n", printable(error.hint())));
     }
     return exit_code_of(error.kind());
   } catch (const std::bad_alloc&) {
     console.err("llmprof: out of memory\n");
   } catch (const std::exception& error) {
-    console.err(fmt::format("llmprof: internal error: {}\n", error.what()));
+    console.err(fmt::format("llmprof: internal error: {}\n", printable(error.what())));
   }
   return kExitFailure;
 }
@@ -80,6 +82,7 @@ int guarded_run(const std::vector<std::string>& arguments, Console& console) {
 }  // namespace llmprof
 
 int main(int argc, char** argv) {
+  llmprof::end_programs_with_us();
   llmprof::Console console;
   const int code = llmprof::guarded_run({argv + (argc > 0 ? 1 : 0), argv + argc}, console);
   if (!console.flush() && code == llmprof::kExitOk) {

@@ -12,10 +12,6 @@
 
 namespace llmprof {
 
-std::string version_number() {
-  return LLMPROF_VERSION;
-}
-
 std::string version_text() {
   return fmt::format(
       "llmprof {} ({})\n"

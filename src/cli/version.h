@@ -5,9 +5,6 @@
 
 namespace llmprof {
 
-// "0.1.0"
-std::string version_number();
-
 // What --version prints: number, commit, compiler, libraries.
 std::string version_text();
 

@@ -11,9 +11,6 @@
 //
 // Hydra refuses `+key=value` for a key that exists; we take it as "add or set", since the
 // specification's own command lines write +run.mode=deep for a key of the runner file.
-//
-// What this gets wrong: a key with a dot in its name, which only a file can write, shares its path
-// with a nested one.
 #include "config/compose.h"
 
 #include <algorithm>
@@ -141,9 +138,13 @@ class Composer {
       }
     }
     for (const Override& given : key_overrides_) {
-      if (given.key == path) {
-        const Json value = given.action == Override::Action::kRemove ? Json() : parse_value(given);
-        text = value.is_string() ? std::optional(value.get<std::string>()) : std::nullopt;
+      if (given.action == Override::Action::kRemove) {
+        text = given.key == path ? std::nullopt : text;
+        continue;
+      }
+      const Json layer = nested(given.key, parse_value(given));
+      if (const Json* value = find_value(layer, path)) {
+        text = value->is_string() ? std::optional(value->get<std::string>()) : std::nullopt;
       }
     }
     return text;
@@ -207,9 +208,36 @@ class Composer {
         continue;
       }
       const Preset preset = load_preset(group, choice.name);
+      check_preset(group, preset);
       merge(nested(group.mount, preset.values), preset.origin + choice.reason, Unknown::kAdd);
     }
     note_unknown_target();
+  }
+
+  // A preset of the user's must look like those that came with the program.
+  void check_preset(const PresetGroup& group, const Preset& preset) const {
+    const std::vector<std::string> names = preset_names(group.name);
+    const Json known = embedded_yaml(group.name + "/" + names.at(0) + ".yaml");
+    if (!preset.values.is_object()) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} is not a mapping of keys", preset.origin),
+                  fmt::format("compare it with {}={}", group.name, names.at(0)));
+    }
+    for (const auto& [key, value] : preset.values.items()) {
+      std::vector<std::string> keys;
+      for (const auto& [known_key, known_value] : known.items()) {
+        keys.push_back(known_key);
+      }
+      if (!known.contains(key)) {
+        const auto guess = nearest(key, keys);
+        throw Error(ErrorKind::kUsage, fmt::format("{}: unknown key '{}'", preset.origin, key),
+                    guess ? fmt::format("did you mean '{}'?", *guess)
+                          : fmt::format("keys: {}", fmt::join(keys, ", ")));
+      }
+      if (!value.is_null() && !same_type(known.at(key), value)) {
+        throw Error(ErrorKind::kUsage, fmt::format("{}: {} takes {}, not {}", preset.origin, key,
+                                                   type_name(known.at(key)), to_json_line(value)));
+      }
+    }
   }
 
   void note_unknown_target() {
@@ -235,9 +263,11 @@ class Composer {
     }
     for (const auto& [key, value] : layer.items()) {
       const std::string key_path = joined(path, key);
-      if (unknown == Unknown::kRefuse) {
-        check_known(key_path, value);
+      if (key.find('.') != std::string::npos) {
+        throw Error(ErrorKind::kUsage, fmt::format("key '{}' has a dot", printable(key_path)),
+                    "write it nested, one key a level");
       }
+      check_known(key_path, value, unknown);
       Json& slot = target[key];
       if (value.is_object() && !value.empty()) {
         merge_into(slot, value, key_path, origin, unknown);
@@ -255,22 +285,23 @@ class Composer {
     });
   }
 
-  // True below a mapping that the presets left empty.
+  // True below a mapping that the presets left empty, and below a null.
   bool is_open(const std::string& path) const {
     for (std::size_t end = path.rfind('.'); end != std::string::npos && end > 0;
          end = path.rfind('.', end - 1)) {
       const Json* parent = find_value(known_, path.substr(0, end));
       if (parent != nullptr) {
-        return parent->is_object() && parent->empty();
+        return parent->is_null() || (parent->is_object() && parent->empty());
       }
     }
     return false;
   }
 
-  void check_known(const std::string& path, const Json& value) const {
+  void check_known(const std::string& path, const Json& value, Unknown unknown) const {
     const Json* known = find_value(known_, path);
     if (known == nullptr) {
-      if (!is_open(path)) {
+      const bool was_added = find_value(config_.tree, path) != nullptr;
+      if (unknown == Unknown::kRefuse && !was_added && !is_open(path)) {
         throw unknown_key(path);
       }
     } else if (!same_type(*known, value)) {
@@ -307,9 +338,9 @@ class Composer {
       return remove(given);
     }
     const Json value = parse_value(given);
-    Unknown unknown = Unknown::kRefuse;
-    if (given.action == Override::Action::kAdd && find_value(config_.tree, given.key) == nullptr) {
-      unknown = Unknown::kAdd;
+    const Unknown unknown =
+        given.action == Override::Action::kAdd ? Unknown::kAdd : Unknown::kRefuse;
+    if (unknown == Unknown::kAdd && find_value(config_.tree, given.key) == nullptr) {
       if (const auto guess = nearest(given.key, known_paths_); guess && !is_open(given.key)) {
         config_.notes.push_back(
             fmt::format("{} is a new key; if '{}' was meant, drop the +", given.key, *guess));

@@ -53,6 +53,16 @@ TEST(Yaml, BombsAreRefused) {
   expect_error([] { parse_yaml("a: &a\n  b: *a\n", "x.yaml"); }, ErrorKind::kInput, _, _);
 }
 
+TEST(Yaml, DeceptiveTextIsWrittenAsEscapes) {
+  const Json value = {{"a", "x\x1b[31m"},
+                      {"b",
+                       "\xe2\x80\xae"
+                       "evil"}};
+  const std::string text = to_yaml_text(value);
+  EXPECT_EQ(text, "a: \"x\\u001b[31m\"\nb: \"\\u202eevil\"\n");
+  EXPECT_EQ(parse_yaml(text, "x.yaml"), value);
+}
+
 TEST(Yaml, EmptyIsNull) {
   EXPECT_TRUE(parse_yaml("", "x.yaml").is_null());
   EXPECT_TRUE(parse_yaml("# only a comment\n", "x.yaml").is_null());

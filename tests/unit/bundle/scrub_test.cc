@@ -4,6 +4,8 @@
 // no scanner takes this file for a leak.
 #include "bundle/scrub.h"
 
+#include <chrono>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,6 +76,22 @@ std::vector<Form> forms() {
       {"private key cut short", "-----BEGIN PRIVATE " + std::string("KEY-----\nMIIE") + kMixed,
        kMixed},
       {"Groq", "gsk_" + kMixed, kMixed},
+      {"flag inside a text", "vllm serve m --api-key " + secret + " --port 80", secret},
+      {"lower-case scheme", "authorization: bearer " + secret, secret},
+      {"second cookie", "Cookie: a=1; session=" + secret, secret},
+      {"assignment with a colon", "api_key := " + secret, secret},
+      {"arrow", "api_key => " + secret, secret},
+      {"list in JSON", R"("api_key": [")" + secret + R"("])", secret},
+      {"escaped JSON", R"({\"api_key\": \")" + secret + R"(\"})", secret},
+      {"Python environment", R"(os.environ["HF_TOKEN"] = ")" + secret + "\"", secret},
+      {"plural", "API_KEYS=" + secret, secret},
+      {"numbered", "password1=" + secret, secret},
+      {"capitals with KEY", "OPENAI_KEY=" + secret, secret},
+      {"capitals with PASS", "DB_PASS=" + secret, secret},
+      {"compiler flag", "-DAPI_KEY=" + secret, secret},
+      {"connection string Pwd", "Uid=a;Pwd=" + secret + ";", secret},
+      {"numeric token", "?token=12345678", "12345678"},
+      {"shape behind a prefix", "my-ghp_" + kMixed.substr(0, 36), kMixed.substr(0, 36)},
       {"base64 tail", "token=" + secret + "/+==", secret},
   };
 }
@@ -131,7 +149,19 @@ TEST(Scrub, OrdinaryWordsOfLlmProgramsSurvive) {
                            "a: b: c",
                            "secretary problem",
                            "signal=9",
-                           "design=2"}) {
+                           "design=2",
+                           "--tensor-type token_embd=q8_0",
+                           "--token-embedding-type q8_0",
+                           "--speculative-token-map m.pt",
+                           "token_usage: 0.35",
+                           "--moe-token-dispatcher-type alltoall",
+                           "inter_token_latency_ms: 12.3",
+                           "boi_token=<i>",
+                           "--use-auth-token serve.py",
+                           "Basic authentication failed",
+                           "sort_key=a",
+                           "hf_quantizer_bitsandbytes_4bit_linear_attention",
+                           "sk-gemm-128x128x64-f16-nt-splitk"}) {
     EXPECT_EQ(scrub_text(text), text);
   }
 }
@@ -142,6 +172,24 @@ TEST(Scrub, ArgumentsAfterASecretFlag) {
               ElementsAre("x", "--token", "[scrubbed]", "--verbose", "--password", "--port", "80",
                           "--max-tokens", "5", "-H", "Authorization: [scrubbed]"));
   EXPECT_THAT(scrub_arguments({"--api-key"}), ElementsAre("--api-key"));
+}
+
+TEST(Scrub, AnArgumentIsTheWholeValue) {
+  EXPECT_THAT(scrub_arguments({"--password=a b", "HF_TOKEN=x,y", "--api-key", "-S3cretValue", "-v",
+                               "--use-auth-token", "serve.py"}),
+              ElementsAre("--password=[scrubbed]", "HF_TOKEN=[scrubbed]", "--api-key", "[scrubbed]",
+                          "-v", "--use-auth-token", "serve.py"));
+}
+
+TEST(Scrub, EverythingUnderASecretName) {
+  const Json tree = {{"secrets", {{"a", "S3cret"}, {"b", {"S3cret", 5, true}}}},
+                     {"env", {{{"name", "HF_TOKEN"}, {"value", "S3cret"}}}},
+                     {"mixed", {"--api-key", "S3cret", 5}},
+                     {"tokens", {1, 2, 3}}};
+  EXPECT_EQ(to_json_line(scrub_tree(tree)),
+            R"({"secrets":{"a":"[scrubbed]","b":["[scrubbed]","[scrubbed]",true]},)"
+            R"("env":[{"name":"HF_TOKEN","value":"[scrubbed]"}],)"
+            R"("mixed":["--api-key","[scrubbed]",5],"tokens":[1,2,3]})");
 }
 
 TEST(Scrub, TreesByKeyAndByShape) {
@@ -175,6 +223,14 @@ TEST(Scrub, LongAndOddTextIsLinear) {
     colons += "://";
   }
   EXPECT_EQ(scrub_text(colons), colons);
+  // A picture inside a prompt.
+  std::string base64 = "data:image/png;base64,";
+  for (int i = 0; i < 200'000; ++i) {
+    base64 += "ab/+c";
+  }
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(scrub_text(base64).size(), base64.size());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
   EXPECT_EQ(scrub_text(std::string("\xff\0token", 7)), std::string("\xff\0token", 7));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/subprocess.h"
 
+#include <csignal>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,6 +79,15 @@ TEST(Subprocess, ManyBytesOnBothStreamsDoNotBlock) {
 TEST(Subprocess, EndlessOutputIsCut) {
   Process command = shell("head -c 20000000 /dev/zero");
   EXPECT_EQ(run_process(command).out.size(), 4U << 20);
+}
+
+// As some launchers start us: then nobody can be waited for.
+TEST(Subprocess, IgnoredChildSignalsDoNotHangUs) {
+  ::signal(SIGCHLD, SIG_IGN);
+  const auto start = steady_clock::now();
+  EXPECT_EQ(run_process(shell("echo hi")).out, "hi\n");
+  EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(5));
+  ::signal(SIGCHLD, SIG_DFL);
 }
 
 TEST(Subprocess, AMissingProgramIsAnEnvironmentError) {

@@ -84,6 +84,25 @@ TEST_F(Args, WhatIsMissingIsNamed) {
   expect_usage({"pick", "red", "blue"}, "pick: unexpected 'blue'", "usage: llmprof pick --help");
 }
 
+TEST_F(Args, OneCommandIsRun) {
+  expect_usage({"pick", "red", "thing"}, "pick: unexpected 'thing'", "usage: llmprof pick --help");
+  expect_usage({"thing", "--json", "show"}, "thing show: misplaced option '--json'",
+               "options of a command stand behind its name");
+}
+
+TEST_F(Args, RepeatedAndEmptyValues) {
+  parse({"thing", "show", "--file", "a", "--file", "b", "--color", "always", "--color", "never"});
+  EXPECT_EQ(file, "b");
+  EXPECT_EQ(color, "never");
+  expect_error(
+      [&] {
+        parse({"thing", "show", "--file", ""});
+      },
+      ErrorKind::kUsage, HasSubstr("takes no empty value"), _);
+  parse({"thing", "show", "--", "a=1"});
+  EXPECT_THAT(words, ElementsAre("a=1"));
+}
+
 TEST_F(Args, HelpIsOfTheInnermostCommand) {
   EXPECT_THAT(parse({"thing", "show", "--help"}).text, HasSubstr("Usage: llmprof thing show"));
   EXPECT_THAT(parse({"--help"}).text, HasSubstr("Usage: llmprof [OPTIONS]"));

@@ -128,6 +128,37 @@ TEST(Compose, NewKeysNeedAPlus) {
   EXPECT_EQ(value_at(compose(std::nullopt, {"+run.mode=light"}), "run.mode"), "\"light\"");
 }
 
+TEST(Compose, AddedKeysAreKnownFromThenOn) {
+  EXPECT_EQ(value_at(compose(std::nullopt, {"+a.b=2", "+a.b=3", "a.b=4"}), "a.b"), "4");
+  EXPECT_EQ(value_at(compose(std::nullopt, {"inputs.manifest={a: 1}"}), "inputs.manifest.a"), "1");
+}
+
+TEST(Compose, AMappingChoosesPresetsToo) {
+  EXPECT_EQ(value_at(compose(std::nullopt, {"run={mode: light}"}), "pipeline.nsys.trace"),
+            R"(["cuda","nvtx"])");
+  EXPECT_EQ(value_at(compose(std::nullopt, {"model={target: deepseek_ocr}"}), "model.params"),
+            "3336106240");
+}
+
+TEST(Compose, ADotInAFilesKeyIsRefused) {
+  const TemporaryDirectory directory;
+  const auto file = directory.add("user.yaml", "run.mode: light\n");
+  expect_error([&] { compose(file, {}); }, ErrorKind::kUsage, HasSubstr("key 'run.mode' has a dot"),
+               HasSubstr("nested"));
+}
+
+TEST(Compose, PresetsOfTheUserAreChecked) {
+  const TemporaryDirectory directory;
+  const auto with = [&](const char* text) {
+    const auto file = directory.add("ncu.yaml", text);
+    return [file] { compose(std::nullopt, {"profiling/ncu=" + file.string()}); };
+  };
+  expect_error(with("[a, b]\n"), ErrorKind::kUsage, HasSubstr("not a mapping"), _);
+  expect_error(with("secions: [x]\n"), ErrorKind::kUsage, HasSubstr("unknown key 'secions'"),
+               "did you mean 'sections'?");
+  expect_error(with("enable: 5\n"), ErrorKind::kUsage, HasSubstr("takes true or false"), _);
+}
+
 TEST(Compose, TypesAreTakenFromThePresets) {
   expect_error([] { compose(std::nullopt, {"run.top_n_kernels=many"}); }, ErrorKind::kUsage,
                "run.top_n_kernels takes a whole number, not \"many\"", "its value is 20");

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The analysis as a list of passes. Each reads the trace and what came before, and adds its part.
+#include "analysis/analysis.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analysis/attribution.h"
+#include "analysis/kernels.h"
+#include "analysis/ledger.h"
+#include "analysis/stages.h"
+
+namespace llmprof {
+namespace {
+
+// The recording's extent: from the first event of any kind to the last. Ranges that never ended do
+// not stretch it.
+struct Extent {
+  std::int64_t start_ns = INT64_MAX;
+  std::int64_t end_ns = INT64_MIN;
+
+  template <typename Table>
+  void cover(const Table& table) {
+    for (std::size_t row = 0; row < table.size(); ++row) {
+      start_ns = std::min(start_ns, table.start_ns[row]);
+      if (table.end_ns[row] != kOpenEnd) {
+        end_ns = std::max(end_ns, table.end_ns[row]);
+      }
+    }
+  }
+};
+
+Extent extent_of(const Trace& trace) {
+  Extent extent;
+  extent.cover(trace.kernels);
+  extent.cover(trace.copies);
+  extent.cover(trace.graphs);
+  extent.cover(trace.api_calls);
+  if (extent.end_ns < extent.start_ns) {
+    extent.cover(trace.ranges);  // no CUDA at all: the ranges are what there is
+  }
+  return extent.end_ns < extent.start_ns ? Extent{0, 0} : extent;
+}
+
+std::int64_t median_of(std::vector<std::int64_t> values) {
+  if (values.empty()) {
+    return 0;
+  }
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::vector<StageSummary> summarise_stages(const Stages& stages) {
+  std::vector<StageSummary> summaries(stages.names.size());
+  std::vector<std::vector<std::int64_t>> durations(stages.names.size());
+  for (std::size_t i = 0; i < stages.names.size(); ++i) {
+    summaries[i].stage = stages.names[i];
+    summaries[i].is_nested = stages.is_nested[i];
+  }
+  for (const StageInstance& instance : stages.instances) {
+    StageSummary& summary = summaries[instance.stage];
+    ++summary.num_instances;
+    if (instance.tokens) {
+      summary.tokens = summary.tokens.value_or(0) + *instance.tokens;
+    }
+    if (instance.is_open) {
+      ++summary.num_open;
+    } else {
+      durations[instance.stage].push_back(instance.end_ns - instance.start_ns);
+    }
+  }
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
+    for (const std::int64_t duration : durations[i]) {
+      summaries[i].total_ns += duration;
+      summaries[i].max_ns = std::max(summaries[i].max_ns, duration);
+    }
+    if (!durations[i].empty()) {
+      summaries[i].min_ns = *std::min_element(durations[i].begin(), durations[i].end());
+      summaries[i].median_ns = median_of(std::move(durations[i]));
+    }
+  }
+  return summaries;
+}
+
+// Kernels and opaque graphs of each stage; nested stages count theirs again, inside.
+void add_kernel_time(const Stages& stages, const Origins& origins,
+                     const Column<std::int64_t>& start_ns, const Column<std::int64_t>& end_ns,
+                     std::vector<StageSummary>& summaries) {
+  for (std::size_t row = 0; row < start_ns.size(); ++row) {
+    for (const std::uint32_t instance : {origins.instance[row], origins.nested[row]}) {
+      if (instance != kNone) {
+        StageSummary& summary = summaries[stages.instances[instance].stage];
+        summary.kernel_ns += end_ns[row] - start_ns[row];
+        ++summary.num_kernels;
+      }
+    }
+  }
+}
+
+IsCommunication communication_names(const Trace& trace, const Rules& rules) {
+  IsCommunication is_communication(trace.strings.size());
+  std::vector<bool> is_kernel(trace.strings.size());
+  for (const StringId name : trace.kernels.name) {
+    is_kernel[static_cast<std::size_t>(name)] = true;
+  }
+  for (std::size_t id = 0; id < is_kernel.size(); ++id) {
+    is_communication[id] =
+        is_kernel[id] &&
+        family_of(rules, trace.strings[static_cast<StringId>(id)]) == kCommunication;
+  }
+  return is_communication;
+}
+
+void add_orphans(const Origins& origins, std::size_t num_kernels, Diagnostics& diagnostics) {
+  const auto orphans = std::count(origins.call.begin(), origins.call.end(), kNone);
+  if (orphans > 0) {
+    diagnostics.push_back(
+        {"orphan_kernel", Severity::kWarning, orphans,
+         fmt::format("{} of {} kernels have no recorded launch: they began before "
+                     "the capture, or their process was not traced",
+                     orphans, num_kernels)});
+  }
+}
+
+}  // namespace
+
+Analysis analyze(const Trace& trace, const Rules& rules) {
+  Analysis analysis;
+  analysis.capture = trace.capture;
+  analysis.diagnostics = trace.diagnostics;
+  const Extent extent = extent_of(trace);
+  analysis.capture_start_ns = extent.start_ns;
+  analysis.capture_ns = extent.end_ns - extent.start_ns;
+
+  // Where are prefill and decode?
+  const Stages stages = find_stages(trace, rules, extent.start_ns, extent.end_ns);
+  analysis.stage_source = stages.source;
+  analysis.stages = summarise_stages(stages);
+
+  // Which stage launched each kernel?
+  const Attribution attribution = attribute(trace, stages);
+  add_orphans(attribution.kernels, trace.kernels.size(), analysis.diagnostics);
+  add_kernel_time(stages, attribution.kernels, trace.kernels.start_ns, trace.kernels.end_ns,
+                  analysis.stages);
+  add_kernel_time(stages, attribution.graphs, trace.graphs.start_ns, trace.graphs.end_ns,
+                  analysis.stages);
+
+  // Which kernels cost what? From here on: the times of the stages and `outside` sum to kernel_ns.
+  summarise_kernels(trace, rules, stages, attribution, analysis);
+
+  // Where did each nanosecond go? From here on: the buckets of every ledger sum to its window.
+  LedgerResult ledgers = make_ledgers(trace, stages, attribution, communication_names(trace, rules),
+                                      extent.start_ns, extent.end_ns);
+  analysis.ledgers = std::move(ledgers.stages);
+  analysis.ledgers.insert(analysis.ledgers.end(), ledgers.capture.begin(), ledgers.capture.end());
+  analysis.stage_overlap_ns = ledgers.overlap_ns;
+  analysis.outside_ns = ledgers.outside_ns;
+
+  std::vector<std::int64_t> num_kernels(trace.devices.size());
+  for (const std::uint16_t device : trace.kernels.device) {
+    ++num_kernels[device];
+  }
+  for (std::size_t i = 0; i < trace.devices.size(); ++i) {
+    analysis.devices.push_back({fmt::format("cuda:{}", trace.devices[i].ordinal),
+                                trace.devices[i].name, ledgers.busy_ns[i], num_kernels[i]});
+  }
+  std::sort(analysis.devices.begin(), analysis.devices.end(),
+            [](const DeviceSummary& a, const DeviceSummary& b) { return a.device < b.device; });
+  return analysis;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/rules.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// One row of the kernel table: a kernel on a device in a stage. Milliseconds are for printing only.
+struct KernelRecord {
+  std::string kernel_name;  // whole
+  std::string short_name;   // no other kernel of the table has it
+  std::string device;       // "cuda:0"
+  std::string stage;
+  std::string family;
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+  std::int64_t min_ns = 0;
+  std::int64_t max_ns = 0;
+  std::int64_t median_ns = 0;
+  std::int64_t p99_ns = 0;
+
+  double total_ms() const { return static_cast<double>(total_ns) / 1e6; }
+  double mean_ms() const {
+    return total_ms() / static_cast<double>(std::max<std::int64_t>(calls, 1));
+  }
+};
+
+// Where each nanosecond of a window went, on one GPU: the first that applies.
+enum class Bucket : std::uint8_t {
+  kCompute,       // a compute kernel of the window's own work runs
+  kComm,          // only its communication kernels run
+  kCopy,          // only its copies or memsets run
+  kOtherStage,    // only work of other stages runs
+  kUnattributed,  // only work runs whose launch lies in no stage or was not recorded
+  kGraph,         // idle inside a graph launch
+  kSync,          // idle: the host waited in a synchronising call and launched after it
+  kLaunchLate,    // idle: the host had not launched yet
+  kQueued,        // idle: launched, but waiting for something on the GPU
+  kUnknownIdle,   // idle: the launch of what follows was not recorded
+  kTail,          // idle: nothing follows in this window
+};
+inline constexpr std::size_t kNumBuckets = 11;
+extern const std::array<const char*, kNumBuckets> kBucketNames;
+
+struct Ledger {
+  std::array<std::int64_t, kNumBuckets> buckets_ns{};
+  std::int64_t window_ns = 0;
+
+  std::int64_t operator[](Bucket bucket) const {
+    return buckets_ns[static_cast<std::size_t>(bucket)];
+  }
+  std::int64_t sum_ns() const;
+  void add(const Ledger& other);
+};
+
+// All instances of a stage on one GPU.
+struct StageLedger {
+  std::string stage;
+  std::string device;
+  std::int64_t num_instances = 0;
+  Ledger ledger;  // its buckets sum to its window, exactly
+};
+
+// A stage: how often, how long on the host, and how much GPU time its launches took.
+struct StageSummary {
+  std::string stage;
+  bool is_nested = false;  // decode_step inside decode
+  std::int64_t num_instances = 0;
+  std::int64_t num_open = 0;  // still open when the recording ended: in no mean
+  std::int64_t total_ns = 0;  // host time, closed instances
+  std::int64_t min_ns = 0;
+  std::int64_t median_ns = 0;
+  std::int64_t max_ns = 0;
+  std::int64_t kernel_ns = 0;  // sum over its kernels, and opaque graphs
+  std::int64_t num_kernels = 0;
+  std::optional<std::int64_t> tokens;  // sum of what the marks carried
+};
+
+struct FamilyTotal {
+  std::string family;
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+};
+
+struct DeviceSummary {
+  std::string device;
+  std::string name;
+  std::int64_t busy_ns = 0;  // at least one kernel, copy or graph runs
+  std::int64_t num_kernels = 0;
+};
+
+struct Analysis {
+  CaptureInfo capture;
+  std::int64_t capture_start_ns = 0;
+  std::int64_t capture_ns = 0;  // from the first recorded event to the last
+  std::string stage_source;     // which marks told the stages, in words
+  std::vector<StageSummary> stages;
+  std::vector<KernelRecord> kernels;  // by total time, then by name, device, stage
+  std::vector<FamilyTotal> families;  // by total time
+  std::vector<StageLedger> ledgers;   // stages in order, then the whole capture; each by device
+  std::vector<DeviceSummary> devices;
+  std::int64_t kernel_ns = 0;
+  std::int64_t unattributed_ns =
+      0;  // of kernel_ns: launched in no stage, or the launch was not recorded
+  std::int64_t opaque_graph_ns = 0;          // of kernel_ns: CUDA graphs recorded as a whole
+  std::int64_t stage_overlap_ns = 0;         // stage windows (all but nested) minus their union
+  std::int64_t outside_ns = 0;               // of the capture: in no stage's window
+  std::vector<std::string> unmatched_names;  // kernels of family other, by time, when it is large
+  Diagnostics diagnostics;
+};
+
+Analysis analyze(const Trace& trace, const Rules& rules);
+
+// The first `n` of the table; `records` are sorted by total time.
+std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records, std::size_t n);
+
+}  // namespace llmprof

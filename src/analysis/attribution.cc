@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which stage does a kernel belong to? To the one in which the host launched it:
+//
+//   host    |-- prefill ------|-- decode -----------|
+//              launch A  launch B   launch C
+//   GPU              [ A ][  B  ........ ][ C ]
+//
+// B runs while the host is already in decode, and is prefill's all the same. Intersecting host
+// ranges with GPU times, the obvious way, would charge it to decode.
+//
+// The way from work to call is (process, correlation id). Ids of a process are dense, so a table
+// indexed by id answers in one step; where they are not, the table falls back to a sorted list.
+// Calls are looked up in the order of the work rows, which is nearly that of time, so the stage
+// instance found last is nearly always right or its neighbour is.
+#include "analysis/attribution.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+namespace llmprof {
+namespace {
+
+// Correlation id -> row of the API call, for one process.
+class CallIndex {
+ public:
+  void count(std::uint32_t correlation) {
+    least_ = std::min(least_, correlation);
+    most_ = std::max(most_, correlation);
+    ++num_calls_;
+  }
+
+  void prepare() {
+    const std::uint64_t span = num_calls_ == 0 ? 0 : static_cast<std::uint64_t>(most_) - least_ + 1;
+    is_dense_ = span <= 8 * num_calls_ + 1024;
+    if (is_dense_) {
+      rows_.assign(span, kNone);
+    }
+  }
+
+  // A graph launch or a driver call inside a runtime call may share an id: the first in time
+  // launched it.
+  void add(std::uint32_t correlation, std::uint32_t row, const ApiCalls& calls) {
+    std::uint32_t& slot = is_dense_ ? rows_[correlation - least_]
+                                    : sparse_.try_emplace(correlation, kNone).first->second;
+    if (slot == kNone || std::pair(calls.start_ns[row], -calls.end_ns[row]) <
+                             std::pair(calls.start_ns[slot], -calls.end_ns[slot])) {
+      slot = row;
+    }
+  }
+
+  std::uint32_t find(std::uint32_t correlation) const {
+    if (is_dense_) {
+      return correlation < least_ || correlation > most_ ? kNone : rows_[correlation - least_];
+    }
+    const auto found = sparse_.find(correlation);
+    return found == sparse_.end() ? kNone : found->second;
+  }
+
+ private:
+  std::uint32_t least_ = UINT32_MAX;
+  std::uint32_t most_ = 0;
+  std::uint64_t num_calls_ = 0;
+  bool is_dense_ = true;
+  std::vector<std::uint32_t> rows_;
+  std::unordered_map<std::uint32_t, std::uint32_t> sparse_;
+};
+
+std::vector<CallIndex> index_calls(const Trace& trace) {
+  const ApiCalls& calls = trace.api_calls;
+  std::vector<CallIndex> index(trace.processes.size());
+  const auto of_row = [&](std::size_t row) -> CallIndex& {
+    return index[trace.threads[calls.thread[row]].process];
+  };
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    if (calls.correlation[row] != kNone) {
+      of_row(row).count(calls.correlation[row]);
+    }
+  }
+  for (CallIndex& one : index) {
+    one.prepare();
+  }
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    if (calls.correlation[row] != kNone) {
+      of_row(row).add(calls.correlation[row], static_cast<std::uint32_t>(row), calls);
+    }
+  }
+  return index;
+}
+
+// The stage instances of one kind (nested or not) that a thread can be in, laid out as segments of
+// time with the instance that began last among those that cover it: instances may overlap, segments
+// do not.
+class InstanceTimeline {
+ public:
+  void add(std::uint32_t instance) { instances_.push_back(instance); }
+
+  void prepare(const Stages& stages) {
+    struct Edge {
+      std::int64_t time_ns;
+      bool is_start;
+      std::uint32_t instance;
+    };
+    std::vector<Edge> edges;
+    for (const std::uint32_t i : instances_) {
+      edges.push_back({stages.instances[i].start_ns, true, i});
+      edges.push_back({stages.instances[i].end_ns, false, i});
+    }
+    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+      return std::pair(a.time_ns, !a.is_start) < std::pair(b.time_ns, !b.is_start);
+    });
+    std::set<std::pair<std::int64_t, std::uint32_t>> open;  // by start: the last is the innermost
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+      const Edge& edge = edges[e];
+      const std::pair key(stages.instances[edge.instance].start_ns, edge.instance);
+      if (edge.is_start) {
+        open.insert(key);
+      } else {
+        open.erase(key);
+      }
+      const bool is_last_here = e + 1 == edges.size() || edges[e + 1].time_ns != edge.time_ns;
+      const std::uint32_t innermost = open.empty() ? kNone : open.rbegin()->second;
+      if (is_last_here && (segments_.empty() || segments_.back().instance != innermost)) {
+        segments_.push_back({edge.time_ns, innermost});
+      }
+    }
+  }
+
+  std::uint32_t find(std::int64_t time_ns) {
+    if (segments_.empty() || time_ns < segments_[0].start_ns) {
+      return kNone;
+    }
+    const auto holds = [&](std::size_t i) {
+      return i < segments_.size() && segments_[i].start_ns <= time_ns &&
+             (i + 1 == segments_.size() || time_ns < segments_[i + 1].start_ns);
+    };
+    if (!holds(hint_)) {
+      const auto after =
+          holds(hint_ + 1)
+              ? segments_.begin() + static_cast<std::ptrdiff_t>(hint_) + 2
+              : std::upper_bound(segments_.begin(), segments_.end(), time_ns,
+                                 [](std::int64_t t, const Segment& s) { return t < s.start_ns; });
+      hint_ = static_cast<std::size_t>(after - segments_.begin()) - 1;
+    }
+    return segments_[hint_].instance;
+  }
+
+ private:
+  struct Segment {
+    std::int64_t start_ns;
+    std::uint32_t instance;
+  };
+
+  std::vector<std::uint32_t> instances_;
+  std::vector<Segment> segments_;
+  std::size_t hint_ = 0;
+};
+
+class Attributor {
+ public:
+  Attributor(const Trace& trace, const Stages& stages)
+      : trace_(trace),
+        stages_(stages),
+        calls_(index_calls(trace)),
+        outer_(trace.threads.size()),
+        nested_(trace.threads.size()) {
+    for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
+      place(i);
+    }
+    for (std::vector<InstanceTimeline>* lists : {&outer_, &nested_}) {
+      for (InstanceTimeline& list : *lists) {
+        list.prepare(stages);
+      }
+    }
+  }
+
+  template <typename Table>
+  Origins run(const Table& table) {
+    Origins origins{Column<std::uint32_t>(table.size()), Column<std::uint32_t>(table.size()),
+                    Column<std::uint32_t>(table.size())};
+    for (std::size_t row = 0; row < table.size(); ++row) {
+      const std::uint32_t correlation = table.correlation[row];
+      const std::uint32_t call =
+          correlation == kNone ? kNone : calls_[table.process[row]].find(correlation);
+      origins.call[row] = call;
+      origins.instance[row] = kNone;
+      origins.nested[row] = kNone;
+      if (call != kNone) {
+        const std::uint32_t thread = trace_.api_calls.thread[call];
+        const std::int64_t time_ns = trace_.api_calls.start_ns[call];
+        origins.instance[row] = outer_[thread].find(time_ns);
+        origins.nested[row] = nested_[thread].find(time_ns);
+      }
+    }
+    return origins;
+  }
+
+ private:
+  // A push/pop range covers its thread, a start/end range every thread of its process.
+  void place(std::uint32_t i) {
+    const StageInstance& instance = stages_.instances[i];
+    std::vector<InstanceTimeline>& lists = stages_.is_nested[instance.stage] ? nested_ : outer_;
+    if (!instance.is_process_wide) {
+      lists[instance.thread].add(i);
+      return;
+    }
+    for (std::size_t thread = 0; thread < trace_.threads.size(); ++thread) {
+      const bool covers = instance.thread == kNone ||
+                          trace_.threads[thread].process == trace_.threads[instance.thread].process;
+      if (covers) {
+        lists[thread].add(i);
+      }
+    }
+  }
+
+  const Trace& trace_;
+  const Stages& stages_;
+  std::vector<CallIndex> calls_;
+  std::vector<InstanceTimeline> outer_;   // by thread
+  std::vector<InstanceTimeline> nested_;  // by thread
+};
+
+}  // namespace
+
+Attribution attribute(const Trace& trace, const Stages& stages) {
+  Attributor attributor(trace, stages);
+  return {attributor.run(trace.kernels), attributor.run(trace.copies),
+          attributor.run(trace.graphs)};
+}
+
+}  // namespace llmprof

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which kernels cost what? One row a (kernel, device, stage), from one pass over the kernels.
+//
+// Groups are found by a hash of the three numbers; sums, extremes and a histogram are all that is
+// kept, so the table of a hundred million launches is as large as that of a thousand. Graphs
+// recorded as a whole are a family of their own: their time is real, their kernels are not known.
+#include "analysis/kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analysis/names.h"
+
+namespace llmprof {
+namespace {
+
+// Eight steps an octave: the three bits behind the leading one. Below 8 ns each value is its own
+// step.
+int step_of(std::int64_t duration_ns) {
+  const auto value = static_cast<std::uint64_t>(std::max<std::int64_t>(duration_ns, 0));
+  if (value < 8) {
+    return static_cast<int>(value);
+  }
+  const int octave = static_cast<int>(std::bit_width(value)) - 4;
+  return octave * 8 + static_cast<int>(value >> octave);
+}
+
+// The longest duration of a step.
+std::int64_t last_of(int step) {
+  if (step < 16) {
+    return step;
+  }
+  const int octave = step / 8 - 1;
+  const auto mantissa = static_cast<std::uint64_t>(step % 8 + 8);
+  return static_cast<std::int64_t>(((mantissa + 1) << octave) - 1);
+}
+
+struct Group {
+  std::uint32_t stage = 0;  // of Stages, or kNone
+  StringId name{};
+  std::uint16_t device = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+  std::int64_t min_ns = INT64_MAX;
+  std::int64_t max_ns = 0;
+  std::vector<std::uint32_t> steps = std::vector<std::uint32_t>(512);
+
+  void add(std::int64_t duration_ns) {
+    total_ns += duration_ns;
+    ++calls;
+    min_ns = std::min(min_ns, duration_ns);
+    max_ns = std::max(max_ns, duration_ns);
+    ++steps[static_cast<std::size_t>(step_of(duration_ns))];
+  }
+
+  // To one step's width, and never beyond what was measured.
+  std::int64_t quantile_ns(double fraction) const {
+    const auto rank = static_cast<std::int64_t>(fraction * static_cast<double>(calls - 1)) + 1;
+    std::int64_t seen = 0;
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      seen += steps[step];
+      if (seen >= rank) {
+        return std::clamp(last_of(static_cast<int>(step)), min_ns, max_ns);
+      }
+    }
+    return max_ns;
+  }
+};
+
+class Groups {
+ public:
+  Group& at(std::uint32_t stage, StringId name, std::uint16_t device) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(name) << 32) ^
+                              (static_cast<std::uint64_t>(device) << 20) ^ (stage & 0xfffff);
+    if (key == last_key_ && last_ != nullptr) {
+      return *last_;
+    }
+    Group& group = groups_[key];
+    group.stage = stage;
+    group.name = name;
+    group.device = device;
+    last_key_ = key;
+    last_ = &group;
+    return group;
+  }
+
+  const std::unordered_map<std::uint64_t, Group>& all() const { return groups_; }
+
+ private:
+  std::unordered_map<std::uint64_t, Group> groups_;
+  std::uint64_t last_key_ = 0;
+  Group* last_ = nullptr;
+};
+
+std::uint32_t stage_of(const Stages& stages, std::uint32_t instance) {
+  return instance == kNone ? kNone : stages.instances[instance].stage;
+}
+
+}  // namespace
+
+void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& stages,
+                       const Attribution& attribution, Analysis& analysis) {
+  Groups groups;
+  for (std::size_t row = 0; row < trace.kernels.size(); ++row) {
+    const std::uint32_t stage = stage_of(stages, attribution.kernels.instance[row]);
+    groups.at(stage, trace.kernels.name[row], trace.kernels.device[row])
+        .add(trace.kernels.end_ns[row] - trace.kernels.start_ns[row]);
+  }
+  Groups graphs;
+  for (std::size_t row = 0; row < trace.graphs.size(); ++row) {
+    const std::uint32_t stage = stage_of(stages, attribution.graphs.instance[row]);
+    graphs.at(stage, StringId{}, trace.graphs.device[row])
+        .add(trace.graphs.end_ns[row] - trace.graphs.start_ns[row]);
+  }
+  const auto add_record = [&](const Group& group, std::string name, std::string family) {
+    KernelRecord record;
+    record.kernel_name = std::move(name);
+    record.device = fmt::format("cuda:{}", trace.devices[group.device].ordinal);
+    record.stage = group.stage == kNone ? kOutsideStages : stages.names[group.stage];
+    record.family = std::move(family);
+    record.total_ns = group.total_ns;
+    record.calls = group.calls;
+    record.min_ns = group.min_ns;
+    record.max_ns = group.max_ns;
+    record.median_ns = group.quantile_ns(0.5);
+    record.p99_ns = group.quantile_ns(0.99);
+    analysis.kernel_ns += group.total_ns;
+    analysis.unattributed_ns += group.stage == kNone ? group.total_ns : 0;
+    analysis.kernels.push_back(std::move(record));
+  };
+  for (const auto& [key, group] : groups.all()) {
+    const std::string name(trace.strings[group.name]);
+    add_record(group, name, std::string(family_of(rules, name)));
+  }
+  for (const auto& [key, group] : graphs.all()) {
+    add_record(group, "[CUDA graph, recorded as a whole]", std::string(kOpaqueGraph));
+    analysis.opaque_graph_ns += group.total_ns;
+  }
+  std::sort(analysis.kernels.begin(), analysis.kernels.end(),
+            [](const KernelRecord& a, const KernelRecord& b) {
+              return std::tuple(-a.total_ns, a.kernel_name, a.device, a.stage) <
+                     std::tuple(-b.total_ns, b.kernel_name, b.device, b.stage);
+            });
+
+  std::set<std::string> distinct;
+  std::map<std::string, FamilyTotal> families;
+  for (const KernelRecord& record : analysis.kernels) {
+    distinct.insert(record.kernel_name);
+    FamilyTotal& total = families[record.family];
+    total.family = record.family;
+    total.total_ns += record.total_ns;
+    total.calls += record.calls;
+  }
+  const std::vector<std::string> names(distinct.begin(), distinct.end());
+  const std::vector<std::string> short_names = short_kernel_names(names);
+  for (KernelRecord& record : analysis.kernels) {
+    const auto at = std::lower_bound(names.begin(), names.end(), record.kernel_name);
+    record.short_name = short_names[static_cast<std::size_t>(at - names.begin())];
+  }
+  for (auto& [name, total] : families) {
+    analysis.families.push_back(total);
+  }
+  std::sort(analysis.families.begin(), analysis.families.end(),
+            [](const FamilyTotal& a, const FamilyTotal& b) {
+              return std::tuple(-a.total_ns, a.family) < std::tuple(-b.total_ns, b.family);
+            });
+
+  // Above a tenth of the time without a family, its names are worth a rule.
+  const auto other = families.find(std::string(kOther));
+  if (other != families.end() && other->second.total_ns * 10 > analysis.kernel_ns) {
+    for (const KernelRecord& record : analysis.kernels) {
+      const bool is_new =
+          std::find(analysis.unmatched_names.begin(), analysis.unmatched_names.end(),
+                    record.kernel_name) == analysis.unmatched_names.end();
+      if (record.family == kOther && is_new && analysis.unmatched_names.size() < 10) {
+        analysis.unmatched_names.push_back(record.kernel_name);
+      }
+    }
+  }
+}
+
+std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records, std::size_t n) {
+  return {records.begin(),
+          records.begin() + static_cast<std::ptrdiff_t>(std::min(n, records.size()))};
+}
+
+}  // namespace llmprof

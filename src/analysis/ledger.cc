@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where did each nanosecond go? For a window of time on one GPU, every nanosecond is put into
+// exactly one bucket, in integers, and the buckets sum to the window: asserted on every window, not
+// hoped for.
+//
+//   GPU   ..[ compute ]....[ copy ][ compute ]......
+//   host  |launch      sync=====|launch             |
+//         window                                    window end
+//         ^late         ^sync                 ^tail
+//
+// The work of a GPU is laid out once, by start. A window is swept from left to right with the
+// pieces of work that run at each moment held by kind; between two moments the kind that comes
+// first in the order of Bucket has the time. A moment without work is a gap, and the piece of work
+// that ends the gap tells its cause: when it was launched, and what the launching thread did when
+// the gap opened.
+//
+// A stage's window begins with the host range and ends with the range or with the last work
+// launched in it, whichever is later, but not after the next instance of the same stage on the same
+// thread has begun. Windows of different stages overlap where the GPU lags behind the host; the
+// overlap is reported.
+//
+// What it gets wrong: a gap has one cause, that of the work which ends it, though several may have
+// played their part.
+#include "analysis/ledger.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <numeric>
+#include <queue>
+
+#include <fmt/format.h>
+
+namespace llmprof {
+
+const std::array<const char*, kNumBuckets> kBucketNames = {
+    "compute", "comm",        "copy",   "other_stage",  "unattributed", "graph",
+    "sync",    "launch_late", "queued", "unknown_idle", "tail"};
+
+std::int64_t Ledger::sum_ns() const {
+  return std::accumulate(buckets_ns.begin(), buckets_ns.end(), std::int64_t{0});
+}
+
+void Ledger::add(const Ledger& other) {
+  window_ns += other.window_ns;
+  for (std::size_t i = 0; i < kNumBuckets; ++i) {
+    buckets_ns[i] += other.buckets_ns[i];
+  }
+}
+
+namespace {
+
+// A kernel, copy or graph, as far as a sweep cares. 40 bytes, made for one GPU at a time.
+struct Work {
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+  std::uint32_t call;
+  std::uint32_t instance;
+  std::uint32_t nested;
+  Bucket kind;  // compute, comm or copy
+  bool is_graph_node;
+};
+
+// The synchronising calls of each thread, by start.
+class SyncCalls {
+ public:
+  explicit SyncCalls(const Trace& trace) : by_thread_(trace.threads.size()) {
+    std::vector<bool> is_sync(trace.strings.size());
+    for (std::size_t id = 0; id < trace.strings.size(); ++id) {
+      const std::string_view name = trace.strings[static_cast<StringId>(id)];
+      is_sync[id] = name.starts_with("cu") &&
+                    (name.find("Synchronize") != std::string_view::npos || name == "cudaMemcpy" ||
+                     name == "cuMemcpyDtoH" || name == "cuMemcpyHtoD" || name == "cudaMemcpy2D");
+    }
+    const ApiCalls& calls = trace.api_calls;
+    for (std::size_t row = 0; row < calls.size(); ++row) {
+      if (is_sync[static_cast<std::size_t>(calls.name[row])]) {
+        by_thread_[calls.thread[row]].push_back({calls.start_ns[row], calls.end_ns[row]});
+      }
+    }
+    for (auto& calls_of_thread : by_thread_) {
+      std::sort(calls_of_thread.begin(), calls_of_thread.end());
+    }
+  }
+
+  // Whether the thread sat in one at `time_ns`, and it ended before `launch_ns`.
+  bool held_until(std::uint32_t thread, std::int64_t time_ns, std::int64_t launch_ns) const {
+    const auto& calls = by_thread_[thread];
+    auto after = std::upper_bound(calls.begin(), calls.end(), std::pair(time_ns, INT64_MAX));
+    if (after == calls.begin()) {
+      return false;
+    }
+    --after;
+    return time_ns < after->second && after->second <= launch_ns;
+  }
+
+ private:
+  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> by_thread_;
+};
+
+// All work of one GPU, by start, with how far to the right the work up to each piece reaches.
+struct DeviceWork {
+  std::vector<Work> work;
+  std::size_t end_of_kernels = 0;
+  std::vector<std::int64_t> reach;
+
+  // Work that starts together is ordered by what it is and when it was launched, never by its row:
+  // the order of rows in a file means nothing.
+  void prepare(const Trace& trace) {
+    const auto launch_ns = [&](const Work& one) {
+      return one.call == kNone ? INT64_MIN : trace.api_calls.start_ns[one.call];
+    };
+    const auto order = [&](const Work& a, const Work& b) {
+      if (a.start_ns != b.start_ns) {
+        return a.start_ns < b.start_ns;
+      }
+      return std::tuple(a.end_ns, a.kind, launch_ns(a)) <
+             std::tuple(b.end_ns, b.kind, launch_ns(b));
+    };
+    // Kernels, copies and graphs follow each other, each mostly sorted already.
+    const auto middle = work.begin() + static_cast<std::ptrdiff_t>(end_of_kernels);
+    const auto sort_part = [&](auto from, auto to) {
+      if (!std::is_sorted(from, to, order)) {
+        std::sort(from, to, order);
+      }
+    };
+    sort_part(work.begin(), middle);
+    sort_part(middle, work.end());
+    std::inplace_merge(work.begin(), middle, work.end(), order);
+    reach.resize(work.size());
+    std::int64_t furthest = INT64_MIN;
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      furthest = std::max(furthest, work[i].end_ns);
+      reach[i] = furthest;
+    }
+  }
+
+  // The first piece that may still run at `time_ns`.
+  std::size_t first_at(std::int64_t time_ns) const {
+    return static_cast<std::size_t>(std::upper_bound(reach.begin(), reach.end(), time_ns) -
+                                    reach.begin());
+  }
+};
+
+class Sweep {
+ public:
+  Sweep(const Trace& trace, const SyncCalls& syncs, const DeviceWork& device)
+      : trace_(trace), syncs_(syncs), device_(device) {}
+
+  // `kind_of` says in which bucket a piece of work counts for this window.
+  template <typename KindOf>
+  Ledger run(std::int64_t start_ns, std::int64_t end_ns, KindOf kind_of) {
+    Ledger ledger;
+    ledger.window_ns = end_ns - start_ns;
+    ledger_ = &ledger;
+    time_ns_ = start_ns;
+    num_running_.fill(0);
+    const Work* previous = nullptr;
+    for (std::size_t i = device_.first_at(start_ns);
+         i < device_.work.size() && device_.work[i].start_ns < end_ns; ++i) {
+      const Work& work = device_.work[i];
+      if (work.end_ns <= start_ns || work.end_ns == work.start_ns) {
+        continue;
+      }
+      advance(std::max(work.start_ns, start_ns));
+      if (ends_.empty() && time_ns_ < work.start_ns) {
+        put(cause_of_gap(previous, work), work.start_ns);
+      }
+      const Bucket kind = kind_of(work);
+      ends_.push({std::min(work.end_ns, end_ns), kind});
+      ++num_running_[static_cast<std::size_t>(kind)];
+      previous = &work;
+    }
+    advance(end_ns);
+    put(Bucket::kTail, end_ns);
+    while (!ends_.empty()) {
+      ends_.pop();
+    }
+    assert(ledger.sum_ns() == ledger.window_ns);
+    return ledger;
+  }
+
+ private:
+  struct End {
+    std::int64_t time_ns;
+    Bucket kind;
+    bool operator>(const End& other) const { return time_ns > other.time_ns; }
+  };
+
+  void put(Bucket bucket, std::int64_t until_ns) {
+    ledger_->buckets_ns[static_cast<std::size_t>(bucket)] += until_ns - time_ns_;
+    time_ns_ = until_ns;
+  }
+
+  Bucket running() const {
+    std::size_t kind = 0;
+    while (num_running_[kind] == 0) {
+      ++kind;
+    }
+    return static_cast<Bucket>(kind);
+  }
+
+  // Gives the time up to `until_ns` to what runs; stops where nothing does.
+  void advance(std::int64_t until_ns) {
+    while (!ends_.empty()) {
+      const End next = ends_.top();
+      put(running(), std::min(next.time_ns, until_ns));
+      if (next.time_ns > until_ns) {
+        return;
+      }
+      ends_.pop();
+      --num_running_[static_cast<std::size_t>(next.kind)];
+    }
+  }
+
+  Bucket cause_of_gap(const Work* previous, const Work& next) const {
+    if (next.call == kNone) {
+      return Bucket::kUnknownIdle;
+    }
+    if (previous != nullptr && next.is_graph_node && previous->call == next.call) {
+      return Bucket::kGraph;
+    }
+    const std::int64_t launch_ns = trace_.api_calls.start_ns[next.call];
+    if (syncs_.held_until(trace_.api_calls.thread[next.call], time_ns_, launch_ns)) {
+      return Bucket::kSync;
+    }
+    return launch_ns > time_ns_ ? Bucket::kLaunchLate : Bucket::kQueued;
+  }
+
+  const Trace& trace_;
+  const SyncCalls& syncs_;
+  const DeviceWork& device_;
+  Ledger* ledger_ = nullptr;
+  std::int64_t time_ns_ = 0;
+  std::array<int, kNumBuckets> num_running_{};
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+};
+
+class LedgerMaker {
+ public:
+  LedgerMaker(const Trace& trace, const Stages& stages, const Attribution& attribution,
+              const IsCommunication& is_communication)
+      : trace_(trace), stages_(stages), syncs_(trace), devices_(trace.devices.size()) {
+    collect(trace.kernels, attribution.kernels, [&](std::size_t row) {
+      return is_communication[static_cast<std::size_t>(trace.kernels.name[row])] ? Bucket::kComm
+                                                                                 : Bucket::kCompute;
+    });
+    for (DeviceWork& device : devices_) {
+      device.end_of_kernels = device.work.size();
+    }
+    collect(trace.copies, attribution.copies, [](std::size_t) { return Bucket::kCopy; });
+    collect(trace.graphs, attribution.graphs, [](std::size_t) { return Bucket::kCompute; });
+    for (DeviceWork& device : devices_) {
+      device.prepare(trace);
+    }
+    set_windows();
+  }
+
+  LedgerResult run(std::int64_t start_ns, std::int64_t end_ns) {
+    LedgerResult result;
+    for (std::uint32_t stage = 0; stage < stages_.names.size(); ++stage) {
+      add_stage(stage, result);
+    }
+    for (std::size_t device = 0; device < devices_.size(); ++device) {
+      Sweep sweep(trace_, syncs_, devices_[device]);
+      const Ledger ledger = sweep.run(start_ns, end_ns, [](const Work& work) { return work.kind; });
+      result.capture.push_back({"capture", device_name(device), 1, ledger});
+      result.busy_ns.push_back(ledger[Bucket::kCompute] + ledger[Bucket::kComm] +
+                               ledger[Bucket::kCopy]);
+    }
+    std::sort(result.capture.begin(), result.capture.end(),
+              [](const StageLedger& a, const StageLedger& b) { return a.device < b.device; });
+    add_coverage(start_ns, end_ns, result);
+    return result;
+  }
+
+ private:
+  std::string device_name(std::size_t device) const {
+    return fmt::format("cuda:{}", trace_.devices[device].ordinal);
+  }
+
+  template <typename Table, typename KindOf>
+  void collect(const Table& table, const Origins& origins, KindOf kind_of) {
+    std::vector<std::size_t> counts(devices_.size());
+    for (std::size_t row = 0; row < table.size(); ++row) {
+      ++counts[table.device[row]];
+    }
+    for (std::size_t device = 0; device < devices_.size(); ++device) {
+      devices_[device].work.reserve(devices_[device].work.size() + counts[device]);
+    }
+    for (std::size_t row = 0; row < table.size(); ++row) {
+      bool is_graph_node = false;
+      if constexpr (requires { table.is_graph_node; }) {
+        is_graph_node = table.is_graph_node[row] != 0;
+      }
+      devices_[table.device[row]].work.push_back(
+          {table.start_ns[row], table.end_ns[row], origins.call[row], origins.instance[row],
+           origins.nested[row], kind_of(row), is_graph_node});
+    }
+  }
+
+  // End of each instance's window, and the devices its work ran on.
+  void set_windows() {
+    window_end_ns_.reserve(stages_.instances.size());
+    for (const StageInstance& instance : stages_.instances) {
+      window_end_ns_.push_back(instance.end_ns);
+    }
+    devices_of_.resize(stages_.instances.size());
+    for (std::size_t device = 0; device < devices_.size(); ++device) {
+      for (const Work& work : devices_[device].work) {
+        for (const std::uint32_t instance : {work.instance, work.nested}) {
+          if (instance == kNone) {
+            continue;
+          }
+          window_end_ns_[instance] = std::max(window_end_ns_[instance], work.end_ns);
+          std::vector<std::uint16_t>& used = devices_of_[instance];
+          if (used.empty() || used.back() != device) {
+            used.push_back(static_cast<std::uint16_t>(device));
+          }
+        }
+      }
+    }
+    clip_windows();
+  }
+
+  void clip_windows() {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>
+        last;  // (stage, thread) -> instance
+    for (std::uint32_t i = 0; i < stages_.instances.size(); ++i) {
+      const StageInstance& instance = stages_.instances[i];
+      const auto [entry, is_first] = last.try_emplace({instance.stage, instance.thread}, i);
+      if (!is_first) {
+        std::int64_t& end = window_end_ns_[entry->second];
+        end = std::max(stages_.instances[entry->second].start_ns, std::min(end, instance.start_ns));
+        entry->second = i;
+      }
+    }
+  }
+
+  void add_stage(std::uint32_t stage, LedgerResult& result) {
+    std::map<std::uint16_t, StageLedger> by_device;
+    for (std::uint32_t i = 0; i < stages_.instances.size(); ++i) {
+      const StageInstance& instance = stages_.instances[i];
+      if (instance.stage != stage) {
+        continue;
+      }
+      for (const std::uint16_t device : devices_of_[i]) {
+        Sweep sweep(trace_, syncs_, devices_[device]);
+        const bool is_nested = stages_.is_nested[stage];
+        const Ledger ledger =
+            sweep.run(instance.start_ns, window_end_ns_[i], [&](const Work& work) {
+              if ((is_nested ? work.nested : work.instance) == i) {
+                return work.kind;
+              }
+              const bool is_in_none = work.instance == kNone && work.nested == kNone;
+              return is_in_none ? Bucket::kUnattributed : Bucket::kOtherStage;
+            });
+        StageLedger& sum = by_device[device];
+        sum.stage = stages_.names[stage];
+        sum.device = device_name(device);
+        ++sum.num_instances;
+        sum.ledger.add(ledger);
+      }
+    }
+    const auto first = static_cast<std::ptrdiff_t>(result.stages.size());
+    for (auto& [device, ledger] : by_device) {
+      result.stages.push_back(std::move(ledger));
+    }
+    std::sort(result.stages.begin() + first, result.stages.end(),
+              [](const StageLedger& a, const StageLedger& b) { return a.device < b.device; });
+  }
+
+  // How the windows of the stages that are not nested cover the capture.
+  void add_coverage(std::int64_t start_ns, std::int64_t end_ns, LedgerResult& result) const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> windows;
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < stages_.instances.size(); ++i) {
+      if (stages_.is_nested[stages_.instances[i].stage]) {
+        continue;
+      }
+      const std::int64_t from = std::max(start_ns, stages_.instances[i].start_ns);
+      const std::int64_t to = std::min(end_ns, window_end_ns_[i]);
+      if (from < to) {
+        windows.emplace_back(from, to);
+        sum += to - from;
+      }
+    }
+    std::sort(windows.begin(), windows.end());
+    std::int64_t covered = 0;
+    std::int64_t reach = start_ns;
+    for (const auto& [from, to] : windows) {
+      covered += std::max<std::int64_t>(0, to - std::max(from, reach));
+      reach = std::max(reach, to);
+    }
+    result.overlap_ns = sum - covered;
+    result.outside_ns = (end_ns - start_ns) - covered;
+  }
+
+  const Trace& trace_;
+  const Stages& stages_;
+  SyncCalls syncs_;
+  std::vector<DeviceWork> devices_;
+  std::vector<std::int64_t> window_end_ns_;             // by instance
+  std::vector<std::vector<std::uint16_t>> devices_of_;  // by instance
+};
+
+}  // namespace
+
+LedgerResult make_ledgers(const Trace& trace, const Stages& stages, const Attribution& attribution,
+                          const IsCommunication& is_communication, std::int64_t start_ns,
+                          std::int64_t end_ns) {
+  return LedgerMaker(trace, stages, attribution, is_communication).run(start_ns, end_ns);
+}
+
+}  // namespace llmprof

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/attribution.h"
+#include "analysis/stages.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// What the ledger needs to know of a kernel besides the trace: which are communication, by
+// StringId.
+using IsCommunication = std::vector<bool>;
+
+struct LedgerResult {
+  std::vector<StageLedger> stages;
+  std::vector<StageLedger> capture;
+  std::vector<std::int64_t> busy_ns;  // by device
+  std::int64_t overlap_ns = 0;
+  std::int64_t outside_ns = 0;
+};
+
+LedgerResult make_ledgers(const Trace& trace, const Stages& stages, const Attribution& attribution,
+                          const IsCommunication& is_communication, std::int64_t start_ns,
+                          std::int64_t end_ns);
+
+}  // namespace llmprof

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which family a kernel belongs to, by words in its name.
+//
+// Words, not regular expressions: names come from strangers, may be many kilobytes of templates,
+// and a pattern that backtracks would hang on them. Rules are tried in order, so a file puts what
+// is specific first: a communication kernel called "reduce" before reductions, attention before
+// GEMM. It fails where a vendor gives a kernel a name without any of the words; then the family is
+// `other`, and the report lists those names when they matter.
+#include "analysis/rules.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace llmprof {
+
+Rules rules_from(const Json& kernels, const Json& stages) {
+  Rules rules;
+  try {
+    for (const Json& entry : kernels.at("families")) {
+      FamilyRule rule{entry.at("family").get<std::string>(), {}};
+      for (const Json& word : entry.at("words")) {
+        rule.words.push_back(to_lower(word.get<std::string>()));
+      }
+      rules.families.push_back(std::move(rule));
+    }
+    for (const Json& entry : stages.at("stages")) {
+      rules.stages.push_back({entry.at("domain").get<std::string>(),
+                              entry.at("text").get<std::string>(),
+                              entry.at("stage").get<std::string>()});
+    }
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::kUsage, std::string("a rules file lacks a field: ") + error.what(),
+                "compare it with conf/rules");
+  }
+  return rules;
+}
+
+std::string_view family_of(const Rules& rules, std::string_view kernel_name) {
+  const std::string lower = to_lower(kernel_name);
+  for (const FamilyRule& rule : rules.families) {
+    for (const std::string& word : rule.words) {
+      if (lower.find(word) != std::string::npos) {
+        return rule.family;
+      }
+    }
+  }
+  return kOther;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace llmprof {
+
+// Kernel name -> family: the first rule one of whose words occurs in the name, upper and lower case
+// alike.
+struct FamilyRule {
+  std::string family;
+  std::vector<std::string> words;  // lower case
+};
+
+// NVTX range -> stage, for programs that mark their stages in their own words.
+struct StageRule {
+  std::string domain;  // exact; empty: the default domain
+  std::string text;    // exact, or a beginning when it ends in '*'
+  std::string stage;
+};
+
+struct Rules {
+  std::vector<FamilyRule> families;
+  std::vector<StageRule> stages;
+};
+
+// From conf/rules/kernels.yaml and conf/rules/stages.yaml. Throws kUsage when they do not have the
+// form.
+Rules rules_from(const Json& kernels, const Json& stages);
+
+inline constexpr std::string_view kCommunication = "communication";
+inline constexpr std::string_view kOther = "other";
+inline constexpr std::string_view kOpaqueGraph = "cuda_graph (opaque)";
+
+std::string_view family_of(const Rules& rules, std::string_view kernel_name);
+
+}  // namespace llmprof

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/rules.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// One run through a stage, as the host marked it.
+struct StageInstance {
+  std::uint32_t stage = 0;  // into Stages::names
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::uint32_t thread = 0;
+  bool is_process_wide = false;  // a start/end range: covers every thread of its process
+  bool is_open = false;          // had no end of its own
+  std::optional<std::int64_t> tokens;
+};
+
+struct Stages {
+  std::vector<std::string> names;
+  std::vector<bool> is_nested;           // by stage: lies inside another (decode_step)
+  std::vector<StageInstance> instances;  // by thread, then start, then the longest first
+  std::string source;
+};
+
+// First source that has any instance wins: NVTX domain LLM, markers of vLLM and SGLang, the rules.
+// None: one stage `all` over [start_ns, end_ns], on every thread.
+Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns,
+                   std::int64_t end_ns);
+
+}  // namespace llmprof

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof kernels: the kernel table alone, for people and for scripts.
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/recording.h"
+#include "report/report.h"
+
+namespace llmprof {
+namespace {
+
+struct KernelsOptions {
+  std::string file;
+  std::string stage;
+  std::string top = "20";
+  std::string format = "md";
+};
+
+int run_kernels(const KernelsOptions& asked, Context& context) {
+  const std::size_t top = asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
+  Analysis analysis = analyze_recording(asked.file, 2);
+  if (!asked.stage.empty()) {
+    std::erase_if(analysis.kernels,
+                  [&](const KernelRecord& kernel) { return kernel.stage != asked.stage; });
+  }
+  if (asked.format == "csv") {
+    context.console.out(kernels_csv(top_n_kernels(analysis.kernels, top)));
+  } else {
+    context.console.out(kernel_markdown(analysis, top));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Command kernels_command() {
+  auto asked = std::make_shared<KernelsOptions>();
+  Command command;
+  command.name = "kernels";
+  command.summary = "Print the kernel table of a recording";
+  command.options = {
+      {"FILE", "", "SQLite export of Nsight Systems", &asked->file, {}, nullptr, true},
+      {"--stage", "NAME", "Only kernels launched in this stage", &asked->stage},
+      {"--top", "N", "Rows to print (20), or all", &asked->top},
+      {"--format", "FORMAT", "md or csv; csv has whole names", &asked->format, {"md", "csv"}},
+  };
+  command.examples = "  llmprof kernels run.sqlite --top all --format csv\n";
+  command.run = [asked](Context& context) { return run_kernels(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof

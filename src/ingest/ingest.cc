@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which format is this file, and who reads it? One line a format; each knows itself.
+#include "ingest/ingest.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace llmprof {
+namespace {
+
+const std::array<const Importer*, 2> kImporters = {&kNsysReport, &kNsysSqlite};
+
+constexpr std::size_t kHeadSize = 256;
+
+std::string head_of(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} is a directory", path.string()),
+                "give a file: the .sqlite that nsys export wrote, or a .nsys-rep");
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+  }
+  std::string head(kHeadSize, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  return head;
+}
+
+}  // namespace
+
+Trace load_trace(const std::filesystem::path& path, unsigned num_threads) {
+  const std::string head = head_of(path);
+  if (head.empty()) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is empty", path.string()),
+                "the export did not finish: run nsys export again");
+  }
+  for (const Importer* importer : kImporters) {
+    if (importer->sniff(head, path)) {
+      Trace trace = importer->load(path, num_threads);
+      trace.capture.path = path.string();
+      trace.capture.format = importer->name;
+      return trace;
+    }
+  }
+  throw Error(ErrorKind::kInput, fmt::format("{} is no recording llmprof reads", path.string()),
+              "it reads SQLite exports of Nsight Systems: nsys export --type sqlite FILE.nsys-rep");
+}
+
+}  // namespace llmprof

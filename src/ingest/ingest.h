@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// A format we read. `sniff` looks at the first bytes and never throws; `load` throws kInput.
+struct Importer {
+  const char* name;
+  bool (*sniff)(std::string_view head, const std::filesystem::path& path);
+  Trace (*load)(const std::filesystem::path& path, unsigned num_threads);
+};
+
+// Reads a recording, whatever its format; errors name the file. `num_threads` of at least 1.
+Trace load_trace(const std::filesystem::path& path, unsigned num_threads);
+
+// Which nsys wrote a .nsys-rep or .qdrep, from its first bytes, as "2024.6.2.225"; empty when they
+// do not say.
+std::string report_writer_version(std::string_view head);
+
+// Defined in the file of its format.
+extern const Importer kNsysSqlite;
+extern const Importer kNsysReport;
+
+}  // namespace llmprof

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reports of Nsight Systems itself (.nsys-rep, .qdrep, .qdstrm). Their format is NVIDIA's own and
+// only nsys reads it; what can be read is who wrote it, so that the error says which nsys to use.
+// From 2023 on the version stands in the first bytes, with '@' for '.'; older reports say
+// "Report 1.".
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "ingest/ingest.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::string_view kMagic = "NVIDIA Tegra Profiler Report ";
+
+bool sniff(std::string_view head, const std::filesystem::path& path) {
+  return head.starts_with(kMagic) || path.extension() == ".qdstrm";
+}
+
+Trace load(const std::filesystem::path& path, unsigned /*num_threads*/) {
+  const std::string shown = path.string();
+  if (path.extension() == ".qdstrm") {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{} is a raw capture that was never turned into a report", shown),
+        fmt::format("QdstrmImporter --input-file {}, then nsys export --type sqlite", shown));
+  }
+  std::string head(256, '\0');
+  FILE* file = std::fopen(path.c_str(), "rb");
+  if (file != nullptr) {
+    head.resize(std::fread(head.data(), 1, head.size(), file));
+    std::fclose(file);
+  }
+  const std::string version = report_writer_version(head);
+  throw Error(
+      ErrorKind::kInput,
+      fmt::format("{} is a report of Nsight Systems{}, which only nsys can open", shown,
+                  version.empty() ? " before 2023" : " " + version),
+      fmt::format("with nsys {} or newer: nsys export --type sqlite {}",
+                  version.empty() ? "2022.4" : version.substr(0, version.find('-')), shown));
+}
+
+}  // namespace
+
+std::string report_writer_version(std::string_view head) {
+  if (!head.starts_with(kMagic)) {
+    return {};
+  }
+  head.remove_prefix(kMagic.size());
+  std::string version(head.substr(0, head.find_first_of(".\n")));
+  if (version.find('@') == std::string::npos) {
+    return {};
+  }
+  for (char& c : version) {
+    c = c == '@' ? '.' : c;
+  }
+  return version.find_first_not_of("0123456789.-abcdefghijklmnopqrstuvwxyz") == std::string::npos
+             ? version
+             : std::string{};
+}
+
+const Importer kNsysReport = {"nsys report", sniff, load};
+
+}  // namespace llmprof

@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opening a SQLite database that is a finished recording, and scanning its tables at the speed of
+// memory.
+//
+// SQLite's virtual machine spends most of a full scan on moving one value at a time into registers
+// and out again. A table b-tree is simple: interior pages point to leaf pages, a leaf page holds
+// records, a record is a header of types followed by values (sqlite.org/fileformat2.html,
+// sections 1.6 and 2.1). So leaf pages are listed by walking the interior ones, counted by their
+// headers, and read in place. The schema still comes from SQLite, which also takes over any table
+// these rules do not fit.
+//
+// A recording is opened as immutable: no locks, no journal. That is only right if nobody writes, so
+// a file with a write-ahead log, a journal or a writer's lock is refused with a sentence instead of
+// being read half-written.
+#include "ingest/sqlite_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic("SQLite format 3\0", 16);
+constexpr std::size_t kHeaderSize = 100;
+
+std::uint32_t big_endian(std::string_view bytes, std::size_t at, int size) {
+  std::uint32_t value = 0;
+  for (int i = 0; i < size; ++i) {
+    value = (value << 8) | static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
+  }
+  return value;
+}
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& what, const std::string& hint) {
+  throw Error(ErrorKind::kInput, fmt::format("{} {}", path.string(), what), hint);
+}
+
+// SQLite's writers hold a lock on some of these bytes (its os_unix.c: pending, reserved, shared).
+bool is_being_written(int fd) {
+  constexpr off_t kPendingByte = 0x40000000;
+  struct flock probe {};
+  probe.l_type = F_RDLCK;
+  probe.l_whence = SEEK_SET;
+  probe.l_start = kPendingByte;
+  probe.l_len = 512;
+  return ::fcntl(fd, F_GETLK, &probe) == 0 && probe.l_type == F_WRLCK;
+}
+
+std::string_view map_file(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat facts {};
+  if (fd < 0 || ::fstat(fd, &facts) != 0) {
+    const int reason = errno;
+    if (fd >= 0) {
+      ::close(fd);
+    }
+    refuse(path, fmt::format("cannot be read: {}", std::strerror(reason)), "");
+  }
+  const auto size = static_cast<std::size_t>(facts.st_size);
+  const bool is_file = S_ISREG(facts.st_mode);
+  const bool has_writer = is_file && is_being_written(fd);
+  void* memory =
+      is_file && size > 0 ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+  ::close(fd);
+  if (has_writer) {
+    refuse(path, "is being written by another program", "wait until the export has ended");
+  }
+  if (!is_file) {
+    refuse(path, S_ISDIR(facts.st_mode) ? "is a directory" : "is not a regular file",
+           "give the .sqlite file that nsys export wrote");
+  }
+  if (size == 0) {
+    refuse(path, "is empty", "the export did not finish: run nsys export again");
+  }
+  if (memory == MAP_FAILED) {
+    refuse(path, fmt::format("cannot be mapped: {}", std::strerror(errno)), "");
+  }
+  return {static_cast<const char*>(memory), size};
+}
+
+void check_header(const fs::path& path, std::string_view bytes) {
+  if (!bytes.starts_with(kMagic) || bytes.size() < kHeaderSize) {
+    refuse(path, "is not a SQLite database", "give the .sqlite file that nsys export wrote");
+  }
+  const sqlite_pages::Layout layout = sqlite_pages::layout_of(bytes);
+  // The page count in the header holds when it was written with the last change.
+  const bool count_holds = big_endian(bytes, 24, 4) == big_endian(bytes, 92, 4);
+  const std::uint64_t promised =
+      static_cast<std::uint64_t>(big_endian(bytes, 28, 4)) * layout.page_size;
+  if (count_holds && promised > bytes.size()) {
+    refuse(
+        path,
+        fmt::format("is cut short: {} of {}", format_bytes(bytes.size()), format_bytes(promised)),
+        "copy it again, or run nsys export again");
+  }
+  std::error_code ignored;
+  for (const char* suffix : {"-wal", "-journal"}) {
+    const fs::path beside = path.string() + suffix;
+    if (fs::exists(beside, ignored) && fs::file_size(beside, ignored) > 0) {
+      refuse(path, fmt::format("has an unfinished {} beside it", beside.filename().string()),
+             "let the program that writes it end, or run nsys export again");
+    }
+  }
+}
+
+std::string sql_name(const std::string& name) {
+  std::string text = "\"";
+  for (const char c : name) {
+    text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  }
+  return text + "\"";
+}
+
+SqlValue value_at(sqlite3_stmt* statement, int column) {
+  SqlValue value;
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      value.kind = SqlValue::Kind::kInteger;
+      value.integer = sqlite3_column_int64(statement, column);
+      break;
+    case SQLITE_FLOAT:
+      value.kind = SqlValue::Kind::kReal;
+      value.real = sqlite3_column_double(statement, column);
+      break;
+    case SQLITE_TEXT:
+      value.kind = SqlValue::Kind::kText;
+      value.text = {reinterpret_cast<const char*>(sqlite3_column_text(statement, column)),
+                    static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
+      break;
+    case SQLITE_BLOB: {
+      value.kind = SqlValue::Kind::kBlob;
+      const auto* data = static_cast<const char*>(sqlite3_column_blob(statement, column));
+      value.text = {data == nullptr ? "" : data,
+                    static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
+      break;
+    }
+    default:
+      break;
+  }
+  return value;
+}
+
+using Statement = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
+
+Statement prepare(sqlite3* connection, const fs::path& path, const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(connection, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
+    refuse(path, fmt::format("cannot be read: {}", sqlite3_errmsg(connection)),
+           "run nsys export again");
+  }
+  return {statement, sqlite3_finalize};
+}
+
+}  // namespace
+
+SqliteFile::SqliteFile(const fs::path& path) : path_(path), bytes_(map_file(path)) {
+  try {
+    check_header(path, bytes_);
+    std::string uri = "file:";
+    for (const char c : fs::absolute(path).string()) {
+      uri += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02x}", c) : std::string(1, c);
+    }
+    uri += "?immutable=1";
+    constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX;
+    if (sqlite3_open_v2(uri.c_str(), &connection_, kFlags, nullptr) != SQLITE_OK) {
+      refuse(path, fmt::format("cannot be opened: {}", sqlite3_errmsg(connection_)), "");
+    }
+    // Hostile schemas may hold views and triggers that call functions; none of ours needs them.
+    sqlite3_db_config(connection_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(connection_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    sqlite3_exec(connection_, "PRAGMA cell_size_check = ON", nullptr, nullptr, nullptr);
+    query("SELECT count(*) FROM sqlite_master", [](const auto&) {});
+  } catch (...) {
+    sqlite3_close(connection_);
+    ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+    throw;
+  }
+}
+
+SqliteFile::~SqliteFile() {
+  sqlite3_close(connection_);
+  ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+}
+
+bool SqliteFile::has_table(const std::string& name) const {
+  return !columns_of(name).empty();
+}
+
+std::vector<std::string> SqliteFile::columns_of(const std::string& table) const {
+  std::vector<std::string> columns;
+  query("PRAGMA table_xinfo(" + sql_name(table) + ")",
+        [&](const auto& row) { columns.emplace_back(row[1].as_text()); });
+  return columns;
+}
+
+void SqliteFile::query(const std::string& sql,
+                       const std::function<void(const std::vector<SqlValue>&)>& row) const {
+  const Statement statement = prepare(connection_, path_, sql);
+  std::vector<SqlValue> values(static_cast<std::size_t>(sqlite3_column_count(statement.get())));
+  int state = SQLITE_OK;
+  while ((state = sqlite3_step(statement.get())) == SQLITE_ROW) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = value_at(statement.get(), static_cast<int>(i));
+    }
+    row(values);
+  }
+  if (state != SQLITE_DONE) {
+    refuse(path_, fmt::format("is damaged: {}", sqlite3_errmsg(connection_)),
+           "copy it again, or run nsys export again");
+  }
+}
+
+void throw_damaged(const SqliteFile& file, const std::string& table) {
+  refuse(file.path(), fmt::format("is damaged inside table {}", table),
+         "copy it again, or run nsys export again");
+}
+
+TableScan::TableScan(const SqliteFile& file, const std::string& table,
+                     std::vector<std::string> columns)
+    : file_(file), table_(table), columns_(std::move(columns)) {
+  column_index_.assign(columns_.size(), -1);
+  bool is_plain = true;
+  int position = 0;
+  // cid, name, type, notnull, default, pk, hidden
+  file.query("PRAGMA table_xinfo(" + sql_name(table) + ")", [&](const auto& row) {
+    const std::string_view name = row[1].as_text();
+    slot_of_.push_back(-1);
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i] != name) {
+        continue;
+      }
+      column_index_[i] = position;
+      slot_of_.back() = static_cast<int>(i);
+      const std::string type = to_lower(row[2].as_text());
+      if (row[5].as_integer() != 0 && type == "integer") {
+        rowid_slot_ = static_cast<int>(i);
+      }
+      // A default would have to be filled in where old records are short, and REAL columns store
+      // whole numbers as integers: both are left to SQLite.
+      const bool is_real = type.find("real") != std::string::npos ||
+                           type.find("floa") != std::string::npos ||
+                           type.find("doub") != std::string::npos;
+      is_plain = is_plain && row[4].is_null() && !is_real;
+    }
+    is_plain = is_plain && row[6].as_integer() == 0;
+    ++position;
+  });
+  if (position == 0) {
+    return;
+  }
+  while (!slot_of_.empty() && slot_of_.back() < 0) {
+    slot_of_.pop_back();  // what stands behind the last column asked for is not even looked at
+  }
+  std::uint32_t root_page = 0;
+  file.query(
+      "SELECT rootpage, sql FROM sqlite_master WHERE type = 'table' AND lower(name) = lower('" +
+          table_ + "')",
+      [&](const auto& row) {
+        root_page = static_cast<std::uint32_t>(row[0].as_integer());
+        const std::string sql = to_lower(row[1].as_text());
+        is_plain = is_plain && sql.find("without") == std::string::npos &&
+                   sql.find("virtual") == std::string::npos;
+      });
+  constexpr std::uint32_t kUtf8 = 1;
+  is_plain = is_plain && root_page != 0 && big_endian(file.bytes(), 56, 4) == kUtf8;
+  if (is_plain && plan_pages(root_page)) {
+    reads_pages_ = true;
+    cut_chunks();
+  } else {
+    plan_sqlite();
+  }
+}
+
+std::string TableScan::select_text() const {
+  std::string sql = "SELECT ";
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    sql += i == 0 ? "" : ", ";
+    sql += column_index_[i] < 0 ? "NULL" : sql_name(columns_[i]);
+  }
+  return sql + " FROM " + sql_name(table_);
+}
+
+void TableScan::plan_sqlite() {
+  file_.query("SELECT count(*) FROM " + sql_name(table_),
+              [&](const auto& row) { num_rows_ = static_cast<std::size_t>(row[0].as_integer()); });
+  chunks_ = {Chunk{}};
+}
+
+void TableScan::scan_with_sqlite(const RowFunction& row) const {
+  std::size_t index = 0;
+  file_.query(select_text(), [&](const auto& values) {
+    if (index < num_rows_) {
+      row(index++, values.data());
+    }
+  });
+}
+
+// Lists the leaf pages in order and counts their records. False when a page is not as the format
+// says.
+bool TableScan::plan_pages(std::uint32_t root_page) {
+  constexpr int kInterior = 5;
+  constexpr int kLeaf = 13;
+  constexpr int kDeepest = 20;  // SQLite's own limit
+  const sqlite_pages::Layout layout = sqlite_pages::layout_of(file_.bytes());
+  std::size_t visited = 0;
+  const std::function<bool(std::uint32_t, int)> visit = [&](std::uint32_t page, int depth) {
+    if (page == 0 || page > layout.num_pages || depth > kDeepest || ++visited > layout.num_pages) {
+      return false;
+    }
+    const std::size_t start = static_cast<std::size_t>(page - 1) * layout.page_size;
+    const std::size_t header = start + (page == 1 ? kHeaderSize : 0);
+    const std::uint32_t type = big_endian(layout.bytes, header, 1);
+    const std::uint32_t cells = big_endian(layout.bytes, header + 3, 2);
+    if (type == kLeaf) {
+      if (header + 8 + 2 * static_cast<std::size_t>(cells) > start + layout.usable) {
+        return false;
+      }
+      leaf_pages_.push_back(page);
+      num_rows_ += cells;
+      return true;
+    }
+    if (type != kInterior ||
+        header + 12 + 2 * static_cast<std::size_t>(cells) > start + layout.usable) {
+      return false;
+    }
+    for (std::uint32_t i = 0; i < cells; ++i) {
+      const std::uint32_t offset =
+          big_endian(layout.bytes, header + 12 + 2 * static_cast<std::size_t>(i), 2);
+      if (offset + 4 > layout.usable ||
+          !visit(big_endian(layout.bytes, start + offset, 4), depth + 1)) {
+        return false;
+      }
+    }
+    return visit(big_endian(layout.bytes, header + 8, 4), depth + 1);
+  };
+  if (!visit(root_page, 0)) {
+    leaf_pages_.clear();
+    num_rows_ = 0;
+    return false;
+  }
+  return true;
+}
+
+// Some tens of chunks a table: enough to share between threads, few enough to cost nothing.
+void TableScan::cut_chunks() {
+  constexpr std::size_t kLeastPages = 64;
+  constexpr std::size_t kMostChunks = 64;
+  const std::size_t pages =
+      std::max(kLeastPages, (leaf_pages_.size() + kMostChunks - 1) / kMostChunks);
+  const sqlite_pages::Layout layout = sqlite_pages::layout_of(file_.bytes());
+  std::size_t row = 0;
+  for (std::size_t p = 0; p < leaf_pages_.size(); p += pages) {
+    Chunk chunk{p, std::min(pages, leaf_pages_.size() - p), row};
+    for (std::size_t i = 0; i < chunk.num_pages; ++i) {
+      row += sqlite_pages::num_cells(layout, leaf_pages_[p + i]);
+    }
+    chunks_.push_back(chunk);
+  }
+}
+
+namespace sqlite_pages {
+
+Layout layout_of(std::string_view bytes) {
+  Layout layout{bytes, big_endian(bytes, 16, 2), 0, 0};
+  if (layout.page_size == 1) {
+    layout.page_size = 65536;  // does not fit into the two bytes of the header
+  }
+  const bool is_power = layout.page_size >= 512 && (layout.page_size & (layout.page_size - 1)) == 0;
+  const std::uint32_t reserved = big_endian(bytes, 20, 1);
+  if (is_power && layout.page_size - reserved >= 480) {
+    layout.usable = layout.page_size - reserved;
+    layout.num_pages = static_cast<std::uint32_t>(
+        std::min<std::size_t>(bytes.size() / layout.page_size, UINT32_MAX));
+  }
+  return layout;
+}
+
+std::uint32_t num_cells(const Layout& layout, std::uint32_t page) {
+  const std::size_t start = static_cast<std::size_t>(page - 1) * layout.page_size;
+  return big_endian(layout.bytes, start + (page == 1 ? kHeaderSize : 0) + 3, 2);
+}
+
+namespace {
+
+// Up to nine bytes, seven bits each, the ninth with eight. False at `end`.
+bool read_long_varint(const char*& at, const char* end, std::uint64_t& value) {
+  value = 0;
+  for (int i = 0; i < 9; ++i) {
+    if (at == end) {
+      return false;
+    }
+    const auto byte = static_cast<unsigned char>(*at++);
+    if (i == 8) {
+      value = (value << 8) | byte;
+      return true;
+    }
+    value = (value << 7) | (byte & 0x7f);
+    if (byte < 0x80) {
+      return true;
+    }
+  }
+  return true;
+}
+
+inline bool read_varint(const char*& at, const char* end, std::uint64_t& value) {
+  if (at != end && static_cast<unsigned char>(*at) < 0x80) {
+    value = static_cast<unsigned char>(*at++);  // nearly all are this short
+    return true;
+  }
+  return read_long_varint(at, end, value);
+}
+
+template <typename Int>
+inline Int load_big_endian(const char* at) {
+  Int value;
+  std::memcpy(&value, at, sizeof(value));
+  if constexpr (sizeof(Int) == 2) {
+    return static_cast<Int>(__builtin_bswap16(static_cast<std::uint16_t>(value)));
+  } else if constexpr (sizeof(Int) == 4) {
+    return static_cast<Int>(__builtin_bswap32(static_cast<std::uint32_t>(value)));
+  } else {
+    return static_cast<Int>(__builtin_bswap64(static_cast<std::uint64_t>(value)));
+  }
+}
+
+// Bytes of a value by its type: section 2.1 of the file format. Types 10 and 11 are not used in
+// files.
+constexpr std::uint64_t kNoSuchType = UINT64_MAX;
+inline std::uint64_t size_of_type(std::uint64_t type) {
+  constexpr std::array<std::uint64_t, 12> kSizes = {0, 1, 2, 3, 4,           6,
+                                                    8, 8, 0, 0, kNoSuchType, kNoSuchType};
+  return type < kSizes.size() ? kSizes[type] : (type - 12) / 2;
+}
+
+inline void decode(std::uint64_t type, const char* at, std::uint64_t size, SqlValue& value) {
+  using Kind = SqlValue::Kind;
+  value.kind = Kind::kInteger;
+  switch (type) {
+    case 0:
+      value.kind = Kind::kNull;
+      return;
+    case 1:
+      value.integer = (static_cast<unsigned char>(*at) ^ 0x80) - 0x80;  // sign extended
+      return;
+    case 2:
+      value.integer = load_big_endian<std::int16_t>(at);
+      return;
+    case 3:
+      value.integer = std::int64_t{(static_cast<unsigned char>(at[0]) ^ 0x80) - 0x80} * 65536 +
+                      load_big_endian<std::uint16_t>(at + 1);
+      return;
+    case 4:
+      value.integer = load_big_endian<std::int32_t>(at);
+      return;
+    case 5:
+      value.integer = static_cast<std::int64_t>(load_big_endian<std::int16_t>(at)) * 4294967296 +
+                      load_big_endian<std::uint32_t>(at + 2);
+      return;
+    case 6:
+      value.integer = load_big_endian<std::int64_t>(at);
+      return;
+    case 7: {
+      value.kind = Kind::kReal;
+      const auto bits = load_big_endian<std::uint64_t>(at);
+      std::memcpy(&value.real, &bits, sizeof(value.real));
+      return;
+    }
+    case 8:
+    case 9:
+      value.integer = static_cast<std::int64_t>(type - 8);
+      return;
+    default:
+      value.kind = type % 2 == 0 ? Kind::kBlob : Kind::kText;
+      value.text = {at, size};
+  }
+}
+
+// The whole payload of a cell that continues on overflow pages.
+bool gather(const Layout& layout, std::string_view local, std::uint32_t next,
+            std::uint64_t payload_size, std::string& spill) {
+  if (payload_size > layout.bytes.size()) {
+    return false;
+  }
+  spill.assign(local);
+  while (spill.size() < payload_size) {
+    if (next == 0 || next > layout.num_pages) {
+      return false;
+    }
+    const std::size_t start = static_cast<std::size_t>(next - 1) * layout.page_size;
+    const std::size_t take =
+        std::min<std::uint64_t>(layout.usable - 4, payload_size - spill.size());
+    spill.append(layout.bytes.substr(start + 4, take));
+    next = big_endian(layout.bytes, start, 4);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool read_record(const Layout& layout, std::uint32_t page, std::uint32_t i,
+                 const std::vector<int>& slot_of, int rowid_slot, SqlValue* values,
+                 std::string& spill) {
+  const std::size_t start = static_cast<std::size_t>(page - 1) * layout.page_size;
+  const std::size_t header = start + (page == 1 ? kHeaderSize : 0);
+  const std::uint32_t offset =
+      big_endian(layout.bytes, header + 8 + 2 * static_cast<std::size_t>(i), 2);
+  const char* const page_end = layout.bytes.data() + start + layout.usable;
+  if (offset >= layout.usable) {
+    return false;
+  }
+  const char* at = layout.bytes.data() + start + offset;
+  std::uint64_t payload_size = 0;
+  std::uint64_t rowid = 0;
+  if (!read_varint(at, page_end, payload_size) || !read_varint(at, page_end, rowid)) {
+    return false;
+  }
+  const char* payload = at;
+  const char* end = nullptr;
+  // How much of a payload stays on the page: section 1.6 of the file format.
+  const std::uint64_t most_local = layout.usable - 35;
+  if (payload_size <= most_local) {
+    end = payload + payload_size;
+    if (payload_size > static_cast<std::uint64_t>(page_end - payload)) {
+      return false;
+    }
+  } else {
+    const std::uint64_t least_local = (layout.usable - 12) * 32 / 255 - 23;
+    const std::uint64_t fitting = least_local + (payload_size - least_local) % (layout.usable - 4);
+    const std::uint64_t local = fitting <= most_local ? fitting : least_local;
+    if (local + 4 > static_cast<std::uint64_t>(page_end - payload)) {
+      return false;
+    }
+    const std::string_view here(payload, local);
+    const std::uint32_t next = big_endian({payload + local, 4}, 0, 4);
+    if (!gather(layout, here, next, payload_size, spill)) {
+      return false;
+    }
+    payload = spill.data();
+    end = payload + spill.size();
+  }
+  const char* types = payload;
+  std::uint64_t header_size = 0;
+  if (!read_varint(types, end, header_size) ||
+      header_size > static_cast<std::uint64_t>(end - payload)) {
+    return false;
+  }
+  const char* const types_end = payload + header_size;
+  const char* body = types_end;
+  for (const int slot : slot_of) {
+    if (types >= types_end) {
+      if (slot >= 0) {
+        values[slot].kind = SqlValue::Kind::kNull;  // a column added after this record was written
+      }
+      continue;
+    }
+    std::uint64_t type = 0;
+    if (!read_varint(types, types_end, type)) {
+      return false;
+    }
+    const std::uint64_t size = size_of_type(type);
+    if (size > static_cast<std::uint64_t>(end - body)) {
+      return false;
+    }
+    if (slot >= 0) {
+      decode(type, body, size, values[slot]);
+    }
+    body += size;
+  }
+  if (rowid_slot >= 0) {
+    values[rowid_slot].kind = SqlValue::Kind::kInteger;
+    values[rowid_slot].integer = static_cast<std::int64_t>(rowid);
+  }
+  return true;
+}
+
+}  // namespace sqlite_pages
+
+}  // namespace llmprof

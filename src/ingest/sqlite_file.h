@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct sqlite3;
+
+namespace llmprof {
+
+// One value of a row. Text and blobs are views that end with the row.
+struct SqlValue {
+  enum class Kind : std::uint8_t { kNull, kInteger, kReal, kText, kBlob };
+
+  Kind kind = Kind::kNull;
+  std::int64_t integer = 0;
+  double real = 0;
+  std::string_view text;
+
+  bool is_null() const { return kind == Kind::kNull; }
+  // 0 for anything but an integer.
+  std::int64_t as_integer() const { return kind == Kind::kInteger ? integer : 0; }
+  std::string_view as_text() const { return kind == Kind::kText ? text : std::string_view{}; }
+};
+
+// A SQLite database that nobody writes to. Throws kInput with a sentence for what it is instead:
+// missing, a directory, empty, cut short, another format, or being written at this moment.
+class SqliteFile {
+ public:
+  explicit SqliteFile(const std::filesystem::path& path);
+  ~SqliteFile();
+  SqliteFile(const SqliteFile&) = delete;
+  SqliteFile& operator=(const SqliteFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::string_view bytes() const { return bytes_; }
+  bool has_table(const std::string& name) const;
+  // In their order; empty when there is no such table.
+  std::vector<std::string> columns_of(const std::string& table) const;
+
+  // For small tables: runs a query on this connection and calls back for each row.
+  void query(const std::string& sql,
+             const std::function<void(const std::vector<SqlValue>&)>& row) const;
+
+  sqlite3* connection() const { return connection_; }
+
+ private:
+  std::filesystem::path path_;
+  std::string_view bytes_;  // the whole file, mapped
+  sqlite3* connection_ = nullptr;
+};
+
+// All rows of one table, in the order of their row ids, cut into chunks that different threads may
+// read at once.
+//
+// Reads SQLite's documented pages straight from the mapped file, several times faster than stepping
+// a statement. What those few rules do not cover (a WITHOUT ROWID table, generated columns, another
+// text encoding, a damaged page) goes through SQLite itself, as one chunk; the rows are the same.
+class TableScan {
+ public:
+  // `columns` that the table lacks read as null. No such table: no rows.
+  TableScan(const SqliteFile& file, const std::string& table, std::vector<std::string> columns);
+
+  std::size_t num_rows() const { return num_rows_; }
+  std::size_t num_chunks() const { return chunks_.size(); }
+  // Index, among all rows, of a chunk's first row.
+  std::size_t first_row(std::size_t chunk) const { return chunks_[chunk].first_row; }
+  bool has_column(std::size_t column) const { return column_index_[column] >= 0; }
+  bool reads_pages() const { return reads_pages_; }
+
+  // Calls row(index among all rows, values of `columns`) for each row of the chunk.
+  using RowFunction = std::function<void(std::size_t, const SqlValue*)>;
+  template <typename Row>
+  void scan(std::size_t chunk, Row&& row) const;
+
+ private:
+  struct Chunk {
+    std::size_t first_page = 0;  // into leaf_pages_
+    std::size_t num_pages = 0;
+    std::size_t first_row = 0;
+  };
+
+  bool plan_pages(std::uint32_t root_page);
+  void plan_sqlite();
+  void cut_chunks();
+  void scan_with_sqlite(const RowFunction& row) const;
+  std::string select_text() const;
+
+  const SqliteFile& file_;
+  std::string table_;
+  std::vector<std::string> columns_;
+  std::vector<int> column_index_;  // position in the table; -1: absent
+  std::vector<int> slot_of_;       // position in the table -> position in columns_, or -1
+  int rowid_slot_ = -1;            // the slot that is the row id itself (INTEGER PRIMARY KEY)
+  std::vector<std::uint32_t> leaf_pages_;
+  std::vector<Chunk> chunks_;
+  std::size_t num_rows_ = 0;
+  bool reads_pages_ = false;
+};
+
+namespace sqlite_pages {
+
+// Where records lie in a page and how they are read. Everything is checked against the page and the
+// file: false or an empty result means that the bytes are not as the format says.
+struct Layout {
+  std::string_view bytes;
+  std::uint32_t page_size = 0;
+  std::uint32_t usable = 0;  // page_size without the reserved tail
+  std::uint32_t num_pages = 0;
+};
+
+Layout layout_of(std::string_view bytes);
+
+// Reads the record of cell `i` of a leaf page into `values` (by slot). `spill` holds a payload that
+// overflows its page.
+bool read_record(const Layout& layout, std::uint32_t page, std::uint32_t i,
+                 const std::vector<int>& slot_of, int rowid_slot, SqlValue* values,
+                 std::string& spill);
+
+std::uint32_t num_cells(const Layout& layout, std::uint32_t page);
+
+}  // namespace sqlite_pages
+
+// Thrown inside scan() when a page turns out to be damaged after all; never leaves ingest/.
+[[noreturn]] void throw_damaged(const SqliteFile& file, const std::string& table);
+
+template <typename Row>
+void TableScan::scan(std::size_t chunk, Row&& row) const {
+  if (!reads_pages_) {
+    scan_with_sqlite(std::forward<Row>(row));
+    return;
+  }
+  const sqlite_pages::Layout layout = sqlite_pages::layout_of(file_.bytes());
+  std::vector<SqlValue> values(columns_.size());
+  std::string spill;
+  const Chunk& mine = chunks_[chunk];
+  std::size_t index = mine.first_row;
+  for (std::size_t p = mine.first_page; p < mine.first_page + mine.num_pages; ++p) {
+    const std::uint32_t page = leaf_pages_[p];
+    const std::uint32_t cells = sqlite_pages::num_cells(layout, page);
+    for (std::uint32_t i = 0; i < cells; ++i) {
+      if (!sqlite_pages::read_record(layout, page, i, slot_of_, rowid_slot_, values.data(),
+                                     spill)) {
+        throw_damaged(file_, table_);
+      }
+      row(index++, values.data());
+    }
+  }
+}
+
+}  // namespace llmprof

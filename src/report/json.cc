@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// metrics.json: the numbers, in base units, with their names. Times are whole nanoseconds. What
+// could not be measured is null with its reason beside it.
+#include "report/report.h"
+
+namespace llmprof {
+namespace {
+
+Json ledger_json(const StageLedger& stage) {
+  Json buckets = Json::object();
+  for (std::size_t i = 0; i < kNumBuckets; ++i) {
+    buckets[kBucketNames[i]] = stage.ledger.buckets_ns[i];
+  }
+  return {{"stage", stage.stage},
+          {"device", stage.device},
+          {"instances", stage.num_instances},
+          {"window_ns", stage.ledger.window_ns},
+          {"buckets_ns", buckets}};
+}
+
+Json stage_json(const StageSummary& stage) {
+  return {{"stage", stage.stage},
+          {"nested", stage.is_nested},
+          {"instances", stage.num_instances},
+          {"open", stage.num_open},
+          {"host_total_ns", stage.total_ns},
+          {"host_min_ns", stage.min_ns},
+          {"host_median_ns", stage.median_ns},
+          {"host_max_ns", stage.max_ns},
+          {"kernel_ns", stage.kernel_ns},
+          {"kernels", stage.num_kernels},
+          {"tokens", stage.tokens ? Json(*stage.tokens) : Json(nullptr)}};
+}
+
+Json kernel_json(const KernelRecord& kernel) {
+  return {{"kernel_name", kernel.kernel_name},
+          {"short_name", kernel.short_name},
+          {"device", kernel.device},
+          {"stage", kernel.stage},
+          {"family", kernel.family},
+          {"total_ns", kernel.total_ns},
+          {"calls", kernel.calls},
+          {"min_ns", kernel.min_ns},
+          {"median_ns", kernel.median_ns},
+          {"p99_ns", kernel.p99_ns},
+          {"max_ns", kernel.max_ns}};
+}
+
+const char* severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::kInfo:
+      return "info";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kDataLoss:
+      return "data_loss";
+  }
+  return "";
+}
+
+}  // namespace
+
+Json metrics_json(const Analysis& analysis) {
+  Json document = json_document("metrics", 1);
+  document["verdict"] = verdict(analysis);
+  document["capture"] = {{"format", analysis.capture.format},
+                         {"tool_version", analysis.capture.tool_version},
+                         {"schema_version", analysis.capture.schema_version},
+                         {"graph_mode", analysis.capture.graph_mode},
+                         {"start_ns", analysis.capture_start_ns},
+                         {"duration_ns", analysis.capture_ns},
+                         {"kernel_ns", analysis.kernel_ns},
+                         {"unattributed_kernel_ns", analysis.unattributed_ns},
+                         {"opaque_graph_ns", analysis.opaque_graph_ns},
+                         {"stage_overlap_ns", analysis.stage_overlap_ns},
+                         {"outside_stages_ns", analysis.outside_ns},
+                         {"stage_source", analysis.stage_source}};
+  document["devices"] = Json::array();
+  for (const DeviceSummary& device : analysis.devices) {
+    document["devices"].push_back(
+        {{"device", device.device},
+         {"name", device.name.empty() ? Json(nullptr) : Json(device.name)},
+         {"busy_ns", device.busy_ns},
+         {"kernels", device.num_kernels}});
+  }
+  document["stages"] = Json::array();
+  for (const StageSummary& stage : analysis.stages) {
+    document["stages"].push_back(stage_json(stage));
+  }
+  document["ledgers"] = Json::array();
+  for (const StageLedger& ledger : analysis.ledgers) {
+    document["ledgers"].push_back(ledger_json(ledger));
+  }
+  document["families"] = Json::array();
+  for (const FamilyTotal& family : analysis.families) {
+    document["families"].push_back(
+        {{"family", family.family}, {"total_ns", family.total_ns}, {"calls", family.calls}});
+  }
+  document["kernels"] = Json::array();
+  for (const KernelRecord& kernel : analysis.kernels) {
+    document["kernels"].push_back(kernel_json(kernel));
+  }
+  document["data_quality"] = Json::array();
+  for (const Diagnostic& diagnostic : analysis.diagnostics) {
+    document["data_quality"].push_back({{"kind", diagnostic.kind},
+                                        {"severity", severity_name(diagnostic.severity)},
+                                        {"count", diagnostic.count},
+                                        {"sentence", diagnostic.sentence}});
+  }
+  document["tool_messages"] = analysis.capture.messages;
+  return document;
+}
+
+}  // namespace llmprof

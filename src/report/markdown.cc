@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Markdown that renders on GitHub and reads in a plain viewer. Kernel names come from strangers and
+// hold every character a table or a code span is made of: a name never leaves its cell.
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "report/report.h"
+
+namespace llmprof {
+namespace {
+
+// A code span, in which only the two characters matter that end it or the cell.
+std::string code_cell(std::string_view name) {
+  std::string cell;
+  for (const char c : printable(name)) {
+    if (c == '|') {
+      cell += "\\|";
+    } else if (c == '`') {
+      cell += '\'';
+    } else {
+      cell += c;
+    }
+  }
+  return "`" + (cell.empty() ? " " : cell) + "`";
+}
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string cell = "\"";
+  for (const char c : text) {
+    cell += c == '"' ? std::string("\"\"") : std::string(1, c);
+  }
+  return cell + "\"";
+}
+
+}  // namespace
+
+std::string kernel_markdown(const Analysis& analysis, std::size_t top) {
+  const std::vector<KernelRecord> records = top_n_kernels(analysis.kernels, top);
+  std::string text = fmt::format(
+      "# Kernels\n\n{} of {} rows, by total time. Durations are from Nsight Systems; share is of "
+      "all "
+      "kernel time.\n\n| kernel_name | total_ms | calls | mean_ms | device | stage | family | "
+      "share "
+      "|\n|---|---:|---:|---:|---|---|---|---:|\n",
+      records.size(), analysis.kernels.size());
+  for (const KernelRecord& record : records) {
+    const double share = analysis.kernel_ns == 0 ? 0
+                                                 : static_cast<double>(record.total_ns) /
+                                                       static_cast<double>(analysis.kernel_ns);
+    text += fmt::format("| {} | {:.6f} | {} | {:.6f} | {} | {} | {} | {} |\n",
+                        code_cell(record.short_name), record.total_ms(), record.calls,
+                        record.mean_ms(), record.device, printable(record.stage),
+                        printable(record.family), format_fraction(share));
+  }
+  if (records.empty()) {
+    text += "\n" + verdict(analysis) + "\n";
+  }
+  return text;
+}
+
+void write_kernel_markdown(const Analysis& analysis, const std::filesystem::path& path,
+                           std::size_t top) {
+  write_file(path, kernel_markdown(analysis, top));
+}
+
+std::string kernels_csv(const std::vector<KernelRecord>& records) {
+  std::string text = "kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns\n";
+  for (const KernelRecord& record : records) {
+    const double mean_ns = static_cast<double>(record.total_ns) /
+                           static_cast<double>(std::max<std::int64_t>(record.calls, 1));
+    text += fmt::format("{},{},{},{},{},{},{:.1f},{},{}\n", csv_cell(record.kernel_name),
+                        record.device, csv_cell(record.stage), csv_cell(record.family),
+                        record.total_ns, record.calls, mean_ns, record.min_ns, record.max_ns);
+  }
+  return text;
+}
+
+}  // namespace llmprof

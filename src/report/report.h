@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "base/json.h"
+
+namespace llmprof {
+
+// Everything an analysis found, as numbers: metrics.json. Whatever another output shows stands here
+// too.
+Json metrics_json(const Analysis& analysis);
+
+// The specification's table (kernel_name, total_ms, calls, mean_ms, device) with share and family.
+std::string kernel_markdown(const Analysis& analysis, std::size_t top);
+void write_kernel_markdown(const Analysis& analysis, const std::filesystem::path& path,
+                           std::size_t top);
+
+// kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns with whole names. Scripts
+// rely on it.
+std::string kernels_csv(const std::vector<KernelRecord>& records);
+
+// What a person reads first: verdict, stages, where the time went, the kernels on top.
+std::string terminal_summary(const Analysis& analysis, std::size_t top);
+
+// One sentence: what this recording shows, or why it shows nothing.
+std::string verdict(const Analysis& analysis);
+
+}  // namespace llmprof

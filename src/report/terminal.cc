@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The summary on a terminal: one verdict, then what supports it, on one screen.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/report.h"
+
+namespace llmprof {
+namespace {
+
+double fraction_of(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string stages_text(const Analysis& analysis) {
+  std::string text = fmt::format("\nStages ({})\n", analysis.stage_source);
+  text += fmt::format("  {:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>11}\n", "stage", "instances",
+                      "host total", "median", "max", "kernels", "kernel time");
+  for (const StageSummary& stage : analysis.stages) {
+    text += fmt::format("  {:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>11}\n",
+                        (stage.is_nested ? "  " : "") + printable(stage.stage), stage.num_instances,
+                        format_duration_ns(stage.total_ns), format_duration_ns(stage.median_ns),
+                        format_duration_ns(stage.max_ns), stage.num_kernels,
+                        format_duration_ns(stage.kernel_ns));
+  }
+  return text;
+}
+
+// Buckets with time in them, largest first.
+std::string ledger_text(const Analysis& analysis) {
+  std::string text = "\nWhere the time went, by stage and GPU\n";
+  for (const StageLedger& stage : analysis.ledgers) {
+    text += fmt::format("  {:<14} {:<7} {:>10}", printable(stage.stage), stage.device,
+                        format_duration_ns(stage.ledger.window_ns));
+    std::vector<std::pair<std::int64_t, const char*>> parts;
+    for (std::size_t i = 0; i < kNumBuckets; ++i) {
+      if (stage.ledger.buckets_ns[i] > 0) {
+        parts.emplace_back(stage.ledger.buckets_ns[i], kBucketNames[i]);
+      }
+    }
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::string separator = "  ";
+    for (const auto& [time_ns, name] : parts) {
+      text += fmt::format("{}{} {}", separator, name,
+                          format_fraction(fraction_of(time_ns, stage.ledger.window_ns)));
+      separator = ", ";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string kernels_text(const Analysis& analysis, std::size_t top) {
+  std::string text = fmt::format("\nKernels, {} of {} by time\n",
+                                 std::min(top, analysis.kernels.size()), analysis.kernels.size());
+  for (const KernelRecord& kernel : top_n_kernels(analysis.kernels, top)) {
+    text += fmt::format(
+        "  {:>7} {:>9} {:>8} x {:>9}  {:<13} {:<8} {}\n",
+        format_fraction(fraction_of(kernel.total_ns, analysis.kernel_ns)),
+        format_duration_ns(kernel.total_ns), kernel.calls,
+        format_duration_ns(kernel.total_ns / std::max<std::int64_t>(kernel.calls, 1)),
+        printable(kernel.family), printable(kernel.stage), printable(kernel.short_name));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string verdict(const Analysis& analysis) {
+  const CaptureInfo& capture = analysis.capture;
+  if (!capture.has_cuda) {
+    std::string text = "No CUDA activity was recorded: nothing of the GPU can be said.";
+    for (const std::string& message : capture.messages) {
+      if (message.find("CUDA") != std::string::npos) {
+        text += " nsys says: " + printable(message);
+        break;
+      }
+    }
+    return text;
+  }
+  if (analysis.kernel_ns == 0) {
+    return "CUDA calls were recorded, but no kernel: the work ran elsewhere, or kernel tracing "
+           "failed.";
+  }
+  if (analysis.opaque_graph_ns * 2 > analysis.kernel_ns) {
+    return fmt::format(
+        "{} of GPU time lies in CUDA graphs that were recorded as a whole: their kernels are not "
+        "visible. Record again with nsys profile --cuda-graph-trace=node",
+        format_fraction(fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns)));
+  }
+  const auto busiest = std::max_element(
+      analysis.devices.begin(), analysis.devices.end(),
+      [](const DeviceSummary& a, const DeviceSummary& b) { return a.busy_ns < b.busy_ns; });
+  return fmt::format("{} was busy {} of {} recorded.", busiest->device,
+                     format_fraction(fraction_of(busiest->busy_ns, analysis.capture_ns)),
+                     format_duration_ns(analysis.capture_ns));
+}
+
+std::string terminal_summary(const Analysis& analysis, std::size_t top) {
+  std::string text = verdict(analysis) + "\n";
+  for (const DeviceSummary& device : analysis.devices) {
+    text += fmt::format(
+        "  {}  {}  {} kernels\n", device.device,
+        device.name.empty() ? "n/a (the recording does not name it)" : printable(device.name),
+        device.num_kernels);
+  }
+  text += stages_text(analysis);
+  if (!analysis.ledgers.empty()) {
+    text += ledger_text(analysis);
+  }
+  if (!analysis.kernels.empty()) {
+    text += kernels_text(analysis, top);
+  }
+  if (!analysis.unmatched_names.empty()) {
+    text +=
+        "\nKernels without a family take more than 10 % of the time. A rule for "
+        "conf/rules/kernels.yaml:\n  - family: NAME\n    words: [";
+    for (std::size_t i = 0; i < analysis.unmatched_names.size(); ++i) {
+      const std::string name = printable(analysis.unmatched_names[i]);
+      text += (i == 0 ? "\"" : ", \"") + name.substr(0, 60) + "\"";
+    }
+    text += "]\n";
+  }
+  if (!analysis.diagnostics.empty()) {
+    text += "\nData quality\n";
+    for (const Diagnostic& diagnostic : analysis.diagnostics) {
+      text += fmt::format("  {}\n", printable(diagnostic.sentence));
+    }
+  }
+  return text;
+}
+
+}  // namespace llmprof

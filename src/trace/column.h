@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace llmprof {
+
+// One attribute of all rows of a table, in one piece of memory. Made at its final size and not
+// cleared first: with a hundred million rows, growing and zeroing would cost as much as reading the
+// file. Whoever makes it writes every row.
+template <typename T>
+class Column {
+ public:
+  Column() = default;
+  explicit Column(std::size_t size)
+      : values_(std::make_unique_for_overwrite<T[]>(size)), size_(size) {}
+
+  T& operator[](std::size_t row) { return values_[row]; }
+  const T& operator[](std::size_t row) const { return values_[row]; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::span<T> span() { return {values_.get(), size_}; }
+  std::span<const T> span() const { return {values_.get(), size_}; }
+  const T* begin() const { return values_.get(); }
+  const T* end() const { return values_.get() + size_; }
+
+ private:
+  std::unique_ptr<T[]> values_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace llmprof

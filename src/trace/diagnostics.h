@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace llmprof {
+
+enum class Severity { kInfo, kWarning, kDataLoss };
+
+// Something imperfect in the data that does not stop an analysis: shown under "Data quality", never
+// thrown.
+struct Diagnostic {
+  std::string kind;  // stable, as "orphan_correlation"
+  Severity severity = Severity::kInfo;
+  std::int64_t count = 0;
+  std::string sentence;  // for the user, with the count in it
+};
+
+using Diagnostics = std::vector<Diagnostic>;
+
+}  // namespace llmprof

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace llmprof {
+
+// Text by number. The number is a type of its own, so that it is never taken for a row.
+enum class StringId : std::uint32_t {};
+
+// Keeps each distinct text once. Id 0 is the empty text.
+class StringPool {
+ public:
+  StringPool() { intern(""); }
+  StringPool(StringPool&&) = default;
+  StringPool& operator=(StringPool&&) = default;
+
+  StringId intern(std::string_view text) {
+    if (const auto found = ids_.find(text); found != ids_.end()) {
+      return found->second;
+    }
+    const auto id = static_cast<StringId>(texts_.size());
+    texts_.emplace_back(text);
+    ids_.emplace(texts_.back(), id);
+    return id;
+  }
+
+  std::string_view operator[](StringId id) const { return texts_[static_cast<std::size_t>(id)]; }
+  std::size_t size() const { return texts_.size(); }
+
+ private:
+  std::deque<std::string>
+      texts_;  // a deque does not move what it holds, so the keys below stay valid
+  std::unordered_map<std::string_view, StringId> ids_;
+};
+
+}  // namespace llmprof

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What was recorded: one set of columns, whatever tool wrote the file. Importers fill it, analyses
+// read it.
+//
+// Times are nanoseconds on the recording's own clock, signed: some begin before its zero. Rows are
+// in the order of the file, which is not the order of time. Devices, processes, threads and streams
+// are numbers into the small tables at the end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/column.h"
+#include "trace/diagnostics.h"
+#include "trace/string_pool.h"
+
+namespace llmprof {
+
+inline constexpr std::uint32_t kNone = UINT32_MAX;  // no such row
+
+// Grid and block of a launch; few distinct ones exist, so kernels refer to them.
+struct LaunchShape {
+  std::int32_t grid[3] = {0, 0, 0};
+  std::int32_t block[3] = {0, 0, 0};
+
+  auto operator<=>(const LaunchShape&) const = default;
+};
+
+// 42 bytes a kernel.
+struct Kernels {
+  Column<std::int64_t> start_ns;
+  Column<std::int64_t> end_ns;
+  Column<StringId> name;          // demangled
+  Column<StringId> mangled_name;  // 0 where the recording has none
+  Column<std::uint32_t> correlation;
+  Column<std::uint32_t> shape;    // into Trace::shapes
+  Column<std::uint32_t> stream;   // into Trace::streams
+  Column<std::uint16_t> process;  // into Trace::processes
+  Column<std::uint16_t> device;   // into Trace::devices
+  Column<std::uint8_t> is_graph_node;
+
+  std::size_t size() const { return start_ns.size(); }
+};
+
+enum class CopyKind : std::uint8_t {
+  kUnknown = 0,
+  kHostToDevice = 1,
+  kDeviceToHost = 2,
+  kDeviceToDevice = 8,
+  kPeerToPeer = 10,
+  kMemset = 255,
+};
+
+// Copies and memsets.
+struct Copies {
+  Column<std::int64_t> start_ns;
+  Column<std::int64_t> end_ns;
+  Column<std::int64_t> size_bytes;
+  Column<std::uint32_t> correlation;
+  Column<std::uint32_t> stream;
+  Column<std::uint16_t> process;
+  Column<std::uint16_t> device;
+  Column<CopyKind> kind;
+
+  std::size_t size() const { return start_ns.size(); }
+};
+
+// Whole CUDA graphs whose kernels were not recorded (graph mode): time without names.
+struct GraphLaunches {
+  Column<std::int64_t> start_ns;
+  Column<std::int64_t> end_ns;
+  Column<std::uint32_t> correlation;
+  Column<std::uint32_t> stream;
+  Column<std::uint16_t> process;
+  Column<std::uint16_t> device;
+
+  std::size_t size() const { return start_ns.size(); }
+};
+
+// Calls of the CUDA runtime and driver API on the host. 30 bytes a call.
+struct ApiCalls {
+  Column<std::int64_t> start_ns;
+  Column<std::int64_t> end_ns;
+  Column<StringId> name;  // without the version suffix: cudaLaunchKernel
+  Column<std::uint32_t> correlation;
+  Column<std::uint32_t> thread;  // into Trace::threads
+
+  std::size_t size() const { return start_ns.size(); }
+};
+
+enum class RangeKind : std::uint8_t { kPushPop, kStartEnd, kMark };
+
+// NVTX ranges and marks.
+struct Ranges {
+  Column<std::int64_t> start_ns;
+  Column<std::int64_t> end_ns;  // kOpenEnd where the recording has none
+  Column<StringId> text;
+  Column<StringId> domain;
+  Column<std::int64_t>
+      payload;  // a whole number attached to the range, kNoPayload where there is none
+  Column<std::uint32_t> thread;
+  Column<RangeKind> kind;
+
+  std::size_t size() const { return start_ns.size(); }
+};
+inline constexpr std::int64_t kOpenEnd = INT64_MAX;
+inline constexpr std::int64_t kNoPayload = INT64_MIN;
+
+struct ProcessInfo {
+  std::uint64_t global_id = 0;  // as the recording identifies it
+  std::uint32_t pid = 0;
+};
+
+struct ThreadInfo {
+  std::uint64_t global_id = 0;
+  std::uint32_t tid = 0;
+  std::uint16_t process = 0;
+};
+
+struct StreamInfo {
+  std::uint16_t process = 0;
+  std::uint16_t device = 0;
+  std::uint32_t context = 0;
+  std::uint32_t stream = 0;
+
+  auto operator<=>(const StreamInfo&) const = default;
+};
+
+// A GPU that worked. What the recording does not say is 0 or empty.
+struct DeviceInfo {
+  std::uint32_t ordinal = 0;  // as CUDA numbers it
+  std::string name;
+  std::uint32_t num_sms = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_bytes_per_s = 0;
+  std::uint64_t clock_hz = 0;
+};
+
+// How the recording was made.
+struct CaptureInfo {
+  std::string path;
+  std::string format;          // "nsys SQLite"
+  std::string schema_version;  // empty before 2022
+  std::string tool_version;
+  std::string graph_mode;  // "Graph" or "Node" where the recording says
+  bool has_cuda = false;   // any table of CUDA activity
+  bool has_kernel_table = false;
+  std::vector<std::string> messages;  // warnings and errors of the tool itself
+};
+
+struct Trace {
+  CaptureInfo capture;
+  StringPool strings;
+  Kernels kernels;
+  Copies copies;
+  GraphLaunches graphs;
+  ApiCalls api_calls;
+  Ranges ranges;
+  std::vector<LaunchShape> shapes;
+  std::vector<StreamInfo> streams;
+  std::vector<ProcessInfo> processes;
+  std::vector<ThreadInfo> threads;
+  std::vector<DeviceInfo> devices;
+  Diagnostics diagnostics;
+};
+
+}  // namespace llmprof

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel totals of every recording against two oracles: plain SQL, and nsys' own kernel summary where nsys is installed.
+
+Also holds what must be conserved: ledgers sum to their windows, stages and `outside` to all kernel time, and threads
+make no difference.
+"""
+import argparse
+import collections
+import csv
+import io
+import json
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+
+
+def run(program, *arguments):
+    result = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, (arguments, result.stderr)
+    return result.stdout
+
+
+def connect(path):
+    return sqlite3.connect(f"file:{path}?immutable=1", uri=True)
+
+
+def by_sql(path):
+    """name -> (total, calls, min, max)"""
+    connection = connect(path)
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (KERNEL,)).fetchone():
+        return {}
+    rows = connection.execute(f"""SELECT s.value, sum(k.end - k.start), count(*), min(k.end - k.start),
+        max(k.end - k.start) FROM {KERNEL} k JOIN StringIds s ON s.id = k.demangledName GROUP BY s.value""")
+    return {name: tuple(rest) for name, *rest in rows}
+
+
+def by_nsys(path):
+    """The same from nsys stats, which splits by grid and block."""
+    with tempfile.TemporaryDirectory() as directory:
+        copy = pathlib.Path(directory) / "copy.sqlite"
+        shutil.copy(path, copy)
+        copy.chmod(0o644)
+        printed = subprocess.run(["nsys", "stats", "--report", "gpukernsum", "--format", "csv", "--output", "-",
+                                  str(copy)], capture_output=True, text=True, timeout=300).stdout
+    start = printed.find("Time (%)")
+    if start < 0:
+        return None
+    totals = collections.defaultdict(lambda: [0, 0, 1 << 62, 0])
+    for row in csv.DictReader(io.StringIO(printed[start:])):
+        total = totals[row["Name"]]
+        total[0] += int(row["Total Time (ns)"])
+        total[1] += int(row["Instances"])
+        total[2] = min(total[2], int(float(row["Min (ns)"])))
+        total[3] = max(total[3], int(float(row["Max (ns)"])))
+    return {name: tuple(values) for name, values in totals.items()}
+
+
+def by_llmprof(program, path):
+    totals = collections.defaultdict(lambda: [0, 0, 1 << 62, 0])
+    for row in csv.DictReader(io.StringIO(run(program, "kernels", path, "--top", "all", "--format", "csv"))):
+        if row["family"] == "cuda_graph (opaque)":
+            continue
+        total = totals[row["kernel_name"]]
+        total[0] += int(row["total_ns"])
+        total[1] += int(row["calls"])
+        total[2] = min(total[2], int(row["min_ns"]))
+        total[3] = max(total[3], int(row["max_ns"]))
+    return {name: tuple(values) for name, values in totals.items()}
+
+
+def check_conservation(program, path):
+    with tempfile.TemporaryDirectory() as directory:
+        texts = []
+        for threads in (1, 4):
+            run(program, "analyze", path, "--threads", threads, "--out", directory)
+            texts.append((pathlib.Path(directory) / "metrics.json").read_text())
+        assert texts[0] == texts[1], f"{path.name}: threads change the result"
+    metrics = json.loads(texts[0])
+    for ledger in metrics["ledgers"]:
+        assert sum(ledger["buckets_ns"].values()) == ledger["window_ns"], (path.name, ledger)
+        assert min(ledger["buckets_ns"].values()) >= 0, (path.name, ledger)
+    capture = metrics["capture"]
+    staged = sum(stage["kernel_ns"] for stage in metrics["stages"] if not stage["nested"])
+    assert staged + capture["unattributed_kernel_ns"] == capture["kernel_ns"], path.name
+    assert sum(kernel["total_ns"] for kernel in metrics["kernels"]) == capture["kernel_ns"], path.name
+    assert sum(family["total_ns"] for family in metrics["families"]) == capture["kernel_ns"], path.name
+    short_names = collections.defaultdict(set)
+    for kernel in metrics["kernels"]:
+        short_names[kernel["short_name"]].add(kernel["kernel_name"])
+    assert all(len(names) == 1 for names in short_names.values()), path.name
+    return metrics
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--corpus", type=pathlib.Path, required=True)
+    arguments = parser.parse_args()
+    files = sorted((arguments.corpus / "nsys_sqlite").glob("*.sqlite"))
+    if not files:
+        print(f"skipped: no corpus at {arguments.corpus}")
+        return 77
+    has_nsys = shutil.which("nsys") and "2022.4" in subprocess.run(["nsys", "--version"], capture_output=True,
+                                                                    text=True).stdout
+    asked = 0
+    for path in files:
+        ours = by_llmprof(arguments.program, path)
+        sql = by_sql(path)
+        assert ours == sql, (path.name, set(ours.items()) ^ set(sql.items()))
+        if has_nsys and sql:
+            theirs = by_nsys(path)
+            if theirs is not None:
+                assert ours == theirs, (path.name, set(ours.items()) ^ set(theirs.items()))
+                asked += 1
+        check_conservation(arguments.program, path)
+    print(f"{len(files)} recordings equal plain SQL, {asked} of them nsys stats too")
+    assert not has_nsys or asked >= 15, asked
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

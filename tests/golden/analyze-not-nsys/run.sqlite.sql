@@ -1,0 +1,1 @@
+CREATE TABLE notes(a); INSERT INTO notes VALUES (1);

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ten thousand small random recordings, each nanosecond judged once by the analysis and once by a
+// slow, plain reading of docs/metrics.md that shares no code with it.
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "analysis/analysis.h"
+
+namespace llmprof {
+namespace {
+
+// Rows as they come to mind; turned into a Trace at the end.
+struct Call {
+  std::int64_t start, end;
+  int thread;
+  bool is_sync;
+};
+struct Work {
+  std::int64_t start, end;
+  int device;
+  int call;  // -1: not recorded
+  enum Kind { kCompute, kComm, kCopy } kind;
+};
+struct Range {
+  std::int64_t start, end;
+  int thread;
+  const char* text;
+};
+struct Recording {
+  int num_threads = 1;
+  int num_devices = 1;
+  std::vector<Call> calls;
+  std::vector<Work> work;
+  std::vector<Range> ranges;
+};
+
+template <typename T, typename Rows, typename Get>
+Column<T> column(const Rows& rows, Get get) {
+  Column<T> made(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    made[i] = static_cast<T>(get(rows[i]));
+  }
+  return made;
+}
+
+template <typename Table>
+void fill_work(Table& table, const std::vector<Work>& rows) {
+  table.start_ns = column<std::int64_t>(rows, [](const Work& w) { return w.start; });
+  table.end_ns = column<std::int64_t>(rows, [](const Work& w) { return w.end; });
+  table.correlation = column<std::uint32_t>(
+      rows, [](const Work& w) { return w.call < 0 ? 1'000'000 : w.call * 3 + 7; });
+  table.stream = column<std::uint32_t>(rows, [](const Work&) { return 0; });
+  table.process = column<std::uint16_t>(rows, [](const Work&) { return 0; });
+  table.device = column<std::uint16_t>(rows, [](const Work& w) { return w.device; });
+}
+
+// The order of rows in a file means nothing: `random` shuffles them.
+Trace trace_of(const Recording& recording, std::mt19937* random) {
+  Trace trace;
+  trace.capture.has_cuda = true;
+  trace.processes = {{1 << 24, 1}};
+  for (int i = 0; i < recording.num_threads; ++i) {
+    trace.threads.push_back(
+        {static_cast<std::uint64_t>((1 << 24) + i), static_cast<std::uint32_t>(i), 0});
+  }
+  for (int i = 0; i < recording.num_devices; ++i) {
+    trace.devices.push_back({static_cast<std::uint32_t>(i), "Test", 1, 1, 1, 1});
+  }
+  trace.shapes.emplace_back();
+  trace.streams.emplace_back();
+  const StringId gemm = trace.strings.intern("gemm");
+  const StringId nccl = trace.strings.intern("nccl");
+  const StringId launch = trace.strings.intern("cudaLaunchKernel");
+  const StringId sync = trace.strings.intern("cudaStreamSynchronize");
+  const StringId domain = trace.strings.intern("LLM");
+
+  std::vector<Work> kernels;
+  std::vector<Work> copies;
+  for (const Work& work : recording.work) {
+    (work.kind == Work::kCopy ? copies : kernels).push_back(work);
+  }
+  std::vector<std::size_t> calls(recording.calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    calls[i] = i;
+  }
+  std::vector<Range> ranges = recording.ranges;
+  if (random != nullptr) {
+    std::shuffle(kernels.begin(), kernels.end(), *random);
+    std::shuffle(copies.begin(), copies.end(), *random);
+    std::shuffle(calls.begin(), calls.end(), *random);
+    std::shuffle(ranges.begin(), ranges.end(), *random);
+  }
+  fill_work(trace.kernels, kernels);
+  trace.kernels.name =
+      column<StringId>(kernels, [&](const Work& w) { return w.kind == Work::kComm ? nccl : gemm; });
+  trace.kernels.mangled_name = column<StringId>(kernels, [](const Work&) { return StringId{}; });
+  trace.kernels.shape = column<std::uint32_t>(kernels, [](const Work&) { return 0; });
+  trace.kernels.is_graph_node = column<std::uint8_t>(kernels, [](const Work&) { return 0; });
+  fill_work(trace.copies, copies);
+  trace.copies.size_bytes = column<std::int64_t>(copies, [](const Work&) { return 1; });
+  trace.copies.kind = column<CopyKind>(copies, [](const Work&) { return CopyKind::kMemset; });
+  const auto call = [&](std::size_t i) -> const Call& { return recording.calls[i]; };
+  trace.api_calls.start_ns =
+      column<std::int64_t>(calls, [&](std::size_t i) { return call(i).start; });
+  trace.api_calls.end_ns = column<std::int64_t>(calls, [&](std::size_t i) { return call(i).end; });
+  trace.api_calls.thread =
+      column<std::uint32_t>(calls, [&](std::size_t i) { return call(i).thread; });
+  trace.api_calls.correlation =
+      column<std::uint32_t>(calls, [](std::size_t i) { return i * 3 + 7; });
+  trace.api_calls.name =
+      column<StringId>(calls, [&](std::size_t i) { return call(i).is_sync ? sync : launch; });
+  trace.ranges.start_ns = column<std::int64_t>(ranges, [](const Range& r) { return r.start; });
+  trace.ranges.end_ns = column<std::int64_t>(ranges, [](const Range& r) { return r.end; });
+  trace.ranges.thread = column<std::uint32_t>(ranges, [](const Range& r) { return r.thread; });
+  trace.ranges.text =
+      column<StringId>(ranges, [&](const Range& r) { return trace.strings.intern(r.text); });
+  trace.ranges.domain = column<StringId>(ranges, [&](const Range&) { return domain; });
+  trace.ranges.payload = column<std::int64_t>(ranges, [](const Range&) { return kNoPayload; });
+  trace.ranges.kind = column<RangeKind>(ranges, [](const Range&) { return RangeKind::kPushPop; });
+  return trace;
+}
+
+Rules rules() {
+  return rules_from({{"families",
+                      {{{"family", "communication"}, {"words", {"nccl"}}},
+                       {{"family", "gemm"}, {"words", {"gemm"}}}}}},
+                    {{"stages", Json::array()}});
+}
+
+class Maker {
+ public:
+  explicit Maker(std::mt19937& random) : random_(random) {}
+
+  Recording make() {
+    Recording made;
+    made.num_threads = pick(1, 2);
+    made.num_devices = pick(1, 2);
+    for (int thread = 0; thread < made.num_threads; ++thread) {
+      add_stages(made, thread);
+      std::int64_t time = pick(0, 20);
+      for (int n = pick(0, 8); n > 0; --n) {
+        const std::int64_t end = time + pick(0, 12);
+        made.calls.push_back({time, end, thread, pick(0, 3) == 0});
+        time = end + pick(0, 15);
+      }
+    }
+    std::set<std::pair<int, std::int64_t>> starts;
+    for (int n = pick(1, 12); n > 0; --n) {
+      const int call = made.calls.empty() || pick(0, 7) == 0
+                           ? -1
+                           : pick(0, static_cast<int>(made.calls.size()) - 1);
+      const std::int64_t launched = call < 0 ? 0 : made.calls[static_cast<std::size_t>(call)].start;
+      const std::int64_t start = launched + pick(0, 60);
+      const int device = pick(0, made.num_devices - 1);
+      if (starts.insert({device, start})
+              .second) {  // what starts together ties, which another test is for
+        made.work.push_back(
+            {start, start + pick(0, 25), device, call, static_cast<Work::Kind>(pick(0, 2))});
+      }
+    }
+    return made;
+  }
+
+ private:
+  int pick(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
+
+  void add_stages(Recording& made, int thread) {
+    std::int64_t time = pick(0, 10);
+    for (int n = pick(0, 3); n > 0; --n) {
+      const std::int64_t middle = time + pick(1, 40);
+      made.ranges.push_back({time, middle, thread, "prefill"});
+      time = middle + pick(0, 5);
+      const std::int64_t decode_start = time;
+      for (int steps = pick(1, 3); steps > 0; --steps) {
+        const std::int64_t end = time + pick(1, 25);
+        made.ranges.push_back({time, end, thread, "decode_step"});
+        time = end + pick(0, 4);
+      }
+      made.ranges.push_back({decode_start, time, thread, "decode_all"});
+      time += pick(0, 10);
+    }
+  }
+
+  std::mt19937& random_;
+};
+
+// The plain reading. Everything is looked up again for each nanosecond.
+class Plain {
+ public:
+  explicit Plain(const Recording& recording) : r_(recording) {}
+
+  using Buckets = std::map<std::string, std::int64_t>;
+
+  const Range* range_of(const Work& work, bool steps) const {
+    if (work.call < 0) {
+      return nullptr;
+    }
+    const Call& call = r_.calls[static_cast<std::size_t>(work.call)];
+    for (const Range& range : r_.ranges) {
+      const bool is_step = std::string_view(range.text) == "decode_step";
+      if (is_step == steps && range.thread == call.thread && range.start <= call.start &&
+          call.start < range.end) {
+        return &range;
+      }
+    }
+    return nullptr;
+  }
+
+  std::int64_t window_end(const Range& range, bool steps) const {
+    std::int64_t end = range.end;
+    for (const Work& work : r_.work) {
+      if (range_of(work, steps) == &range) {
+        end = std::max(end, work.end);
+      }
+    }
+    for (const Range& next : r_.ranges) {
+      if (std::string_view(next.text) == range.text && next.thread == range.thread &&
+          next.start > range.start) {
+        end = std::min(end, next.start);
+      }
+    }
+    return end;
+  }
+
+  void add(const Range& range, int device, bool steps, Buckets& buckets) const {
+    const std::int64_t end = window_end(range, steps);
+    for (std::int64_t time = range.start; time < end; ++time) {
+      ++buckets[bucket(range, device, steps, time, end)];
+    }
+  }
+
+  bool works_for(const Range& range, int device, bool steps) const {
+    return std::any_of(r_.work.begin(), r_.work.end(), [&](const Work& work) {
+      return work.device == device && range_of(work, steps) == &range;
+    });
+  }
+
+ private:
+  static bool runs(const Work& work, std::int64_t time) {
+    return work.start <= time && time < work.end;
+  }
+
+  std::string bucket(const Range& range, int device, bool steps, std::int64_t time,
+                     std::int64_t end) const {
+    std::set<std::string> found;
+    for (const Work& work : r_.work) {
+      if (work.device != device || !runs(work, time)) {
+        continue;
+      }
+      if (range_of(work, steps) == &range) {
+        found.insert(work.kind == Work::kCompute ? "compute"
+                     : work.kind == Work::kComm  ? "comm"
+                                                 : "copy");
+      } else {
+        found.insert(range_of(work, false) == nullptr && range_of(work, true) == nullptr
+                         ? "unattributed"
+                         : "other_stage");
+      }
+    }
+    for (const char* first : {"compute", "comm", "copy", "other_stage", "unattributed"}) {
+      if (found.contains(first)) {
+        return first;
+      }
+    }
+    return idle(range, device, time, end);
+  }
+
+  std::string idle(const Range& range, int device, std::int64_t time, std::int64_t end) const {
+    std::int64_t opened = time;
+    const auto any_runs = [&](std::int64_t at) {
+      return std::any_of(r_.work.begin(), r_.work.end(),
+                         [&](const Work& work) { return work.device == device && runs(work, at); });
+    };
+    while (opened > range.start && !any_runs(opened - 1)) {
+      --opened;
+    }
+    const Work* next = nullptr;
+    for (const Work& work : r_.work) {
+      if (work.device == device && work.start > time && work.start < end && work.end > work.start &&
+          (next == nullptr || work.start < next->start)) {
+        next = &work;
+      }
+    }
+    if (next == nullptr) {
+      return "tail";
+    }
+    if (next->call < 0) {
+      return "unknown_idle";
+    }
+    const Call& launch = r_.calls[static_cast<std::size_t>(next->call)];
+    for (const Call& call : r_.calls) {
+      if (call.is_sync && call.thread == launch.thread && call.start <= opened &&
+          opened < call.end && call.end <= launch.start) {
+        return "sync";
+      }
+    }
+    return launch.start > opened ? "launch_late" : "queued";
+  }
+
+  const Recording& r_;
+};
+
+std::map<std::pair<std::string, std::string>, Plain::Buckets> plain_ledgers(
+    const Recording& recording) {
+  const Plain plain(recording);
+  std::map<std::pair<std::string, std::string>, Plain::Buckets> ledgers;
+  for (const Range& range : recording.ranges) {
+    const bool is_step = std::string_view(range.text) == "decode_step";
+    const std::string stage = std::string_view(range.text) == "decode_all" ? "decode" : range.text;
+    for (int device = 0; device < recording.num_devices; ++device) {
+      if (plain.works_for(range, device, is_step)) {
+        plain.add(range, device, is_step, ledgers[{stage, "cuda:" + std::to_string(device)}]);
+      }
+    }
+  }
+  return ledgers;
+}
+
+TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
+  std::mt19937 random(20261115);
+  std::int64_t num_ledgers = 0;
+  std::map<std::string, std::int64_t> seen;
+  for (int i = 0; i < 10'000; ++i) {
+    const Recording recording = Maker(random).make();
+    const Analysis analysis = analyze(trace_of(recording, nullptr), rules());
+    auto expected = plain_ledgers(recording);
+    for (const StageLedger& ledger : analysis.ledgers) {
+      ASSERT_EQ(ledger.ledger.sum_ns(), ledger.ledger.window_ns);
+      if (ledger.stage == "capture" || ledger.stage == "all") {
+        continue;
+      }
+      const Plain::Buckets& plain = expected[{ledger.stage, ledger.device}];
+      for (std::size_t b = 0; b < kNumBuckets; ++b) {
+        const auto found = plain.find(kBucketNames[b]);
+        ASSERT_EQ(ledger.ledger.buckets_ns[b], found == plain.end() ? 0 : found->second)
+            << "recording " << i << " " << ledger.stage << " " << ledger.device << " "
+            << kBucketNames[b];
+        seen[kBucketNames[b]] += ledger.ledger.buckets_ns[b];
+      }
+      expected.erase({ledger.stage, ledger.device});
+      ++num_ledgers;
+    }
+    ASSERT_TRUE(expected.empty()) << "recording " << i << ": a ledger is missing";
+  }
+  EXPECT_GT(num_ledgers, 10'000);
+  for (const char* bucket : {"compute", "comm", "copy", "other_stage", "unattributed", "sync",
+                             "launch_late", "queued", "unknown_idle", "tail"}) {
+    EXPECT_GT(seen[bucket], 0) << bucket << " never occurs: the test does not reach it";
+  }
+}
+
+TEST(Analysis, SumsHoldOnRandomRecordings) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    const Recording recording = Maker(random).make();
+    const Analysis analysis = analyze(trace_of(recording, nullptr), rules());
+    std::int64_t staged = 0;
+    for (const StageSummary& stage : analysis.stages) {
+      staged += stage.is_nested ? 0 : stage.kernel_ns;
+    }
+    ASSERT_EQ(staged + analysis.unattributed_ns, analysis.kernel_ns);
+    std::int64_t rows = 0;
+    for (const KernelRecord& kernel : analysis.kernels) {
+      rows += kernel.total_ns;
+      ASSERT_LE(kernel.min_ns, kernel.median_ns);
+      ASSERT_LE(kernel.median_ns, kernel.p99_ns);
+      ASSERT_LE(kernel.p99_ns, kernel.max_ns);
+    }
+    ASSERT_EQ(rows, analysis.kernel_ns);
+    ASSERT_GE(analysis.stage_overlap_ns, 0);
+    ASSERT_GE(analysis.outside_ns, 0);
+    ASSERT_LE(analysis.outside_ns, analysis.capture_ns);
+  }
+}
+
+TEST(Analysis, TheOrderOfRowsMeansNothing) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 2000; ++i) {
+    const Recording recording = Maker(random).make();
+    const Analysis once = analyze(trace_of(recording, nullptr), rules());
+    const Analysis again = analyze(trace_of(recording, &random), rules());
+    ASSERT_EQ(once.kernels.size(), again.kernels.size());
+    for (std::size_t k = 0; k < once.kernels.size(); ++k) {
+      ASSERT_EQ(once.kernels[k].kernel_name, again.kernels[k].kernel_name);
+      ASSERT_EQ(once.kernels[k].total_ns, again.kernels[k].total_ns);
+      ASSERT_EQ(once.kernels[k].stage, again.kernels[k].stage);
+    }
+    ASSERT_EQ(once.ledgers.size(), again.ledgers.size());
+    for (std::size_t l = 0; l < once.ledgers.size(); ++l) {
+      ASSERT_EQ(once.ledgers[l].stage, again.ledgers[l].stage);
+      ASSERT_EQ(once.ledgers[l].device, again.ledgers[l].device);
+      ASSERT_EQ(once.ledgers[l].ledger.buckets_ns, again.ledgers[l].ledger.buckets_ns)
+          << "recording " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace llmprof

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pages read by us and rows stepped by SQLite must be the same, for every table of every recording
+// there is.
+#include "ingest/sqlite_file.h"
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "expect_error.h"
+#include "temporary.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::_;
+using testing::HasSubstr;
+
+std::string text_of(const SqlValue& value) {
+  switch (value.kind) {
+    case SqlValue::Kind::kNull:
+      return "null";
+    case SqlValue::Kind::kInteger:
+      return std::to_string(value.integer);
+    case SqlValue::Kind::kReal:
+      return "real " + std::to_string(value.real);
+    case SqlValue::Kind::kText:
+      return "text " + std::string(value.text);
+    case SqlValue::Kind::kBlob:
+      return "blob " + std::string(value.text);
+  }
+  return "";
+}
+
+std::string row_text(const SqlValue* values, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    text += text_of(values[i]) + "|";
+  }
+  return text;
+}
+
+// Number of tables whose pages were read directly.
+int compare_all_tables(const fs::path& path) {
+  const SqliteFile file(path);
+  std::vector<std::string> tables;
+  file.query("SELECT name FROM sqlite_master WHERE type = 'table'",
+             [&](const auto& row) { tables.emplace_back(row[0].as_text()); });
+  int num_direct = 0;
+  for (const std::string& table : tables) {
+    const std::vector<std::string> columns = file.columns_of(table);
+    std::vector<std::string> expected;
+    file.query("SELECT * FROM \"" + table + "\"",
+               [&](const auto& row) { expected.push_back(row_text(row.data(), row.size())); });
+    const TableScan scan(file, table, columns);
+    num_direct += scan.reads_pages() ? 1 : 0;
+    EXPECT_EQ(scan.num_rows(), expected.size()) << path << " " << table;
+    std::size_t next = 0;
+    for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
+      EXPECT_EQ(scan.first_row(chunk), next);
+      scan.scan(chunk, [&](std::size_t index, const SqlValue* values) {
+        EXPECT_EQ(index, next);
+        if (next < expected.size()) {
+          EXPECT_EQ(row_text(values, columns.size()), expected[next]) << path << " " << table;
+        }
+        ++next;
+      });
+    }
+    EXPECT_EQ(next, expected.size()) << path << " " << table;
+  }
+  return num_direct;
+}
+
+void execute(const fs::path& path, const std::string& sql) {
+  sqlite3* connection = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &connection), SQLITE_OK);
+  char* message = nullptr;
+  EXPECT_EQ(sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, &message), SQLITE_OK)
+      << message;
+  sqlite3_close(connection);
+}
+
+TEST(SqliteFile, EveryTableOfTheCorpusReadsAsSqliteReadsIt) {
+  const fs::path corpus = fs::path(LLMPROF_CORPUS) / "nsys_sqlite";
+  if (!fs::exists(corpus)) {
+    GTEST_SKIP() << "no corpus at " << corpus;
+  }
+  int num_files = 0;
+  int num_direct = 0;
+  for (const auto& entry : fs::directory_iterator(corpus)) {
+    num_direct += compare_all_tables(entry.path());
+    ++num_files;
+  }
+  EXPECT_GE(num_files, 20);
+  EXPECT_GT(num_direct, num_files * 5) << "the direct way is hardly taken";
+}
+
+TEST(SqliteFile, EveryKindOfValueAndPage) {
+  const TemporaryDirectory directory;
+  for (const int page_size : {512, 4096, 65536}) {
+    const fs::path path = directory.path() / ("p" + std::to_string(page_size));
+    execute(path,
+            "PRAGMA page_size = " + std::to_string(page_size) +
+                "; CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER, b TEXT, c BLOB, d, e REAL);"
+                "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+                "INSERT INTO t SELECT i * 7, CASE i % 9 WHEN 0 THEN 0 WHEN 1 THEN 1 WHEN 2 THEN -5 "
+                "WHEN 3 THEN 30000 WHEN 4 THEN -8000000 WHEN 5 THEN 2000000000 WHEN 6 THEN "
+                "-100000000000000 WHEN 7 THEN 9223372036854775807 ELSE NULL END, "
+                "CASE WHEN i % 500 = 0 THEN printf('%.*c', i * 5, 'x') ELSE 'row' || i END, "
+                "CASE i % 3 WHEN 0 THEN zeroblob(i % 50) END, i * 0.5, i FROM n;"
+                "DELETE FROM t WHERE id % 11 = 3; ALTER TABLE t ADD COLUMN later;"
+                "ALTER TABLE t ADD COLUMN preset INTEGER DEFAULT 5;");
+    compare_all_tables(path);
+    const SqliteFile file(path);
+    EXPECT_TRUE(TableScan(file, "t", {"id", "a", "b", "c", "d", "later"}).reads_pages());
+    EXPECT_FALSE(TableScan(file, "t", {"preset"}).reads_pages())
+        << "a default is SQLite's to fill in";
+  }
+}
+
+TEST(SqliteFile, UnusualTablesGoThroughSqlite) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory.path() / "a.sqlite";
+  execute(
+      path,
+      "CREATE TABLE w(k TEXT PRIMARY KEY, v) WITHOUT ROWID; INSERT INTO w VALUES('b', 1), ('a', 2);"
+      "CREATE TABLE g(a INTEGER, b INTEGER AS (a * 2)); INSERT INTO g VALUES(21);"
+      "CREATE TABLE empty(a);");
+  compare_all_tables(path);
+  const fs::path wide = directory.path() / "b.sqlite";
+  execute(wide,
+          "PRAGMA encoding = 'UTF-16'; CREATE TABLE t(a TEXT); INSERT INTO t VALUES('größer');");
+  compare_all_tables(wide);
+}
+
+TEST(SqliteFile, MissingTablesAndColumnsAreEmpty) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory.path() / "a.sqlite";
+  execute(path, "CREATE TABLE t(a); INSERT INTO t VALUES(1);");
+  const SqliteFile file(path);
+  EXPECT_EQ(TableScan(file, "absent", {"a"}).num_rows(), 0U);
+  const TableScan scan(file, "t", {"absent", "a"});
+  EXPECT_FALSE(scan.has_column(0));
+  scan.scan(0, [](std::size_t, const SqlValue* row) {
+    EXPECT_TRUE(row[0].is_null());
+    EXPECT_EQ(row[1].as_integer(), 1);
+  });
+}
+
+TEST(SqliteFile, SaysWhatAFileIsInstead) {
+  const TemporaryDirectory directory;
+  const auto refused = [](const fs::path& path, const char* why) {
+    expect_error([&] { const SqliteFile file(path); }, ErrorKind::kInput, HasSubstr(why), _);
+  };
+  refused(directory.path() / "absent", "No such file");
+  refused(directory.path(), "is a directory");
+  refused(directory.add("empty", ""), "is empty");
+  refused(directory.add("text", "hello"), "is not a SQLite database");
+  refused(directory.add("header", std::string("SQLite format 3\0", 16)),
+          "is not a SQLite database");
+  const fs::path path = directory.path() / "a.sqlite";
+  execute(path, "CREATE TABLE t(a); INSERT INTO t SELECT zeroblob(100000);");
+  fs::resize_file(path, fs::file_size(path) / 2);
+  refused(path, "is cut short");
+  const fs::path logged = directory.path() / "b.sqlite";
+  execute(logged, "CREATE TABLE t(a);");
+  directory.add("b.sqlite-wal", "x");
+  refused(logged, "unfinished b.sqlite-wal");
+}
+
+TEST(SqliteFile, AFileBeingWrittenIsRefused) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory.path() / "a.sqlite";
+  execute(path, "CREATE TABLE t(a);");
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    sqlite3* connection = nullptr;
+    sqlite3_open(path.c_str(), &connection);
+    sqlite3_exec(connection, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr);
+    ::pause();
+  }
+  bool was_refused = false;
+  for (int i = 0; i < 100 && !was_refused; ++i) {
+    ::usleep(20'000);
+    try {
+      const SqliteFile file(path);
+    } catch (const Error& error) {
+      was_refused = std::string(error.what()).find("is being written") != std::string::npos;
+    }
+  }
+  ::kill(writer, SIGKILL);
+  ::waitpid(writer, nullptr, 0);
+  EXPECT_TRUE(was_refused);
+}
+
+// Damage anywhere must end in rows or in an Error, never in a crash. The sanitizers watch.
+TEST(SqliteFile, DamageIsAnErrorNeverACrash) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory.path() / "a.sqlite";
+  execute(path,
+          "PRAGMA page_size = 512; CREATE TABLE t(a INTEGER, b TEXT);"
+          "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 400)"
+          "INSERT INTO t SELECT i * 1000003, printf('%.*c', i % 97 * 11, 'x') FROM n;");
+  const std::string good = [&] {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  std::mt19937 random(7);
+  const auto pick = [&](std::size_t n) {
+    return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+  };
+  int num_read = 0;
+  int num_refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string bad = good;
+    for (std::size_t n = 1 + pick(8); n > 0; --n) {
+      bad[100 + pick(bad.size() - 100)] = static_cast<char>(pick(256));
+    }
+    try {
+      const SqliteFile file(directory.add("bad", bad));
+      const TableScan scan(file, "t", {"a", "b"});
+      for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
+        scan.scan(chunk, [](std::size_t, const SqlValue*) {});
+      }
+      ++num_read;
+    } catch (const Error&) {
+      ++num_refused;
+    }
+  }
+  EXPECT_GT(num_read, 0);
+  EXPECT_GT(num_refused, 0);
+}
+
+}  // namespace
+}  // namespace llmprof
