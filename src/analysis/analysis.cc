@@ -10,6 +10,7 @@
 #include "analysis/attribution.h"
 #include "analysis/kernels.h"
 #include "analysis/ledger.h"
+#include "analysis/ranges.h"
 #include "analysis/stages.h"
 
 namespace llmprof {
@@ -127,7 +128,8 @@ void add_orphans(const Origins& origins, std::size_t num_kernels, Diagnostics& d
 
 }  // namespace
 
-Analysis analyze(const Trace& trace, const Rules& rules) {
+Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
+  const PassTimer::Scope whole(timer, "analyze");
   Analysis analysis;
   analysis.capture = trace.capture;
   analysis.diagnostics = trace.diagnostics;
@@ -141,7 +143,10 @@ Analysis analyze(const Trace& trace, const Rules& rules) {
   analysis.stages = summarise_stages(stages);
 
   // Which stage launched each kernel?
-  const Attribution attribution = attribute(trace, stages);
+  const Attribution attribution = [&] {
+    const PassTimer::Scope pass(timer, "attribute");
+    return attribute(trace, stages);
+  }();
   add_orphans(attribution.kernels, trace.kernels.size(), analysis.diagnostics);
   add_kernel_time(stages, attribution.kernels, trace.kernels.start_ns, trace.kernels.end_ns,
                   analysis.stages);
@@ -149,11 +154,23 @@ Analysis analyze(const Trace& trace, const Rules& rules) {
                   analysis.stages);
 
   // Which kernels cost what? From here on: the times of the stages and `outside` sum to kernel_ns.
-  summarise_kernels(trace, rules, stages, attribution, analysis);
+  {
+    const PassTimer::Scope pass(timer, "kernels");
+    summarise_kernels(trace, rules, stages, attribution, analysis);
+  }
+
+  // What did each NVTX range launch?
+  {
+    const PassTimer::Scope pass(timer, "ranges");
+    analysis.ranges = summarise_ranges(trace, attribution);
+  }
 
   // Where did each nanosecond go? From here on: the buckets of every ledger sum to its window.
-  LedgerResult ledgers = make_ledgers(trace, stages, attribution, communication_names(trace, rules),
-                                      extent.start_ns, extent.end_ns);
+  LedgerResult ledgers = [&] {
+    const PassTimer::Scope pass(timer, "ledger");
+    return make_ledgers(trace, stages, attribution, communication_names(trace, rules),
+                        extent.start_ns, extent.end_ns);
+  }();
   analysis.ledgers = std::move(ledgers.stages);
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.capture.begin(), ledgers.capture.end());
   analysis.stage_overlap_ns = ledgers.overlap_ns;

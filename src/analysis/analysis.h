@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/rules.h"
+#include "base/pass_timer.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -90,6 +91,14 @@ struct FamilyTotal {
   std::int64_t calls = 0;
 };
 
+// All push/pop ranges of one name: "domain:text".
+struct RangeTotal {
+  std::string range;
+  std::int64_t instances = 0;
+  std::int64_t kernels = 0;    // launched inside, also inside ranges within
+  std::int64_t kernel_ns = 0;  // their durations
+};
+
 struct DeviceSummary {
   std::string device;
   std::string name;
@@ -106,6 +115,7 @@ struct Analysis {
   std::vector<KernelRecord> kernels;  // by total time, then by name, device, stage
   std::vector<FamilyTotal> families;  // by total time
   std::vector<StageLedger> ledgers;   // stages in order, then the whole capture; each by device
+  std::vector<RangeTotal> ranges;     // by kernel time
   std::vector<DeviceSummary> devices;
   std::int64_t kernel_ns = 0;
   std::int64_t unattributed_ns =
@@ -117,7 +127,8 @@ struct Analysis {
   Diagnostics diagnostics;
 };
 
-Analysis analyze(const Trace& trace, const Rules& rules);
+// `timer`, if given, learns how long each pass took.
+Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer = nullptr);
 
 // The first `n` of the table; `records` are sorted by total time.
 std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records, std::size_t n);

@@ -16,8 +16,9 @@
 #include "analysis/attribution.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
+
+#include "analysis/innermost.h"
 
 namespace llmprof {
 namespace {
@@ -89,74 +90,6 @@ std::vector<CallIndex> index_calls(const Trace& trace) {
   return index;
 }
 
-// The stage instances of one kind (nested or not) that a thread can be in, laid out as segments of
-// time with the instance that began last among those that cover it: instances may overlap, segments
-// do not.
-class InstanceTimeline {
- public:
-  void add(std::uint32_t instance) { instances_.push_back(instance); }
-
-  void prepare(const Stages& stages) {
-    struct Edge {
-      std::int64_t time_ns;
-      bool is_start;
-      std::uint32_t instance;
-    };
-    std::vector<Edge> edges;
-    for (const std::uint32_t i : instances_) {
-      edges.push_back({stages.instances[i].start_ns, true, i});
-      edges.push_back({stages.instances[i].end_ns, false, i});
-    }
-    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
-      return std::pair(a.time_ns, !a.is_start) < std::pair(b.time_ns, !b.is_start);
-    });
-    std::set<std::pair<std::int64_t, std::uint32_t>> open;  // by start: the last is the innermost
-    for (std::size_t e = 0; e < edges.size(); ++e) {
-      const Edge& edge = edges[e];
-      const std::pair key(stages.instances[edge.instance].start_ns, edge.instance);
-      if (edge.is_start) {
-        open.insert(key);
-      } else {
-        open.erase(key);
-      }
-      const bool is_last_here = e + 1 == edges.size() || edges[e + 1].time_ns != edge.time_ns;
-      const std::uint32_t innermost = open.empty() ? kNone : open.rbegin()->second;
-      if (is_last_here && (segments_.empty() || segments_.back().instance != innermost)) {
-        segments_.push_back({edge.time_ns, innermost});
-      }
-    }
-  }
-
-  std::uint32_t find(std::int64_t time_ns) {
-    if (segments_.empty() || time_ns < segments_[0].start_ns) {
-      return kNone;
-    }
-    const auto holds = [&](std::size_t i) {
-      return i < segments_.size() && segments_[i].start_ns <= time_ns &&
-             (i + 1 == segments_.size() || time_ns < segments_[i + 1].start_ns);
-    };
-    if (!holds(hint_)) {
-      const auto after =
-          holds(hint_ + 1)
-              ? segments_.begin() + static_cast<std::ptrdiff_t>(hint_) + 2
-              : std::upper_bound(segments_.begin(), segments_.end(), time_ns,
-                                 [](std::int64_t t, const Segment& s) { return t < s.start_ns; });
-      hint_ = static_cast<std::size_t>(after - segments_.begin()) - 1;
-    }
-    return segments_[hint_].instance;
-  }
-
- private:
-  struct Segment {
-    std::int64_t start_ns;
-    std::uint32_t instance;
-  };
-
-  std::vector<std::uint32_t> instances_;
-  std::vector<Segment> segments_;
-  std::size_t hint_ = 0;
-};
-
 class Attributor {
  public:
   Attributor(const Trace& trace, const Stages& stages)
@@ -168,9 +101,9 @@ class Attributor {
     for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
       place(i);
     }
-    for (std::vector<InstanceTimeline>* lists : {&outer_, &nested_}) {
-      for (InstanceTimeline& list : *lists) {
-        list.prepare(stages);
+    for (std::vector<InnermostTimeline>* lists : {&outer_, &nested_}) {
+      for (InnermostTimeline& list : *lists) {
+        list.prepare();
       }
     }
   }
@@ -200,16 +133,16 @@ class Attributor {
   // A push/pop range covers its thread, a start/end range every thread of its process.
   void place(std::uint32_t i) {
     const StageInstance& instance = stages_.instances[i];
-    std::vector<InstanceTimeline>& lists = stages_.is_nested[instance.stage] ? nested_ : outer_;
+    std::vector<InnermostTimeline>& lists = stages_.is_nested[instance.stage] ? nested_ : outer_;
     if (!instance.is_process_wide) {
-      lists[instance.thread].add(i);
+      lists[instance.thread].add(instance.start_ns, instance.end_ns, i);
       return;
     }
     for (std::size_t thread = 0; thread < trace_.threads.size(); ++thread) {
       const bool covers = instance.thread == kNone ||
                           trace_.threads[thread].process == trace_.threads[instance.thread].process;
       if (covers) {
-        lists[thread].add(i);
+        lists[thread].add(instance.start_ns, instance.end_ns, i);
       }
     }
   }
@@ -217,8 +150,8 @@ class Attributor {
   const Trace& trace_;
   const Stages& stages_;
   std::vector<CallIndex> calls_;
-  std::vector<InstanceTimeline> outer_;   // by thread
-  std::vector<InstanceTimeline> nested_;  // by thread
+  std::vector<InnermostTimeline> outer_;   // by thread
+  std::vector<InnermostTimeline> nested_;  // by thread
 };
 
 }  // namespace

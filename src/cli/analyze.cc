@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/recording.h"
@@ -16,32 +18,68 @@ namespace llmprof {
 namespace {
 
 struct AnalyzeOptions {
-  std::string file;
+  std::vector<std::string> files;
   std::string out;
   std::string top = "10";
-  std::string threads = "2";
+  std::string stage;
   bool json = false;
+  bool self_profile = false;
+  RecordingOptions recording;
 };
 
 constexpr std::size_t kMarkdownRows = 50;
 
+void write_results(const Analysis& analysis, const std::string& metrics,
+                   const std::filesystem::path& out) {
+  std::error_code failure;
+  std::filesystem::create_directories(out, failure);
+  if (failure) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot create {}: {}", out.string(), failure.message()));
+  }
+  write_file(out / "metrics.json", metrics);
+  write_kernel_markdown(analysis, out / "kernels.md", kMarkdownRows);
+}
+
+std::string timer_text(const PassTimer& timer) {
+  std::string text = "\nTime llmprof took\n";
+  for (const PassTimer::Pass& pass : timer.passes()) {
+    text += fmt::format("  {:<{}}{:<{}} {:>9}\n", "", 2 * pass.depth, pass.name,
+                        20 - 2 * pass.depth, format_duration_ns(pass.duration_ns));
+  }
+  return text;
+}
+
+// Results of several files go into a folder each, named like the file.
+std::filesystem::path out_of(const AnalyzeOptions& asked, const std::string& file) {
+  const std::filesystem::path out = asked.out;
+  return asked.files.size() == 1 ? out : out / std::filesystem::path(file).stem();
+}
+
 int run_analyze(const AnalyzeOptions& asked, Context& context) {
   const std::size_t top = positive_number("--top", asked.top);
-  const Analysis analysis = analyze_recording(
-      asked.file, static_cast<unsigned>(positive_number("--threads", asked.threads)));
-  const std::string metrics = to_json_text(metrics_json(analysis));
-  if (!asked.out.empty()) {
-    const std::filesystem::path out = asked.out;
-    std::error_code failure;
-    std::filesystem::create_directories(out, failure);
-    if (failure) {
-      throw Error(ErrorKind::kFailure,
-                  fmt::format("cannot create {}: {}", out.string(), failure.message()));
-    }
-    write_file(out / "metrics.json", metrics);
-    write_kernel_markdown(analysis, out / "kernels.md", kMarkdownRows);
+  if (asked.files.empty()) {
+    throw Error(ErrorKind::kUsage, "analyze: needs FILE", "usage: llmprof analyze --help");
   }
-  context.console.out(asked.json ? metrics : terminal_summary(analysis, top));
+  for (const std::string& file : asked.files) {
+    PassTimer timer;
+    Analysis analysis = analyze_recording(file, asked.recording, context.system, &timer);
+    const std::string metrics = to_json_text(metrics_json(analysis));
+    if (!asked.out.empty()) {
+      const PassTimer::Scope pass(&timer, "write");
+      write_results(analysis, metrics, out_of(asked, file));
+    }
+    if (!asked.stage.empty()) {
+      keep_stage(asked.stage, analysis);
+    }
+    if (asked.files.size() > 1 && !asked.json) {
+      context.console.out(fmt::format("== {}\n", printable(file)));
+    }
+    context.console.out(asked.json ? metrics : terminal_summary(analysis, top));
+    if (asked.self_profile) {
+      context.console.err(timer_text(timer));
+    }
+  }
   return kExitOk;
 }
 
@@ -53,12 +91,16 @@ Command analyze_command() {
   command.name = "analyze";
   command.summary = "Say what a recording shows: stages, where the time went, kernels";
   command.options = {
-      {"FILE", "", "SQLite export of Nsight Systems", &asked->file, {}, nullptr, true},
+      {"FILE", "", "SQLite export or report of Nsight Systems", &asked->files, {}, nullptr, true},
       {"--out", "DIR", "Write metrics.json and kernels.md there", &asked->out},
+      {"--stage", "NAME", "Print only this stage", &asked->stage},
       {"--top", "N", "Kernels to print (10)", &asked->top},
-      {"--threads", "N", "Threads that read the file (2)", &asked->threads},
+      {"--self-profile", "", "Say how long llmprof's own passes took", &asked->self_profile},
       json_option(asked->json),
   };
+  for (const Option& option : recording_options(asked->recording)) {
+    command.options.push_back(option);
+  }
   command.examples = "  llmprof analyze run.sqlite --out report\n";
   command.run = [asked](Context& context) { return run_analyze(*asked, context); };
   return command;

@@ -11,6 +11,7 @@ std::vector<Command> all_commands() {
       config_command(),      //
       analyze_command(),     //
       kernels_command(),     //
+      ranges_command(),      //
       artifacts_command(),   //
       list_command(),        //
       completion_command(),  //

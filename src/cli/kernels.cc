@@ -16,14 +16,14 @@ struct KernelsOptions {
   std::string stage;
   std::string top = "20";
   std::string format = "md";
+  RecordingOptions recording;
 };
 
 int run_kernels(const KernelsOptions& asked, Context& context) {
   const std::size_t top = asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
-  Analysis analysis = analyze_recording(asked.file, 2);
+  Analysis analysis = analyze_recording(asked.file, asked.recording, context.system);
   if (!asked.stage.empty()) {
-    std::erase_if(analysis.kernels,
-                  [&](const KernelRecord& kernel) { return kernel.stage != asked.stage; });
+    keep_stage(asked.stage, analysis);
   }
   if (asked.format == "csv") {
     context.console.out(kernels_csv(top_n_kernels(analysis.kernels, top)));
@@ -41,11 +41,14 @@ Command kernels_command() {
   command.name = "kernels";
   command.summary = "Print the kernel table of a recording";
   command.options = {
-      {"FILE", "", "SQLite export of Nsight Systems", &asked->file, {}, nullptr, true},
+      {"FILE", "", "SQLite export or report of Nsight Systems", &asked->file, {}, nullptr, true},
       {"--stage", "NAME", "Only kernels launched in this stage", &asked->stage},
       {"--top", "N", "Rows to print (20), or all", &asked->top},
       {"--format", "FORMAT", "md or csv; csv has whole names", &asked->format, {"md", "csv"}},
   };
+  for (const Option& option : recording_options(asked->recording)) {
+    command.options.push_back(option);
+  }
   command.examples = "  llmprof kernels run.sqlite --top all --format csv\n";
   command.run = [asked](Context& context) { return run_kernels(*asked, context); };
   return command;

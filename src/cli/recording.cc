@@ -3,21 +3,99 @@
 // From a file to its analysis: what analyze and kernels share.
 #include "cli/recording.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "capture/nsys.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
+#include "trace/filter.h"
 
 namespace llmprof {
 
-Analysis analyze_recording(const std::string& path, unsigned num_threads) {
+namespace {
+
+// A number of the machine's, which may be 0.
+std::optional<std::uint32_t> number_of(const std::string& option, const std::string& text) {
+  if (text.empty()) {
+    return std::nullopt;
+  }
+  std::uint32_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} takes a number, not '{}'", option, printable(text)));
+  }
+  return value;
+}
+
+void check_filter(const TraceFilter& filter, const Trace& trace) {
+  std::vector<std::uint32_t> pids;
+  for (const ProcessInfo& process : trace.processes) {
+    pids.push_back(process.pid);
+  }
+  std::vector<std::uint32_t> gpus;
+  for (const DeviceInfo& device : trace.devices) {
+    gpus.push_back(device.ordinal);
+  }
+  const auto check = [](const char* option, const auto& wanted, const auto& known) {
+    if (wanted && std::find(known.begin(), known.end(), *wanted) == known.end()) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} {} is not in the recording", option, *wanted),
+                  known.empty() ? "" : fmt::format("it has: {}", fmt::join(known, ", ")));
+    }
+  };
+  check("--gpu", filter.device, gpus);
+  check("--pid", filter.pid, pids);
+}
+
+}  // namespace
+
+std::vector<Option> recording_options(RecordingOptions& target) {
+  return {{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.gpu},
+          {"--pid", "N", "Only this process", &target.pid},
+          {"--threads", "N", "Threads that read the file (2)", &target.threads}};
+}
+
+Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
+                           const System& system, PassTimer* timer) {
+  const TraceFilter filter{number_of("--gpu", options.gpu), number_of("--pid", options.pid)};
+  const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
   const Rules rules =
       rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
-  return analyze(load_trace(path, num_threads), rules);
+  std::filesystem::path file = path;
+  if (is_nsys_report(file)) {
+    const PassTimer::Scope pass(timer, "export");
+    file = exported_sqlite(system, file, report_writer_version(head_of(file)));
+  }
+  Trace trace = [&] {
+    const PassTimer::Scope pass(timer, "load");
+    return load_trace(file, num_threads);
+  }();
+  trace.capture.path = path;
+  if (!filter.is_empty()) {
+    check_filter(filter, trace);
+    apply_filter(filter, trace);
+  }
+  return analyze(trace, rules, timer);
+}
+
+void keep_stage(const std::string& stage, Analysis& analysis) {
+  std::vector<std::string> known;
+  for (const StageSummary& summary : analysis.stages) {
+    known.push_back(summary.stage);
+  }
+  if (std::find(known.begin(), known.end(), stage) == known.end()) {
+    throw Error(ErrorKind::kUsage, fmt::format("the recording has no stage '{}'", printable(stage)),
+                fmt::format("it has: {}", fmt::join(known, ", ")));
+  }
+  std::erase_if(analysis.stages, [&](const StageSummary& row) { return row.stage != stage; });
+  std::erase_if(analysis.ledgers, [&](const StageLedger& row) { return row.stage != stage; });
+  std::erase_if(analysis.kernels, [&](const KernelRecord& row) { return row.stage != stage; });
 }
 
 std::size_t positive_number(const std::string& option, const std::string& text) {

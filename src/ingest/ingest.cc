@@ -19,6 +19,8 @@ const std::array<const Importer*, 2> kImporters = {&kNsysReport, &kNsysSqlite};
 
 constexpr std::size_t kHeadSize = 256;
 
+}  // namespace
+
 std::string head_of(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
@@ -36,7 +38,9 @@ std::string head_of(const std::filesystem::path& path) {
   return head;
 }
 
-}  // namespace
+bool is_nsys_report(const std::filesystem::path& path) {
+  return kNsysReport.sniff(head_of(path), path);
+}
 
 Trace load_trace(const std::filesystem::path& path, unsigned num_threads) {
   const std::string head = head_of(path);

@@ -19,9 +19,15 @@ struct Importer {
 // Reads a recording, whatever its format; errors name the file. `num_threads` of at least 1.
 Trace load_trace(const std::filesystem::path& path, unsigned num_threads);
 
+// Whether a file is a report or raw capture of Nsight Systems, which only nsys opens.
+bool is_nsys_report(const std::filesystem::path& path);
+
 // Which nsys wrote a .nsys-rep or .qdrep, from its first bytes, as "2024.6.2.225"; empty when they
 // do not say.
 std::string report_writer_version(std::string_view head);
+
+// The first bytes of a file. Throws kUsage when it cannot be read.
+std::string head_of(const std::filesystem::path& path);
 
 // Defined in the file of its format.
 extern const Importer kNsysSqlite;

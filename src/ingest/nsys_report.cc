@@ -26,13 +26,7 @@ Trace load(const std::filesystem::path& path, unsigned /*num_threads*/) {
         fmt::format("{} is a raw capture that was never turned into a report", shown),
         fmt::format("QdstrmImporter --input-file {}, then nsys export --type sqlite", shown));
   }
-  std::string head(256, '\0');
-  FILE* file = std::fopen(path.c_str(), "rb");
-  if (file != nullptr) {
-    head.resize(std::fread(head.data(), 1, head.size(), file));
-    std::fclose(file);
-  }
-  const std::string version = report_writer_version(head);
+  const std::string version = report_writer_version(head_of(path));
   throw Error(
       ErrorKind::kInput,
       fmt::format("{} is a report of Nsight Systems{}, which only nsys can open", shown,

@@ -101,6 +101,17 @@ Json metrics_json(const Analysis& analysis) {
   for (const KernelRecord& kernel : analysis.kernels) {
     document["kernels"].push_back(kernel_json(kernel));
   }
+  // Programs may name every range differently; the rest is in `llmprof ranges`.
+  constexpr std::size_t kMostRanges = 100;
+  document["ranges"] = Json::array();
+  for (const RangeTotal& range : analysis.ranges) {
+    if (document["ranges"].size() < kMostRanges) {
+      document["ranges"].push_back({{"range", range.range},
+                                    {"instances", range.instances},
+                                    {"kernels", range.kernels},
+                                    {"kernel_ns", range.kernel_ns}});
+    }
+  }
   document["data_quality"] = Json::array();
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
     document["data_quality"].push_back({{"kind", diagnostic.kind},

@@ -81,4 +81,13 @@ std::string kernels_csv(const std::vector<KernelRecord>& records) {
   return text;
 }
 
+std::string ranges_csv(const std::vector<RangeTotal>& ranges) {
+  std::string text = "range,instances,kernels,kernel_ns\n";
+  for (const RangeTotal& range : ranges) {
+    text += fmt::format("{},{},{},{}\n", csv_cell(range.range), range.instances, range.kernels,
+                        range.kernel_ns);
+  }
+  return text;
+}
+
 }  // namespace llmprof

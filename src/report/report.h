@@ -24,6 +24,9 @@ void write_kernel_markdown(const Analysis& analysis, const std::filesystem::path
 // rely on it.
 std::string kernels_csv(const std::vector<KernelRecord>& records);
 
+// range,instances,kernels,kernel_ns with whole names.
+std::string ranges_csv(const std::vector<RangeTotal>& ranges);
+
 // What a person reads first: verdict, stages, where the time went, the kernels on top.
 std::string terminal_summary(const Analysis& analysis, std::size_t top);
 

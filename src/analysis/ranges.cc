@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What did each NVTX range launch? A kernel counts for every push/pop range its launch lies in, not
+// only the innermost.
+//
+// Ranges of one thread and domain nest, since a domain has one stack a thread. So a kernel is
+// charged to the innermost range alone, and afterwards each range passes its sum on to the one it
+// lies in: the work does not grow with the depth of the stack, which in PyTorch traces is large.
+// Start/end ranges do not nest and are left to the stages.
+//
+// What it gets wrong: ranges that overlap without nesting, which NVTX cannot record but a damaged
+// file can hold.
+#include "analysis/ranges.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analysis/innermost.h"
+
+namespace llmprof {
+namespace {
+
+// The ranges of one thread and domain.
+struct Stack {
+  std::vector<std::uint32_t> rows;
+  InnermostTimeline timeline;
+};
+
+class RangeSums {
+ public:
+  RangeSums(const Trace& trace, std::int64_t last_ns)
+      : trace_(trace),
+        last_ns_(last_ns),
+        kernel_ns_(trace.ranges.size()),
+        kernels_(trace.ranges.size()) {
+    stacks_.resize(trace.threads.size());
+    for (std::uint32_t row = 0; row < trace.ranges.size(); ++row) {
+      if (trace.ranges.kind[row] == RangeKind::kPushPop) {
+        Stack& stack = stacks_[trace.ranges.thread[row]][trace.ranges.domain[row]];
+        stack.rows.push_back(row);
+        stack.timeline.add(trace.ranges.start_ns[row], end_of(row), row);
+      }
+    }
+    for (auto& domains : stacks_) {
+      for (auto& [domain, stack] : domains) {
+        stack.timeline.prepare();
+      }
+    }
+  }
+
+  void add(std::uint32_t call, std::int64_t duration_ns) {
+    for (auto& [domain, stack] : stacks_[trace_.api_calls.thread[call]]) {
+      const std::uint32_t row = stack.timeline.find(trace_.api_calls.start_ns[call]);
+      if (row != kNone) {
+        kernel_ns_[row] += duration_ns;
+        ++kernels_[row];
+      }
+    }
+  }
+
+  std::vector<RangeTotal> totals() {
+    for (auto& domains : stacks_) {
+      for (auto& [domain, stack] : domains) {
+        pass_on(stack.rows);
+      }
+    }
+    std::map<std::pair<StringId, StringId>, RangeTotal> by_name;
+    for (std::uint32_t row = 0; row < trace_.ranges.size(); ++row) {
+      if (trace_.ranges.kind[row] != RangeKind::kPushPop) {
+        continue;
+      }
+      RangeTotal& total = by_name[{trace_.ranges.domain[row], trace_.ranges.text[row]}];
+      ++total.instances;
+      total.kernel_ns += kernel_ns_[row];
+      total.kernels += kernels_[row];
+    }
+    std::vector<RangeTotal> totals;
+    for (auto& [name, total] : by_name) {
+      const std::string_view domain = trace_.strings[name.first];
+      total.range = domain.empty() ? std::string(trace_.strings[name.second])
+                                   : fmt::format("{}:{}", domain, trace_.strings[name.second]);
+      totals.push_back(std::move(total));
+    }
+    std::sort(totals.begin(), totals.end(), [](const RangeTotal& a, const RangeTotal& b) {
+      return std::tuple(-a.kernel_ns, a.range) < std::tuple(-b.kernel_ns, b.range);
+    });
+    return totals;
+  }
+
+ private:
+  std::int64_t end_of(std::uint32_t row) const {
+    const std::int64_t end = trace_.ranges.end_ns[row];
+    return end == kOpenEnd ? std::max(last_ns_, trace_.ranges.start_ns[row]) : end;
+  }
+
+  // From the innermost outwards.
+  void pass_on(std::vector<std::uint32_t>& rows) {
+    std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::tuple(trace_.ranges.start_ns[a], -end_of(a), a) <
+             std::tuple(trace_.ranges.start_ns[b], -end_of(b), b);
+    });
+    std::vector<std::uint32_t> open;
+    const auto close = [&] {
+      const std::uint32_t inner = open.back();
+      open.pop_back();
+      if (!open.empty()) {
+        kernel_ns_[open.back()] += kernel_ns_[inner];
+        kernels_[open.back()] += kernels_[inner];
+      }
+    };
+    for (const std::uint32_t row : rows) {
+      while (!open.empty() && end_of(open.back()) <= trace_.ranges.start_ns[row]) {
+        close();
+      }
+      open.push_back(row);
+    }
+    while (!open.empty()) {
+      close();
+    }
+  }
+
+  const Trace& trace_;
+  std::int64_t last_ns_;
+  std::vector<std::int64_t> kernel_ns_;  // by row of the ranges
+  std::vector<std::int64_t> kernels_;
+  std::vector<std::map<StringId, Stack>> stacks_;  // by thread, then domain
+};
+
+}  // namespace
+
+std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& attribution) {
+  std::int64_t last_ns = INT64_MIN;
+  for (const std::int64_t end : trace.api_calls.end_ns) {
+    last_ns = std::max(last_ns, end);
+  }
+  RangeSums sums(trace, last_ns);
+  for (std::size_t row = 0; row < trace.kernels.size(); ++row) {
+    if (attribution.kernels.call[row] != kNone) {
+      sums.add(attribution.kernels.call[row],
+               trace.kernels.end_ns[row] - trace.kernels.start_ns[row]);
+    }
+  }
+  return sums.totals();
+}
+
+}  // namespace llmprof

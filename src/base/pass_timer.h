@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace llmprof {
+
+// How long each pass of ours took: a tree, in the order the passes began. For --self-profile.
+class PassTimer {
+ public:
+  struct Pass {
+    std::string name;
+    int depth = 0;
+    std::int64_t duration_ns = 0;
+  };
+
+  // Times from its making to its end. `timer` may be null: then nothing is measured.
+  class Scope {
+   public:
+    Scope(PassTimer* timer, const char* name) : timer_(timer) {
+      if (timer_ != nullptr) {
+        index_ = timer_->passes_.size();
+        timer_->passes_.push_back({name, timer_->depth_++, 0});
+        start_ = std::chrono::steady_clock::now();
+      }
+    }
+    ~Scope() {
+      if (timer_ != nullptr) {
+        --timer_->depth_;
+        timer_->passes_[index_].duration_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                                  std::chrono::steady_clock::now() - start_)
+                                                  .count();
+      }
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    PassTimer* timer_;
+    std::size_t index_ = 0;
+    std::chrono::steady_clock::time_point start_;
+  };
+
+  const std::vector<Pass>& passes() const { return passes_; }
+
+ private:
+  std::vector<Pass> passes_;
+  int depth_ = 0;
+};
+
+}  // namespace llmprof

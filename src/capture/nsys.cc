@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reports only nsys can open, turned into files everybody can.
+//
+// nsys itself keeps an export beside the report and trusts it by name: after the report was
+// replaced, `nsys stats` answers from the old one, with exit code 0. Here the name of an export is
+// the hash of what it was made from. A failed export leaves a partial file behind, so it is made
+// under another name and moved when nsys says it succeeded and the file is there.
+#include "capture/nsys.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "capture/subprocess.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Exports of tens of gigabytes take long; a tool that hangs must end all the same.
+constexpr std::chrono::hours kLongest{2};
+
+fs::path cache_directory(const System& system) {
+  if (const auto cache = system.variable("XDG_CACHE_HOME")) {
+    return fs::path(*cache) / "llmprof" / "exports";
+  }
+  if (const auto home = system.variable("HOME")) {
+    return fs::path(*home) / ".cache" / "llmprof" / "exports";
+  }
+  return fs::path(system.variable("TMPDIR").value_or("/tmp")) / "llmprof-exports";
+}
+
+// Runs a step whose only proof of success is the file it leaves.
+void run_step(const System& system, std::vector<std::string> argv, const fs::path& made,
+              const std::string& what) {
+  Process step{std::move(argv), system.environment};
+  step.timeout = kLongest;
+  const ProcessResult result = run_process(step);
+  std::error_code ignored;
+  if (result.succeeded() && fs::file_size(made, ignored) > 0 && !ignored) {
+    return;
+  }
+  const std::string said = result.err.empty() ? result.out : result.err;
+  const std::size_t last_line = said.find_last_not_of("\r\n");
+  const std::string_view shown =
+      trim(std::string_view(said).substr(0, last_line == std::string::npos ? 0 : last_line + 1));
+  throw Error(
+      ErrorKind::kEnvironment,
+      fmt::format("{} failed{}", what, shown.empty() ? "" : ": " + printable(shown.substr(0, 200))),
+      "use the nsys that made the capture, or a newer one: nsys export --type sqlite FILE");
+}
+
+}  // namespace
+
+std::vector<std::string> build_export_cmd(const NsysTool& nsys, const fs::path& report,
+                                          const fs::path& sqlite) {
+  return {nsys.path.string(),       "export",       "--type=sqlite",
+          "--force-overwrite=true", "--quiet=true", "--output=" + sqlite.string(),
+          report.string()};
+}
+
+std::vector<std::string> build_import_cmd(const NsysTool& nsys, const fs::path& raw,
+                                          const fs::path& report) {
+  return {nsys.importer.string(), "--input-file", raw.string(), "--output-file", report.string()};
+}
+
+fs::path exported_sqlite(const System& system, const fs::path& report,
+                         const std::string& writer_version) {
+  const fs::path directory = cache_directory(system);
+  const std::string hash = sha256_of_file(report);
+  fs::path sqlite = directory / (hash + ".sqlite");
+  std::error_code failure;
+  if (fs::exists(sqlite, failure)) {
+    return sqlite;
+  }
+  const std::string writer_text =
+      writer_version.empty() ? "" : ", written by nsys " + writer_version;
+  const NsysTool nsys =
+      with_context(fmt::format("and only nsys opens {}{}", report.string(), writer_text),
+                   [&] { return ensure_nsys(system); });
+  const auto writer = parse_tool_version(writer_version);
+  if (writer && !nsys.version.is_at_least(writer->year, writer->release)) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("{} was written by nsys {}, and nsys {} here cannot open it",
+                            report.string(), writer->text(), nsys.version.text()),
+                fmt::format("install nsys {}.{} or newer, or export where it was made: nsys export "
+                            "--type sqlite {}",
+                            writer->year, writer->release, report.filename().string()));
+  }
+  fs::create_directories(directory, failure);
+  if (failure) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot create {}: {}", directory.string(), failure.message()),
+                "export XDG_CACHE_HOME=/some/writable/directory");
+  }
+  const std::string unfinished = fmt::format("{}.{}", hash, ::getpid());
+  const fs::path made = directory / (unfinished + ".sqlite");
+  const fs::path imported = directory / (unfinished + ".nsys-rep");
+  const auto clean_up = [&] {
+    std::error_code ignored;
+    fs::remove(made, ignored);
+    fs::remove(imported, ignored);
+  };
+  try {
+    const bool is_raw = report.extension() == ".qdstrm";
+    if (is_raw) {
+      run_step(system, build_import_cmd(nsys, report, imported), imported,
+               "turning " + report.string() + " into a report");
+    }
+    run_step(system, build_export_cmd(nsys, is_raw ? imported : report, made), made,
+             "exporting " + report.string());
+    fs::rename(made, sqlite);
+  } catch (...) {
+    clean_up();
+    throw;
+  }
+  clean_up();
+  return sqlite;
+}
+
+}  // namespace llmprof

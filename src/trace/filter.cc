@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A part of a recording, as if nothing else had been recorded. Devices and processes keep their
+// numbers; those without work are taken out of the device table, so that no empty row is shown.
+#include "trace/filter.h"
+
+#include <algorithm>
+
+namespace llmprof {
+namespace {
+
+template <typename T>
+void keep_rows(Column<T>& column, const std::vector<std::size_t>& rows) {
+  Column<T> kept(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    kept[i] = column[rows[i]];
+  }
+  column = std::move(kept);
+}
+
+template <typename Keep>
+std::vector<std::size_t> rows_where(std::size_t size, Keep keep) {
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < size; ++row) {
+    if (keep(row)) {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+template <typename Table>
+void keep_common(Table& table, const std::vector<std::size_t>& rows) {
+  keep_rows(table.correlation, rows);
+  keep_rows(table.stream, rows);
+  keep_rows(table.process, rows);
+  keep_rows(table.device, rows);
+  keep_rows(table.start_ns, rows);
+  keep_rows(table.end_ns, rows);
+}
+
+}  // namespace
+
+void apply_filter(const TraceFilter& filter, Trace& trace) {
+  const auto keeps_process = [&](std::uint16_t process) {
+    return !filter.pid || trace.processes[process].pid == *filter.pid;
+  };
+  const auto keeps_device = [&](std::uint16_t device) {
+    return !filter.device || trace.devices[device].ordinal == *filter.device;
+  };
+  const auto rows_of = [&](const auto& table) {
+    return rows_where(table.size(), [&](std::size_t row) {
+      return keeps_process(table.process[row]) && keeps_device(table.device[row]);
+    });
+  };
+  const std::vector<std::size_t> kernels = rows_of(trace.kernels);
+  keep_rows(trace.kernels.name, kernels);
+  keep_rows(trace.kernels.mangled_name, kernels);
+  keep_rows(trace.kernels.shape, kernels);
+  keep_rows(trace.kernels.is_graph_node, kernels);
+  keep_common(trace.kernels, kernels);
+  const std::vector<std::size_t> copies = rows_of(trace.copies);
+  keep_rows(trace.copies.size_bytes, copies);
+  keep_rows(trace.copies.kind, copies);
+  keep_common(trace.copies, copies);
+  keep_common(trace.graphs, rows_of(trace.graphs));
+
+  const auto of_thread = [&](const Column<std::uint32_t>& thread) {
+    return rows_where(thread.size(), [&](std::size_t row) {
+      return keeps_process(trace.threads[thread[row]].process);
+    });
+  };
+  const std::vector<std::size_t> calls = of_thread(trace.api_calls.thread);
+  keep_rows(trace.api_calls.name, calls);
+  keep_rows(trace.api_calls.correlation, calls);
+  keep_rows(trace.api_calls.thread, calls);
+  keep_rows(trace.api_calls.start_ns, calls);
+  keep_rows(trace.api_calls.end_ns, calls);
+  const std::vector<std::size_t> ranges = of_thread(trace.ranges.thread);
+  keep_rows(trace.ranges.text, ranges);
+  keep_rows(trace.ranges.domain, ranges);
+  keep_rows(trace.ranges.payload, ranges);
+  keep_rows(trace.ranges.kind, ranges);
+  keep_rows(trace.ranges.thread, ranges);
+  keep_rows(trace.ranges.start_ns, ranges);
+  keep_rows(trace.ranges.end_ns, ranges);
+
+  // Numbers of the devices that still work, in their old order.
+  std::vector<bool> works(trace.devices.size());
+  const auto mark = [&](const Column<std::uint16_t>& device) {
+    for (const std::uint16_t one : device) {
+      works[one] = true;
+    }
+  };
+  mark(trace.kernels.device);
+  mark(trace.copies.device);
+  mark(trace.graphs.device);
+  std::vector<std::uint16_t> number(trace.devices.size());
+  std::vector<DeviceInfo> devices;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    number[i] = static_cast<std::uint16_t>(devices.size());
+    if (works[i]) {
+      devices.push_back(trace.devices[i]);
+    }
+  }
+  for (Column<std::uint16_t>* column :
+       {&trace.kernels.device, &trace.copies.device, &trace.graphs.device}) {
+    for (std::uint16_t& device : column->span()) {
+      device = number[device];
+    }
+  }
+  trace.devices = std::move(devices);
+}
+
+}  // namespace llmprof
