@@ -7,6 +7,7 @@
   expected.err     standard error, whole; absent: empty
   expected.code    exit code; absent: 0
   NAME.sqlite.sql  SQL from which NAME.sqlite is made, so that a reviewer can read a recording
+  input_of         the name of another case whose input is taken
   anything else    input, copied into the empty directory the command runs in
 
   run_golden.py --program build/release/llmprof tests/golden/<case>            check one
@@ -35,8 +36,9 @@ def run(program, case):
         environment[name] = value
     if words[0] != "llmprof":
         sys.exit(f"{case}/cmd must run llmprof")
+    inputs = case.parent / (case / "input_of").read_text().strip() if (case / "input_of").exists() else case
     with tempfile.TemporaryDirectory() as directory:
-        for path in case.iterdir():
+        for path in inputs.iterdir():
             if path.name.endswith(".sqlite.sql"):
                 connection = sqlite3.connect(pathlib.Path(directory) / path.name.removesuffix(".sql"))
                 connection.executescript(path.read_text())
@@ -91,6 +93,8 @@ def prove_each_can_fail(program, root):
             with tempfile.TemporaryDirectory() as directory:
                 copy = pathlib.Path(directory) / case.name
                 shutil.copytree(case, copy)
+                if (case / "input_of").exists():
+                    (copy / "input_of").write_text(str((root / (case / "input_of").read_text().strip()).resolve()))
                 text = expected.read_text()
                 at = len(text) // 2
                 changed = text[:at] + ("x" if text[at] != "x" else "y") + text[at + 1:]

@@ -62,6 +62,7 @@ std::string_view without_return_type(std::string_view name) {
 std::string without_namespaces_and_casts(std::string_view name) {
   static constexpr std::string_view kCasts[] = {"(int)",  "(bool)",          "(unsigned int)",
                                                 "(long)", "(unsigned long)", "(short)"};
+  static constexpr std::string_view kUnnamed[] = {"<unnamed>::", "(anonymous namespace)::"};
   std::string bare;
   std::size_t word_start = 0;  // in `bare`: where the current qualified word began
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -69,6 +70,12 @@ std::string without_namespaces_and_casts(std::string_view name) {
     if (rest.starts_with("::")) {
       bare.resize(word_start);
       ++i;
+      continue;
+    }
+    const auto unnamed = std::find_if(std::begin(kUnnamed), std::end(kUnnamed),
+                                      [&](std::string_view u) { return rest.starts_with(u); });
+    if (unnamed != std::end(kUnnamed)) {
+      i += unnamed->size() - 1;
       continue;
     }
     const auto cast = std::find_if(std::begin(kCasts), std::end(kCasts),

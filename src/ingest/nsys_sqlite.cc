@@ -601,6 +601,9 @@ class Loader {
   // Names and sizes of the GPUs that worked. Adapters of other makers stand in the same table, with
   // zeros and CUDA number 0, so a row counts only if it has memory bandwidth or processors.
   void read_devices() {
+    const auto is_zero = [](const SqlValue& value) {
+      return !value.is_null() && value.as_integer() == 0;
+    };
     const bool is_old = file_.has_table("TARGET_INFO_CUDA_GPU");
     const char* table = is_old ? "TARGET_INFO_CUDA_GPU" : "TARGET_INFO_GPU";
     const TableScan scan(
@@ -613,10 +616,12 @@ class Loader {
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
         for (const auto& [identity, number] : devices_) {
-          const std::int64_t id = (identity.first ? row[1] : row[0]).as_integer();
+          // Old captures have no CUDA number: then the row's own has to do.
+          const bool by_row = identity.first || row[0].is_null();
+          const std::int64_t id = (by_row ? row[1] : row[0]).as_integer();
           DeviceInfo& device = trace_.devices[number];
           if (id != identity.second || !device.name.empty() ||
-              (row[5].as_integer() == 0 && row[3].as_integer() == 0)) {
+              (is_zero(row[5]) && is_zero(row[3]))) {
             continue;
           }
           device.name = row[2].as_text();

@@ -34,6 +34,9 @@ std::string stages_text(const Analysis& analysis) {
 std::string ledger_text(const Analysis& analysis) {
   std::string text = "\nWhere the time went, by stage and GPU\n";
   for (const StageLedger& stage : analysis.ledgers) {
+    if (stage.stage == "all") {
+      continue;  // the capture by another name
+    }
     text += fmt::format("  {:<14} {:<7} {:>10}", printable(stage.stage), stage.device,
                         format_duration_ns(stage.ledger.window_ns));
     std::vector<std::pair<std::int64_t, const char*>> parts;
@@ -69,6 +72,31 @@ std::string kernels_text(const Analysis& analysis, std::size_t top) {
   return text;
 }
 
+// What the GPU did most of the time it did not compute, when that is a tenth or more.
+std::string largest_waste(const Analysis& analysis, const std::string& device) {
+  static constexpr std::pair<Bucket, const char*> kWords[] = {
+      {Bucket::kLaunchLate, "it waited {} of the time for the host to launch"},
+      {Bucket::kSync, "it waited {} of the time for a host that sat in a synchronising call"},
+      {Bucket::kQueued, "{} of the time its next work was launched but waited for other work"},
+      {Bucket::kGraph, "it was idle {} of the time between nodes of CUDA graphs"},
+      {Bucket::kComm, "{} of the time it only communicated"},
+      {Bucket::kCopy, "{} of the time it only copied"}};
+  for (const StageLedger& row : analysis.ledgers) {
+    if (row.stage != "capture" || row.device != device) {
+      continue;
+    }
+    const auto largest = std::max_element(
+        std::begin(kWords), std::end(kWords),
+        [&](const auto& a, const auto& b) { return row.ledger[a.first] < row.ledger[b.first]; });
+    const std::int64_t time_ns = row.ledger[largest->first];
+    if (time_ns * 10 >= row.ledger.window_ns) {
+      return "; " + fmt::format(fmt::runtime(largest->second),
+                                format_fraction(fraction_of(time_ns, row.ledger.window_ns)));
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string verdict(const Analysis& analysis) {
@@ -96,9 +124,10 @@ std::string verdict(const Analysis& analysis) {
   const auto busiest = std::max_element(
       analysis.devices.begin(), analysis.devices.end(),
       [](const DeviceSummary& a, const DeviceSummary& b) { return a.busy_ns < b.busy_ns; });
-  return fmt::format("{} was busy {} of {} recorded.", busiest->device,
+  return fmt::format("{} was busy {} of {} recorded{}.", busiest->device,
                      format_fraction(fraction_of(busiest->busy_ns, analysis.capture_ns)),
-                     format_duration_ns(analysis.capture_ns));
+                     format_duration_ns(analysis.capture_ns),
+                     largest_waste(analysis, busiest->device));
 }
 
 std::string terminal_summary(const Analysis& analysis, std::size_t top) {

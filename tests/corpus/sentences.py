@@ -27,8 +27,7 @@ def main():
     # No CUDA at all, and what nsys said of it.
     for part in ("dynamicvit_nokernels", "cardiac_nokernels", "cs336_nocuda"):
         assert metrics(part)["verdict"].startswith("No CUDA activity was recorded"), part
-    assert "No CUDA events collected" in metrics("cs336_nocuda")["verdict"] \
-        or "CUDA profiling might" in metrics("cs336_nocuda")["verdict"]
+    assert "nsys says: CUDA profiling might have not been started" in metrics("cs336_nocuda")["verdict"]
 
     # Calls and copies, but no kernel table.
     assert "no kernel" in metrics("alpa_report1")["verdict"]
@@ -40,9 +39,9 @@ def main():
     assert graph["devices"][0]["busy_ns"] > 7_800_000_000, "graphs count as busy"
 
     # The GPU's number in the table is not CUDA's; other makers' adapters stand in the same table.
-    assert [d["name"] for d in metrics("cutlass_a100_a40")["devices"]] == ["NVIDIA A100-PCIE-40GB"] \
-        or "A100" in metrics("cutlass_a100_a40")["devices"][0]["name"]
+    assert [device["name"] for device in metrics("cutlass_a100_a40")["devices"]] == ["NVIDIA A100-PCIE-40GB"]
     assert "RTX 5000 Ada" in metrics("windows_rtx5000ada")["devices"][0]["name"]
+    assert metrics("abacus_report1")["devices"][0]["name"] == "TITAN RTX", "an old capture has no CUDA number"
     assert metrics("nsysai_h100x2_1s")["devices"][0]["name"] is None, "not told is not invented"
 
     # Columns and tables of third parties change nothing; an old export without metadata is read.
