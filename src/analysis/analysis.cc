@@ -57,6 +57,7 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
 std::vector<StageSummary> summarise_stages(const Stages& stages) {
   std::vector<StageSummary> summaries(stages.names.size());
   std::vector<std::vector<std::int64_t>> durations(stages.names.size());
+  std::vector<std::int64_t> first_start(stages.names.size(), INT64_MAX);
   for (std::size_t i = 0; i < stages.names.size(); ++i) {
     summaries[i].stage = stages.names[i];
     summaries[i].is_nested = stages.is_nested[i];
@@ -70,13 +71,22 @@ std::vector<StageSummary> summarise_stages(const Stages& stages) {
     if (instance.is_open) {
       ++summary.num_open;
     } else {
-      durations[instance.stage].push_back(instance.end_ns - instance.start_ns);
+      const std::int64_t duration = instance.end_ns - instance.start_ns;
+      durations[instance.stage].push_back(duration);
+      if (instance.start_ns < first_start[instance.stage]) {
+        first_start[instance.stage] = instance.start_ns;
+        summary.first_ns = duration;
+      }
     }
   }
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     for (const std::int64_t duration : durations[i]) {
       summaries[i].total_ns += duration;
       summaries[i].max_ns = std::max(summaries[i].max_ns, duration);
+    }
+    if (durations[i].size() > 1) {
+      summaries[i].steady_mean_ns = (summaries[i].total_ns - summaries[i].first_ns) /
+                                    static_cast<std::int64_t>(durations[i].size() - 1);
     }
     if (!durations[i].empty()) {
       summaries[i].min_ns = *std::min_element(durations[i].begin(), durations[i].end());

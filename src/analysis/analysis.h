@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,10 @@ struct KernelRecord {
   std::int64_t max_ns = 0;
   std::int64_t median_ns = 0;
   std::int64_t p99_ns = 0;
+  std::vector<LaunchShape> shapes;  // the grids and blocks it was launched with, sorted
+  // Durations on a logarithmic scale, eight steps an octave: step -> launches. Sums over ranks are
+  // exact.
+  std::map<int, std::int64_t> histogram;
 
   double total_ms() const { return static_cast<double>(total_ns) / 1e6; }
   double mean_ms() const {
@@ -80,6 +85,10 @@ struct StageSummary {
   std::int64_t min_ns = 0;
   std::int64_t median_ns = 0;
   std::int64_t max_ns = 0;
+  std::int64_t first_ns =
+      0;  // the first one: where a capture begins with it, the profiler stretches it
+  std::optional<std::int64_t>
+      steady_mean_ns;          // of all but the first; nothing when there are no others
   std::int64_t kernel_ns = 0;  // sum over its kernels, and opaque graphs
   std::int64_t num_kernels = 0;
   std::optional<std::int64_t> tokens;  // sum of what the marks carried

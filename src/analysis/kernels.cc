@@ -12,6 +12,7 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -50,6 +51,15 @@ struct Group {
   std::int64_t min_ns = INT64_MAX;
   std::int64_t max_ns = 0;
   std::vector<std::uint32_t> steps = std::vector<std::uint32_t>(512);
+  std::uint32_t last_shape = kNone;
+  std::unordered_set<std::uint32_t> shapes;
+
+  void add_shape(std::uint32_t shape) {
+    if (shape != last_shape) {
+      shapes.insert(shape);
+      last_shape = shape;
+    }
+  }
 
   void add(std::int64_t duration_ns) {
     total_ns += duration_ns;
@@ -109,8 +119,9 @@ void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& sta
   Groups groups;
   for (std::size_t row = 0; row < trace.kernels.size(); ++row) {
     const std::uint32_t stage = stage_of(stages, attribution.kernels.instance[row]);
-    groups.at(stage, trace.kernels.name[row], trace.kernels.device[row])
-        .add(trace.kernels.end_ns[row] - trace.kernels.start_ns[row]);
+    Group& group = groups.at(stage, trace.kernels.name[row], trace.kernels.device[row]);
+    group.add(trace.kernels.end_ns[row] - trace.kernels.start_ns[row]);
+    group.add_shape(trace.kernels.shape[row]);
   }
   Groups graphs;
   for (std::size_t row = 0; row < trace.graphs.size(); ++row) {
@@ -130,6 +141,15 @@ void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& sta
     record.max_ns = group.max_ns;
     record.median_ns = group.quantile_ns(0.5);
     record.p99_ns = group.quantile_ns(0.99);
+    for (const std::uint32_t shape : group.shapes) {
+      record.shapes.push_back(trace.shapes[shape]);
+    }
+    std::sort(record.shapes.begin(), record.shapes.end());
+    for (std::size_t step = 0; step < group.steps.size(); ++step) {
+      if (group.steps[step] > 0) {
+        record.histogram[static_cast<int>(step)] = group.steps[step];
+      }
+    }
     analysis.kernel_ns += group.total_ns;
     analysis.unattributed_ns += group.stage == kNone ? group.total_ns : 0;
     analysis.kernels.push_back(std::move(record));

@@ -91,7 +91,13 @@ Command analyze_command() {
   command.name = "analyze";
   command.summary = "Say what a recording shows: stages, where the time went, kernels";
   command.options = {
-      {"FILE", "", "SQLite export or report of Nsight Systems", &asked->files, {}, nullptr, true},
+      {"FILE",
+       "",
+       "SQLite export or report of Nsight Systems, or a bundle",
+       &asked->files,
+       {},
+       nullptr,
+       true},
       {"--out", "DIR", "Write metrics.json and kernels.md there", &asked->out},
       {"--stage", "NAME", "Print only this stage", &asked->stage},
       {"--top", "N", "Kernels to print (10)", &asked->top},

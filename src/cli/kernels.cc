@@ -41,7 +41,13 @@ Command kernels_command() {
   command.name = "kernels";
   command.summary = "Print the kernel table of a recording";
   command.options = {
-      {"FILE", "", "SQLite export or report of Nsight Systems", &asked->file, {}, nullptr, true},
+      {"FILE",
+       "",
+       "SQLite export or report of Nsight Systems, or a bundle",
+       &asked->file,
+       {},
+       nullptr,
+       true},
       {"--stage", "NAME", "Only kernels launched in this stage", &asked->stage},
       {"--top", "N", "Rows to print (20), or all", &asked->top},
       {"--format", "FORMAT", "md or csv; csv has whole names", &asked->format, {"md", "csv"}},

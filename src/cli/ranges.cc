@@ -49,7 +49,13 @@ Command ranges_command() {
   command.name = "ranges";
   command.summary = "Print the NVTX ranges of a recording with the kernels launched inside them";
   command.options = {
-      {"FILE", "", "SQLite export or report of Nsight Systems", &asked->file, {}, nullptr, true},
+      {"FILE",
+       "",
+       "SQLite export or report of Nsight Systems, or a bundle",
+       &asked->file,
+       {},
+       nullptr,
+       true},
       {"--top", "N", "Rows to print (20), or all", &asked->top},
       {"--format", "FORMAT", "text or csv; csv has whole names", &asked->format, {"text", "csv"}},
   };

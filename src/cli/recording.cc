@@ -34,6 +34,17 @@ std::optional<std::uint32_t> number_of(const std::string& option, const std::str
   return value;
 }
 
+// A bundle stands for the recording inside it.
+std::filesystem::path recording_in(const std::filesystem::path& path) {
+  std::error_code ignored;
+  for (const char* name : {"nsys/run.sqlite", "nsys/run.nsys-rep"}) {
+    if (std::filesystem::is_regular_file(path / name, ignored)) {
+      return path / name;
+    }
+  }
+  return path;
+}
+
 void check_filter(const TraceFilter& filter, const Trace& trace) {
   std::vector<std::uint32_t> pids;
   for (const ProcessInfo& process : trace.processes) {
@@ -67,7 +78,7 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
   const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
   const Rules rules =
       rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
-  std::filesystem::path file = path;
+  std::filesystem::path file = recording_in(path);
   if (is_nsys_report(file)) {
     const PassTimer::Scope pass(timer, "export");
     file = exported_sqlite(system, file, report_writer_version(head_of(file)));

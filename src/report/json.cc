@@ -2,6 +2,8 @@
 //
 // metrics.json: the numbers, in base units, with their names. Times are whole nanoseconds. What
 // could not be measured is null with its reason beside it.
+#include <fmt/format.h>
+
 #include "report/report.h"
 
 namespace llmprof {
@@ -20,20 +22,40 @@ Json ledger_json(const StageLedger& stage) {
 }
 
 Json stage_json(const StageSummary& stage) {
-  return {{"stage", stage.stage},
-          {"nested", stage.is_nested},
-          {"instances", stage.num_instances},
-          {"open", stage.num_open},
-          {"host_total_ns", stage.total_ns},
-          {"host_min_ns", stage.min_ns},
-          {"host_median_ns", stage.median_ns},
-          {"host_max_ns", stage.max_ns},
-          {"kernel_ns", stage.kernel_ns},
-          {"kernels", stage.num_kernels},
-          {"tokens", stage.tokens ? Json(*stage.tokens) : Json(nullptr)}};
+  return {
+      {"stage", stage.stage},
+      {"nested", stage.is_nested},
+      {"instances", stage.num_instances},
+      {"open", stage.num_open},
+      {"host_total_ns", stage.total_ns},
+      {"host_min_ns", stage.min_ns},
+      {"host_median_ns", stage.median_ns},
+      {"host_max_ns", stage.max_ns},
+      {"host_first_ns", stage.first_ns},
+      {"host_steady_mean_ns", stage.steady_mean_ns ? Json(*stage.steady_mean_ns) : Json(nullptr)},
+      {"kernel_ns", stage.kernel_ns},
+      {"kernels", stage.num_kernels},
+      {"tokens", stage.tokens ? Json(*stage.tokens) : Json(nullptr)}};
+}
+
+// "8x1x1/128x1x1": grid and block.
+std::string shape_text(const LaunchShape& shape) {
+  return fmt::format("{}x{}x{}/{}x{}x{}", shape.grid[0], shape.grid[1], shape.grid[2],
+                     shape.block[0], shape.block[1], shape.block[2]);
 }
 
 Json kernel_json(const KernelRecord& kernel) {
+  constexpr std::size_t kMostShapes = 8;
+  Json shapes = Json::array();
+  for (const LaunchShape& shape : kernel.shapes) {
+    if (shapes.size() < kMostShapes) {
+      shapes.push_back(shape_text(shape));
+    }
+  }
+  Json histogram = Json::array();
+  for (const auto& [step, launches] : kernel.histogram) {
+    histogram.push_back({step, launches});
+  }
   return {{"kernel_name", kernel.kernel_name},
           {"short_name", kernel.short_name},
           {"device", kernel.device},
@@ -44,7 +66,10 @@ Json kernel_json(const KernelRecord& kernel) {
           {"min_ns", kernel.min_ns},
           {"median_ns", kernel.median_ns},
           {"p99_ns", kernel.p99_ns},
-          {"max_ns", kernel.max_ns}};
+          {"max_ns", kernel.max_ns},
+          {"num_shapes", kernel.shapes.size()},
+          {"shapes", shapes},
+          {"histogram", histogram}};
 }
 
 const char* severity_name(Severity severity) {
