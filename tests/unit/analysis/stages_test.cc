@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/stages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace llmprof {
+namespace {
+
+using testing::ElementsAre;
+
+struct Range {
+  const char* domain;
+  const char* text;
+  std::int64_t start;
+  std::int64_t end;
+  std::int64_t payload = kNoPayload;
+};
+
+Trace trace_of(const std::vector<Range>& rows) {
+  Trace trace;
+  trace.processes = {{1 << 24, 1}};
+  trace.threads = {{(1 << 24) + 1, 1, 0}};
+  Ranges& ranges = trace.ranges;
+  ranges.start_ns = Column<std::int64_t>(rows.size());
+  ranges.end_ns = Column<std::int64_t>(rows.size());
+  ranges.text = Column<StringId>(rows.size());
+  ranges.domain = Column<StringId>(rows.size());
+  ranges.payload = Column<std::int64_t>(rows.size());
+  ranges.thread = Column<std::uint32_t>(rows.size());
+  ranges.kind = Column<RangeKind>(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ranges.start_ns[i] = rows[i].start;
+    ranges.end_ns[i] = rows[i].end;
+    ranges.text[i] = trace.strings.intern(rows[i].text);
+    ranges.domain[i] = trace.strings.intern(rows[i].domain);
+    ranges.payload[i] = rows[i].payload;
+    ranges.thread[i] = 0;
+    ranges.kind[i] = RangeKind::kPushPop;
+  }
+  return trace;
+}
+
+Stages stages_of(const std::vector<Range>& rows) {
+  Rules rules;
+  rules.stages = {{"", "my_prefill*", "prefill"}, {"mine", "decode", "decode"}};
+  return find_stages(trace_of(rows), rules, 0, 1000);
+}
+
+// "stage tokens" of each instance, by start.
+std::vector<std::string> found(const std::vector<Range>& rows) {
+  const Stages stages = stages_of(rows);
+  std::vector<std::string> texts;
+  for (const StageInstance& instance : stages.instances) {
+    texts.push_back(stages.names[instance.stage] +
+                    (instance.tokens ? " " + std::to_string(*instance.tokens) : ""));
+  }
+  return texts;
+}
+
+TEST(Stages, DomainLlmComesFirst) {
+  EXPECT_THAT(found({{"LLM", "prefill", 0, 10, 512},
+                     {"LLM", "decode_all", 10, 30},
+                     {"LLM", "decode_step", 10, 20, 1},
+                     {"", "execute_context_1(5)_generation_0(0)", 0, 5},
+                     {"NCCL", "prefill", 2, 3},
+                     {"LLM", "request", 0, 40}}),
+              ElementsAre("prefill 512", "decode", "decode_step 1"));
+}
+
+TEST(Stages, StepsAloneAreDecode) {
+  const Stages stages = stages_of({{"LLM", "decode_step", 0, 10}, {"LLM", "decode_step", 10, 20}});
+  EXPECT_THAT(stages.names, ElementsAre("decode"));
+  EXPECT_FALSE(stages.is_nested[0]);
+}
+
+TEST(Stages, VllmMarkers) {
+  EXPECT_THAT(
+      found({{"", "execute_context_2(600)_generation_0(0)", 0, 10},
+             {"", "execute_context_0(0)_generation_8(8)", 10, 20},
+             {"", "execute_context_1(100)_generation_3(3)", 20, 30},
+             {"", "execute_888_context_1(sq888sk888sqsq1sqsk1)_generation_0(sq0sk0sqsq0sqsk0)", 30,
+              40}}),
+      ElementsAre("prefill 600", "decode 8", "mixed 103", "prefill 888"));
+}
+
+TEST(Stages, SglangMarkers) {
+  EXPECT_THAT(found({{"", "step[EXTEND bs=4 toks=512 c_sq=512 c_sqsq=1 c_sqsk=1 c_sk=512]", 0, 10},
+                     {"", "step[DECODE bs=8 g_sq=8]", 10, 20},
+                     {"", "step[MIXED bs=9 toks=70 c=64 g=6]", 20, 30}}),
+              ElementsAre("prefill 512", "decode 8", "mixed 70"));
+}
+
+TEST(Stages, WhatOnlyLooksLikeAMarkerIsNone) {
+  EXPECT_THAT(found({{"", "execute_context_", 0, 1},
+                     {"", "execute_context_x(1)_generation_1(1)", 0, 1},
+                     {"", "execute_generation_1(1)_context_1(1)", 0, 1},
+                     {"", "execute_context_99999999999999999999(1)_generation_0(0)", 0, 1},
+                     {"", "step[", 0, 1}}),
+              ElementsAre("all"));
+}
+
+TEST(Stages, RulesOfTheUserComeLast) {
+  EXPECT_THAT(found({{"", "my_prefill of request 7", 0, 10},
+                     {"mine", "decode", 10, 20},
+                     {"other", "decode", 20, 30}}),
+              ElementsAre("prefill", "decode"));
+}
+
+TEST(Stages, AnOpenRangeIsClosedAtTheEndAndFlagged) {
+  const Stages stages = stages_of({{"LLM", "prefill", 5, kOpenEnd}});
+  ASSERT_EQ(stages.instances.size(), 1U);
+  EXPECT_TRUE(stages.instances[0].is_open);
+  EXPECT_EQ(stages.instances[0].end_ns, 1000);
+}
+
+TEST(Stages, WithoutMarksEverythingIsOne) {
+  const Stages stages = stages_of({});
+  EXPECT_THAT(stages.names, ElementsAre("all"));
+  EXPECT_EQ(stages.instances[0].end_ns, 1000);
+  EXPECT_THAT(stages.source, testing::HasSubstr("no stage marks"));
+}
+
+}  // namespace
+}  // namespace llmprof
