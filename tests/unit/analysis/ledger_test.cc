@@ -234,6 +234,18 @@ class Plain {
     }
   }
 
+  // Nanoseconds of the capture that no window of a stage covers, nested ones left out.
+  std::int64_t outside(std::int64_t start, std::int64_t duration) const {
+    std::int64_t count = 0;
+    for (std::int64_t time = start; time < start + duration; ++time) {
+      count += std::none_of(r_.ranges.begin(), r_.ranges.end(), [&](const Range& range) {
+        return std::string_view(range.text) != "decode_step" && range.start <= time &&
+               time < window_end(range, false);
+      });
+    }
+    return count;
+  }
+
   bool works_for(const Range& range, int device, bool steps) const {
     return std::any_of(r_.work.begin(), r_.work.end(), [&](const Work& work) {
       return work.device == device && range_of(work, steps) == &range;
@@ -346,6 +358,11 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
       ++num_ledgers;
     }
     ASSERT_TRUE(expected.empty()) << "recording " << i << ": a ledger is missing";
+    if (!recording.ranges.empty()) {
+      ASSERT_EQ(analysis.outside_ns,
+                Plain(recording).outside(analysis.capture_start_ns, analysis.capture_ns))
+          << "recording " << i;
+    }
   }
   EXPECT_GT(num_ledgers, 10'000);
   for (const char* bucket : {"compute", "comm", "copy", "other_stage", "unattributed", "sync",
