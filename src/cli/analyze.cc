@@ -104,9 +104,7 @@ Command analyze_command() {
       {"--self-profile", "", "Say how long llmprof's own passes took", &asked->self_profile},
       json_option(asked->json),
   };
-  for (const Option& option : recording_options(asked->recording)) {
-    command.options.push_back(option);
-  }
+  add_recording_options(command, asked->recording);
   command.examples = "  llmprof analyze run.sqlite --out report\n";
   command.run = [asked](Context& context) { return run_analyze(*asked, context); };
   return command;

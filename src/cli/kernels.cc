@@ -52,9 +52,7 @@ Command kernels_command() {
       {"--top", "N", "Rows to print (20), or all", &asked->top},
       {"--format", "FORMAT", "md or csv; csv has whole names", &asked->format, {"md", "csv"}},
   };
-  for (const Option& option : recording_options(asked->recording)) {
-    command.options.push_back(option);
-  }
+  add_recording_options(command, asked->recording);
   command.examples = "  llmprof kernels run.sqlite --top all --format csv\n";
   command.run = [asked](Context& context) { return run_kernels(*asked, context); };
   return command;

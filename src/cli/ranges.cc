@@ -59,9 +59,7 @@ Command ranges_command() {
       {"--top", "N", "Rows to print (20), or all", &asked->top},
       {"--format", "FORMAT", "text or csv; csv has whole names", &asked->format, {"text", "csv"}},
   };
-  for (const Option& option : recording_options(asked->recording)) {
-    command.options.push_back(option);
-  }
+  add_recording_options(command, asked->recording);
   command.run = [asked](Context& context) { return run_ranges(*asked, context); };
   return command;
 }

@@ -66,10 +66,11 @@ void check_filter(const TraceFilter& filter, const Trace& trace) {
 
 }  // namespace
 
-std::vector<Option> recording_options(RecordingOptions& target) {
-  return {{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.gpu},
-          {"--pid", "N", "Only this process", &target.pid},
-          {"--threads", "N", "Threads that read the file (2)", &target.threads}};
+void add_recording_options(Command& command, RecordingOptions& target) {
+  command.options.insert(command.options.end(),
+                         {{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.gpu},
+                          {"--pid", "N", "Only this process", &target.pid},
+                          {"--threads", "N", "Threads that read the file (2)", &target.threads}});
 }
 
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,

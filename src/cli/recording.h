@@ -14,7 +14,7 @@ struct RecordingOptions {
   std::string pid;
   std::string threads = "2";
 };
-std::vector<Option> recording_options(RecordingOptions& target);
+void add_recording_options(Command& command, RecordingOptions& target);
 
 // Loads a recording, through nsys if it is a report, and analyses it with the rules of conf/.
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,

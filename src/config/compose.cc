@@ -223,11 +223,9 @@ class Composer {
                   fmt::format("compare it with {}={}", group.name, names.at(0)));
     }
     for (const auto& [key, value] : preset.values.items()) {
-      std::vector<std::string> keys;
-      for (const auto& [known_key, known_value] : known.items()) {
-        keys.push_back(known_key);
-      }
       if (!known.contains(key)) {
+        std::vector<std::string> keys;
+        collect_paths(known, "", keys);
         const auto guess = nearest(key, keys);
         throw Error(ErrorKind::kUsage, fmt::format("{}: unknown key '{}'", preset.origin, key),
                     guess ? fmt::format("did you mean '{}'?", *guess)

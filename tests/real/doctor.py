@@ -89,6 +89,18 @@ def main():
             else:
                 print(f"note: {tool} is also installed at {bare['tools'][tool]['path']}")
 
+        # The real program without its importer, as Debian's two trees leave it.
+        alone = directory / "target-linux-x64"
+        alone.mkdir()
+        real = pathlib.Path(shutil.which("nsys")).resolve()
+        if real.parent.name == alone.name:
+            shutil.copy(real, alone)
+            lone, _ = doctor(program, LLMPROF_NSYS=str(alone / "nsys"))
+            check = check_of(lone, "nsys_importer")
+            assert check["status"] == "FAIL" and "QdstrmImporter" in check["finding"] and check["remedy"], check
+        else:
+            print(f"note: {real} is not laid out like NVIDIA's: the missing importer is not tested")
+
         fake = directory / "new-nsys"
         fake.write_text("#!/bin/sh\necho 'NVIDIA Nsight Systems version 2025.3.1.90-253135822126v0'\n")
         fake.chmod(0o755)
