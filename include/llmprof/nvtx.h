@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Marks the stages of an LLM program for llmprof, nsys and ncu. Copy this file or add include/ to
+// the search path; it needs C++17 and NVTX 3, whose headers come with every CUDA toolkit. Without
+// them, or with LLMPROF_NO_NVTX defined, every mark is an empty object.
+//
+//   #include <llmprof/nvtx.h>
+//
+//   void answer(const Prompt& prompt) {
+//     llmprof::nvtx::Request request;                // all of it
+//     {
+//       llmprof::nvtx::Prefill mark(prompt.size());  // the tokens it reads
+//       read_prompt(prompt);
+//     }
+//     llmprof::nvtx::DecodeAll decode;               // how many tokens is not known yet
+//     while (!done) {
+//       llmprof::nvtx::DecodeStep mark(batch_size);  // the tokens it makes
+//       make_next_tokens();
+//     }
+//   }
+//
+// A mark lasts from its construction to the end of its block, on one thread (NVTX push/pop): GPU
+// work belongs to it when the call that launches it is made in between, on that thread. The ranges
+// are `request`, `prefill`, `decode_all` and `decode_step` of domain `LLM`, registered strings all
+// (nsys opens its gate for no others by itself), with the tokens as their payload. No profiler: a
+// mark costs about a nanosecond.
+#pragma once
+
+#include <cstdint>
+
+#if !defined(LLMPROF_NO_NVTX) && defined(__has_include)
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define LLMPROF_HAS_NVTX 1
+#endif
+#endif
+#ifndef LLMPROF_HAS_NVTX
+#define LLMPROF_HAS_NVTX 0
+#endif
+
+namespace llmprof {
+namespace nvtx {
+
+#if LLMPROF_HAS_NVTX
+
+// For marks of your own beside these. Never destroyed: threads may outlive main().
+inline nvtxDomainHandle_t domain() {
+  static const nvtxDomainHandle_t handle = nvtxDomainCreateA("LLM");
+  return handle;
+}
+
+#endif
+
+// `Name` has a `text`: the name of the range.
+template <typename Name>
+class [[maybe_unused]] Range {
+ public:
+#if LLMPROF_HAS_NVTX
+  Range() noexcept {
+    push(NVTX_PAYLOAD_UNKNOWN, 0);
+  }
+  explicit Range(std::int64_t tokens) noexcept {
+    push(NVTX_PAYLOAD_TYPE_INT64, tokens);
+  }
+  ~Range() {
+    nvtxDomainRangePop(domain());
+  }
+#else
+  Range() noexcept {}
+  explicit Range(std::int64_t /*tokens*/) noexcept {}
+  ~Range() {}  // not trivial, so that an unused mark draws no warning
+#endif
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+
+#if LLMPROF_HAS_NVTX
+ private:
+  static void push(nvtxPayloadType_t payload_type, std::int64_t payload) noexcept {
+    static const nvtxStringHandle_t text = nvtxDomainRegisterStringA(domain(), Name::text);
+    nvtxEventAttributes_t attributes = {};
+    attributes.version = NVTX_VERSION;
+    attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    attributes.payloadType = payload_type;
+    attributes.payload.llValue = payload;
+    attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    attributes.message.registered = text;
+    nvtxDomainRangePushEx(domain(), &attributes);
+  }
+#endif
+};
+
+struct RequestName {
+  static constexpr const char* text = "request";
+};
+struct PrefillName {
+  static constexpr const char* text = "prefill";
+};
+struct DecodeAllName {
+  static constexpr const char* text = "decode_all";
+};
+struct DecodeStepName {
+  static constexpr const char* text = "decode_step";
+};
+
+using Request = Range<RequestName>;
+using Prefill = Range<PrefillName>;
+using DecodeAll = Range<DecodeAllName>;
+using DecodeStep = Range<DecodeStepName>;
+
+}  // namespace nvtx
+}  // namespace llmprof
