@@ -5,6 +5,7 @@
 The folders of src/ and what each may include stand in CMakeLists.txt, one layer(...) call a folder; this script reads
 them there, so the rule has one home. It also keeps printing, exiting and the environment inside cli/, and CLI11 inside
 the one file that wraps it, and wants each type name of the headers to be defined once, since all live in one namespace.
+A layer that other programs load (LOADED) shares no code with this one, only the headers named in SHARED_HEADERS.
 """
 import argparse
 import pathlib
@@ -13,8 +14,11 @@ import shutil
 import sys
 import tempfile
 
+# Of a folder that is loaded into other programs: the headers that say what it leaves behind.
+SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h"}}
+
 LAYER = re.compile(r"^layer\((\w+)\s+USES((?:\s+\w+)*?)\s+SOURCES\b", re.M)
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_]+)/', re.M)
+INCLUDE = re.compile(r'^\s*#\s*include\s+"(([a-z_]+)/[^"]*)"', re.M)
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)[^;\n]*\{", re.M)
 COMMENT = re.compile(r"//[^\n]*")
 
@@ -44,9 +48,11 @@ def violations(source):
         for path in sorted(folder.rglob("*.[ch]*")):
             name = path.relative_to(source)
             text = path.read_text()
-            for included in INCLUDE.findall(text):
+            for header, included in INCLUDE.findall(text):
                 if included not in allowed:
                     found.append(f"{name} includes {included}/, which {folder.name} may not use")
+                elif included != folder.name and header not in SHARED_HEADERS.get(included, {header}):
+                    found.append(f"{name} includes {header}, which is only for programs that load {included}")
             code = COMMENT.sub("", text)
             if folder.name != "cli":
                 for match in CLI_ONLY.finditer(code):
@@ -83,6 +89,8 @@ def find_cycle(layers):
 PLANTS = [
     ("src/base/text.cc", '#include "cli/console.h"\n', "may not use"),
     ("src/bundle/scrub.h", '#include "capture/tools.h"\n', "may not use"),
+    ("src/nvtx/recorder.cc", '#include "base/error.h"\n', "may not use"),
+    ("src/capture/tools.cc", '#include "nvtx/recorder.h"\n', "only for programs that load"),
     ("src/config/compose.cc", "void f() { std::cout << 1; }\n", "only cli/ prints"),
     ("src/capture/machine.cc", 'auto p = getenv("HOME");\n', "only cli/ prints"),
     ("src/cli/list.cc", "#include <CLI/CLI.hpp>\n", "only src/cli/args.cc"),

@@ -241,12 +241,20 @@ void serve_on_threads(const Options& options) {
   }
 }
 
+// By its own path, so that it keeps its name.
+void start_anew(char** argv) {
+  char path[4096] = {};
+  if (readlink("/proc/self/exe", path, sizeof(path) - 1) > 0) {
+    execl(path, argv[0], nullptr);
+  }
+}
+
 // A child by fork, which serves in this very program, or by fork and exec, which starts it anew.
 void serve_in_child(const Options& options, char** argv, bool is_exec) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0 && is_exec) {
-    execl("/proc/self/exe", argv[0], nullptr);
+    start_anew(argv);
     _exit(127);
   }
   if (child == 0) {
@@ -261,7 +269,7 @@ void serve_in_child(const Options& options, char** argv, bool is_exec) {
 [[noreturn]] void end(const Options& options, char** argv) {
   std::fflush(nullptr);
   if (options.execs) {
-    execl("/proc/self/exe", argv[0], nullptr);
+    start_anew(argv);
   }
   while (options.hangs) {
     pause();

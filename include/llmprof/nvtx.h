@@ -45,13 +45,13 @@ namespace nvtx {
 
 // For marks of your own beside these. Never destroyed: threads may outlive main().
 inline nvtxDomainHandle_t domain() {
-  static const nvtxDomainHandle_t handle = nvtxDomainCreateA("LLM");
-  return handle;
+  static const nvtxDomainHandle_t kHandle = nvtxDomainCreateA("LLM");
+  return kHandle;
 }
 
 #endif
 
-// `Name` has a `text`: the name of the range.
+// `Name` has a `kText`: the name of the range.
 template <typename Name>
 class [[maybe_unused]] Range {
  public:
@@ -76,30 +76,30 @@ class [[maybe_unused]] Range {
 #if LLMPROF_HAS_NVTX
  private:
   static void push(nvtxPayloadType_t payload_type, std::int64_t payload) noexcept {
-    static const nvtxStringHandle_t text = nvtxDomainRegisterStringA(domain(), Name::text);
+    static const nvtxStringHandle_t kHandle = nvtxDomainRegisterStringA(domain(), Name::kText);
     nvtxEventAttributes_t attributes = {};
     attributes.version = NVTX_VERSION;
     attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
     attributes.payloadType = payload_type;
     attributes.payload.llValue = payload;
     attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
-    attributes.message.registered = text;
+    attributes.message.registered = kHandle;
     nvtxDomainRangePushEx(domain(), &attributes);
   }
 #endif
 };
 
 struct RequestName {
-  static constexpr const char* text = "request";
+  static constexpr const char* kText = "request";
 };
 struct PrefillName {
-  static constexpr const char* text = "prefill";
+  static constexpr const char* kText = "prefill";
 };
 struct DecodeAllName {
-  static constexpr const char* text = "decode_all";
+  static constexpr const char* kText = "decode_all";
 };
 struct DecodeStepName {
-  static constexpr const char* text = "decode_step";
+  static constexpr const char* kText = "decode_step";
 };
 
 using Request = Range<RequestName>;

@@ -27,17 +27,6 @@ std::string code_cell(std::string_view name) {
   return "`" + (cell.empty() ? " " : cell) + "`";
 }
 
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string cell = "\"";
-  for (const char c : text) {
-    cell += c == '"' ? std::string("\"\"") : std::string(1, c);
-  }
-  return cell + "\"";
-}
-
 }  // namespace
 
 std::string kernel_markdown(const Analysis& analysis, std::size_t top) {

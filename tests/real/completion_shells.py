@@ -52,7 +52,7 @@ _llmprof
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
-    program = parser.parse_args().program
+    program = parser.parse_known_args()[0].program
     tested = []
     for shell in (bash, zsh, fish):
         if not shutil.which(shell.__name__):

@@ -38,7 +38,7 @@ def path_without_tools(directory):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
-    program = parser.parse_args().program
+    program = parser.parse_known_args()[0].program
     if not shutil.which("nsys") or not shutil.which("ncu"):
         print("skipped: nsys and ncu are not installed (tools/install-deps.sh nsight)")
         return 77

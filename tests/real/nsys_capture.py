@@ -35,7 +35,7 @@ def nvtx_include():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", help="unused: this tests the tool, not llmprof")
-    parser.parse_args()
+    parser.parse_known_args()
     include = nvtx_include()
     if not shutil.which("nsys") or not shutil.which("g++") or include is None:
         print("skipped: needs nsys, g++ and the NVTX headers (tools/install-deps.sh build nsight)")

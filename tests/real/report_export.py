@@ -13,7 +13,7 @@ import tempfile
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
-    program = parser.parse_args().program
+    program = parser.parse_known_args()[0].program
     if not shutil.which("nsys"):
         print("skipped: nsys is not installed (tools/install-deps.sh nsight)")
         return 77

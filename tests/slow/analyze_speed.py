@@ -23,7 +23,7 @@ def best(function, rounds=5):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
-    program = parser.parse_args().program
+    program = parser.parse_known_args()[0].program
     tools = pathlib.Path(program).parent
     if "Release" not in subprocess.run([program, "--version"], capture_output=True, text=True).stdout:
         print("skipped: only a release build is held to it")

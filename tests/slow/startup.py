@@ -21,7 +21,7 @@ def best_ms(argv):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
-    program = parser.parse_args().program
+    program = parser.parse_known_args()[0].program
     if "Release" not in subprocess.run([program, "--version"], capture_output=True, text=True).stdout:
         print("skipped: only a release build is held to it")
         return 77

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How does one file suffice, when NVTX can only load a library from a path? The library lies in the
+// program as bytes, put there by the assembler, and is written out when it is needed.
+#include "capture/nvtx_library.h"
+
+#include "base/file.h"
+
+// LLMPROF_NVTX_LIBRARY is the path of the library that was just built.
+asm(R"(
+  .section .rodata
+  .global llmprof_nvtx_library_begin
+  .global llmprof_nvtx_library_end
+llmprof_nvtx_library_begin:
+  .incbin ")" LLMPROF_NVTX_LIBRARY R"("
+llmprof_nvtx_library_end:
+  .byte 0
+  .text
+)");
+extern "C" const char llmprof_nvtx_library_begin[];
+extern "C" const char llmprof_nvtx_library_end[];
+
+namespace llmprof {
+
+std::string_view stage_timer_library() {
+  return {llmprof_nvtx_library_begin,
+          static_cast<std::size_t>(llmprof_nvtx_library_end - llmprof_nvtx_library_begin)};
+}
+
+std::filesystem::path write_stage_timer_library(const std::filesystem::path& directory) {
+  const std::filesystem::path library = directory / "libllmprof_nvtx.so";
+  write_file(library, stage_timer_library());
+  return library;
+}
+
+std::map<std::string, std::string> stage_timer_environment(
+    const std::filesystem::path& library, const std::filesystem::path& ranges_directory,
+    std::uint64_t max_bytes) {
+  return {{"NVTX_INJECTION64_PATH", std::filesystem::absolute(library).string()},
+          {"LLMPROF_NVTX_DIR", std::filesystem::absolute(ranges_directory).string()},
+          {"LLMPROF_NVTX_MAX_BYTES", std::to_string(max_bytes)}};
+}
+
+}  // namespace llmprof

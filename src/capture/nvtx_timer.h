@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llmprof {
+
+// What a program under libllmprof_nvtx.so left behind: the NVTX ranges of each of its processes,
+// timed by CLOCK_MONOTONIC, with no profiler at work.
+
+enum class TimedRangeKind : std::uint8_t { kPushPop, kStartEnd };
+enum class PayloadKind : std::uint8_t { kNone, kInteger, kDouble };
+
+struct TimedRange {
+  std::uint32_t domain = 0;  // into TimedProcess::texts; the text of the default domain is empty
+  std::uint32_t name = 0;    // the same
+  std::int32_t thread_id = 0;
+  TimedRangeKind kind = TimedRangeKind::kPushPop;
+  bool is_registered = false;  // its name was a registered string: nsys' gate sees it by itself
+  bool is_open = false;        // the process or the recording ended before it did
+  PayloadKind payload_kind = PayloadKind::kNone;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;        // 0 when open
+  std::int64_t payload_bits = 0;  // see integer_payload() and double_payload()
+
+  std::optional<std::int64_t> duration_ns() const;
+  std::optional<std::int64_t> integer_payload() const;
+  std::optional<double> double_payload() const;
+};
+
+struct TimedProcess {
+  std::filesystem::path file;
+  std::int32_t pid = 0;
+  std::int32_t parent_pid = 0;
+  std::string command;                  // as /proc/PID/comm when it began: 15 bytes at most
+  std::int64_t start_monotonic_ns = 0;  // when its file was made: at its first NVTX call
+  std::int64_t start_realtime_ns = 0;   // the same moment in time of day
+  std::uint64_t num_lost = 0;           // ranges that were not recorded: no space, or a limit
+  std::uint64_t num_unmatched_pops = 0;
+  std::uint64_t num_damaged = 0;  // places that make no sense; what follows them was not read
+  bool is_truncated = false;      // the file is shorter than it was, or holds more than is read
+  std::vector<std::string> texts;
+  std::vector<TimedRange> ranges;  // by start, the longest first
+
+  const std::string& domain_of(const TimedRange& range) const { return texts[range.domain]; }
+  const std::string& name_of(const TimedRange& range) const { return texts[range.name]; }
+};
+
+struct UnreadableRangeFile {
+  std::filesystem::path file;
+  std::string reason;
+};
+
+struct TimedRun {
+  std::vector<TimedProcess> processes;  // by start; one without ranges used NVTX all the same
+  std::vector<UnreadableRangeFile> unreadable;  // as of a process killed while it made its file
+};
+
+// One file. Throws kInput when it cannot be read or is no range file; what is merely damaged or cut
+// short is said in the fields. The process may still be running.
+TimedProcess read_range_file(const std::filesystem::path& file);
+
+// Every range file of a directory; other files are left alone. Throws kInput when it is none.
+TimedRun read_range_directory(const std::filesystem::path& directory);
+
+// pid,tid,domain,name,kind,start_ns,end_ns,duration_ns,payload with a line of these words first; an
+// empty cell is what is not known. Handed out in pieces: there may be millions of rows.
+void write_timed_ranges_csv(const TimedRun& run, const std::function<void(std::string_view)>& sink);
+std::string timed_ranges_csv(const TimedRun& run);
+
+}  // namespace llmprof

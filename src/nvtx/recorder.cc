@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where does a range go, and at what price? Each thread fills a chunk of the file of its own, so
+// that beginning a range is a few stores and a look at the clock, and ending it one store into the
+// same record. The clock is read last at the beginning and first at the end: what is measured is
+// the program.
+//
+// Ranges are written once, at their beginning, rather than as two events: half the bytes, nothing
+// to match later, and a range that was open when the process died is known as such.
+//
+// A registered string is known by its number; its text is written into the file when it is first
+// used there. Plain strings are known by their contents, as their addresses are used again: each
+// thread keeps a small table of hashes, beside the texts it has written. A program with ever new
+// names writes ever new texts, up to the limit of the file.
+//
+// A thread's state returns to a shelf when the thread ends and serves the next one, with the rest
+// of its chunk: a program with many short threads must not take a chunk for each. The shelf and all
+// else here works without locks, because a forked child would inherit them locked.
+//
+// What it gets wrong: a fork made behind the C library's back (a bare clone system call) is not
+// seen, and such a child writes into its parent's file.
+#include "nvtx/recorder.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "nvtx/mapped_file.h"
+#include "nvtx/range_file.h"
+
+// glibc's means for thread_local destructors; C++'s own would need libstdc++.
+extern "C" int __cxa_thread_atexit_impl(void (*function)(void*), void* object, void* library);
+extern "C" void* __dso_handle;
+
+namespace llmprof {
+namespace {
+
+constexpr std::size_t kMaxDomains = 1024;
+constexpr std::size_t kMaxRegisteredNames = 65536;  // plain names are numbered from here
+constexpr std::size_t kMaxOpen = 65536;             // push/pop ranges open at once, by thread
+constexpr std::size_t kNameSlots = 512;
+constexpr std::size_t kShelfSlots = 64;
+constexpr std::size_t kTextsBytes = std::size_t{16} << 20;
+constexpr std::uint32_t kRetryAfter = 4096;  // lost ranges, then the disk is asked again
+
+struct RegisteredText {
+  std::atomic<const char*> text;  // nullptr: not there
+  std::uint32_t num_bytes;
+  std::atomic<std::uint32_t> written_to;  // range_file_number() of the file that has it
+};
+
+struct OpenRange {
+  RangeRecord* record;  // nullptr: lost
+  std::uint32_t below;  // the one around it, of its domain
+  std::uint32_t level;
+};
+
+struct NameSlot {
+  std::uint64_t hash;
+  const RangeTextRecord* text;  // in the file; nullptr: free
+};
+
+// All zero is its beginning. 0 is no open range.
+struct ThreadState {
+  char* next;  // the rest of its chunk
+  char* end;
+  std::uint32_t id;
+  std::uint32_t retry_in;
+  std::uint32_t free_open;  // a list by `below`
+  std::uint32_t num_open_used;
+  std::uint32_t num_over;  // pushes beyond kMaxOpen
+  std::uint32_t top[kMaxDomains];
+  NameSlot names[kNameSlots];
+  OpenRange open[kMaxOpen];
+};
+
+RegisteredText g_domains[kMaxDomains];
+RegisteredText g_names[kMaxRegisteredNames];
+std::atomic<std::uint32_t> g_num_domains{1};
+std::atomic<std::uint32_t> g_num_names{1};
+std::atomic<std::uint32_t> g_next_plain_name{kMaxRegisteredNames};
+std::atomic<char*> g_texts{nullptr};
+std::atomic<std::size_t> g_texts_used{0};
+std::atomic<ThreadState*> g_shelf[kShelfSlots];
+std::atomic<bool> g_handles_fork{false};
+thread_local ThreadState* t_state = nullptr;
+
+// Whoever calls NVTX between a failed call and a look at errno must find it there.
+class KeptErrno {
+ public:
+  KeptErrno() : value_(errno) {}
+  ~KeptErrno() { errno = value_; }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+
+ private:
+  int value_;
+};
+
+// Not malloc: a program may mark ranges inside its own.
+void* zeroed_memory(std::size_t bytes) {
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+// The record counts from here on.
+void commit(RangeRecordHead& to, RangeRecordHead head) {
+  static_assert(sizeof(head) == sizeof(std::uint64_t));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &head, sizeof(bits));
+  std::atomic_ref(reinterpret_cast<std::uint64_t&>(to)).store(bits, std::memory_order_release);
+}
+
+void commit_thread(char* at, std::uint32_t id) {
+  commit(*reinterpret_cast<RangeRecordHead*>(at), {RangeRecordType::kThread, 0, 0, id});
+}
+
+__attribute__((noinline)) char* take_from_new_chunk(ThreadState& state, std::size_t bytes) {
+  if (state.retry_in > 0) {
+    --state.retry_in;
+    return nullptr;
+  }
+  const KeptErrno kept;
+  char* const chunk = claim_range_chunk();
+  if (chunk == nullptr) {
+    state.retry_in = kRetryAfter;
+    return nullptr;
+  }
+  commit_thread(chunk, state.id);
+  state.next = chunk + kRangeRecordBytes + bytes;
+  state.end = chunk + kRangeChunkBytes;
+  return chunk + kRangeRecordBytes;
+}
+
+inline char* take(ThreadState& state, std::size_t bytes) {
+  if (static_cast<std::size_t>(state.end - state.next) < bytes) {
+    return take_from_new_chunk(state, bytes);
+  }
+  char* const start = state.next;
+  state.next += bytes;
+  return start;
+}
+
+// The chunk's rest goes to the next thread; this one's open ranges stay open for ever.
+void release_state(void* /*unused*/) {
+  ThreadState* const state = t_state;
+  t_state = nullptr;
+  if (state == nullptr) {
+    return;
+  }
+  for (std::atomic<ThreadState*>& slot : g_shelf) {
+    ThreadState* empty = nullptr;
+    if (slot.compare_exchange_strong(empty, state)) {
+      return;
+    }
+  }
+  munmap(state, sizeof(ThreadState));
+}
+
+ThreadState* state_from_shelf() {
+  for (std::atomic<ThreadState*>& slot : g_shelf) {
+    if (slot.load(std::memory_order_relaxed) == nullptr) {
+      continue;
+    }
+    if (ThreadState* const state = slot.exchange(nullptr); state != nullptr) {
+      std::memset(state->top, 0, sizeof(state->top));
+      state->free_open = state->num_open_used = state->num_over = state->retry_in = 0;
+      return state;
+    }
+  }
+  return nullptr;
+}
+
+__attribute__((noinline)) ThreadState* new_thread_state() {
+  const KeptErrno kept;
+  if (!open_range_file()) {
+    return nullptr;
+  }
+  ThreadState* state = state_from_shelf();
+  if (state == nullptr) {
+    state = static_cast<ThreadState*>(zeroed_memory(sizeof(ThreadState)));
+  }
+  if (state == nullptr) {
+    count_lost_range();
+    return nullptr;
+  }
+  state->id = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  if (state->end - state->next >= static_cast<std::ptrdiff_t>(kRangeRecordBytes)) {
+    commit_thread(take(*state, kRangeRecordBytes), state->id);
+  }
+  t_state = state;
+  __cxa_thread_atexit_impl(release_state, nullptr, &__dso_handle);
+  return state;
+}
+
+inline ThreadState* thread_state() {
+  ThreadState* const state = t_state;
+  return __builtin_expect(state != nullptr, 1) ? state : new_thread_state();
+}
+
+// In the child, in its only thread.
+void after_fork() {
+  forget_range_file();
+  for (std::atomic<ThreadState*>& slot : g_shelf) {
+    slot.store(nullptr);
+  }
+  t_state = nullptr;
+}
+
+const RangeTextRecord* write_text(ThreadState& state, RangeRecordHead head, const char* text,
+                                  std::size_t num_bytes) {
+  char* const at = take(state, range_text_record_bytes(num_bytes));
+  if (at == nullptr) {
+    return nullptr;
+  }
+  auto* const record = reinterpret_cast<RangeTextRecord*>(at);
+  record->num_bytes = static_cast<std::uint32_t>(num_bytes);
+  std::memcpy(at + sizeof(RangeTextRecord), text, num_bytes);
+  commit(record->head, head);
+  return record;
+}
+
+// Two threads may both write it, which does no harm.
+__attribute__((noinline)) bool write_registered(ThreadState& state, RegisteredText& entry,
+                                                RangeRecordHead head) {
+  const char* const text = entry.text.load(std::memory_order_acquire);
+  if (text == nullptr || write_text(state, head, text, entry.num_bytes) == nullptr) {
+    return false;
+  }
+  entry.written_to.store(range_file_number(), std::memory_order_relaxed);
+  return true;
+}
+
+inline bool is_written(const RegisteredText& entry) {
+  return entry.written_to.load(std::memory_order_relaxed) == range_file_number();
+}
+
+// Eight bytes a step; multiplication and shift mix well enough for a table that compares texts.
+std::uint64_t hash_of(const char* text, std::size_t num_bytes) {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+  std::uint64_t hash = num_bytes * kOdd;
+  for (std::size_t i = 0; i < num_bytes; i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text + i, num_bytes - i < 8 ? num_bytes - i : 8);
+    hash = (hash ^ word) * kOdd;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+// 0 when its text could not be written.
+std::uint32_t plain_name(ThreadState& state, const char* text, std::size_t num_bytes) {
+  const std::uint64_t hash = hash_of(text, num_bytes);
+  NameSlot& slot = state.names[hash % kNameSlots];
+  if (slot.hash == hash && slot.text != nullptr && slot.text->num_bytes == num_bytes &&
+      std::memcmp(slot.text + 1, text, num_bytes) == 0) {
+    return slot.text->head.id;
+  }
+  const std::uint32_t id = g_next_plain_name.fetch_add(1, std::memory_order_relaxed);
+  const RangeTextRecord* const written =
+      write_text(state, {RangeRecordType::kName, 0, 0, id}, text, num_bytes);
+  if (written == nullptr) {
+    return 0;
+  }
+  slot = {hash, written};
+  return id;
+}
+
+// Writes the range with its clock running; nullptr, and counted, when there is no room.
+inline RangeRecord* begin_range(ThreadState& state, const BeginningRange& range,
+                                std::uint8_t flags) {
+  RangeRecordHead head = {RangeRecordType::kRange,
+                          static_cast<std::uint8_t>(flags | range.payload_flags), range.domain, 0};
+  RegisteredText& domain = g_domains[range.domain];
+  bool has_texts = range.domain == 0 || is_written(domain) ||
+                   write_registered(state, domain, {RangeRecordType::kDomain, 0, range.domain, 0});
+  if (range.registered_name != 0) {
+    RegisteredText& name = g_names[range.registered_name];
+    head.id = range.registered_name;
+    head.flags |= kRangeIsRegistered;
+    has_texts =
+        has_texts && (is_written(name) ||
+                      write_registered(state, name, {RangeRecordType::kName, 0, 0, head.id}));
+  } else if (range.name != nullptr) {
+    head.id = plain_name(state, range.name, range.name_bytes);
+    has_texts = has_texts && head.id != 0;
+  }
+  char* const at = has_texts ? take(state, sizeof(RangeRecord)) : nullptr;
+  if (at == nullptr) {
+    count_lost_range();
+    return nullptr;
+  }
+  auto* const record = reinterpret_cast<RangeRecord*>(at);
+  record->payload = range.payload;
+  record->start_ns = monotonic_ns();
+  commit(record->head, head);
+  return record;
+}
+
+void close_record(RangeRecord& record, std::int64_t now_ns) {
+  std::atomic_ref(record.end_ns).store(now_ns, std::memory_order_relaxed);
+}
+
+const char* keep_text(const char* text, std::size_t num_bytes) {
+  char* const texts = g_texts.load(std::memory_order_acquire);
+  if (texts == nullptr || g_texts_used.load(std::memory_order_relaxed) + num_bytes > kTextsBytes) {
+    return nullptr;
+  }
+  const std::size_t at = g_texts_used.fetch_add(num_bytes, std::memory_order_relaxed);
+  if (at + num_bytes > kTextsBytes) {
+    return nullptr;
+  }
+  std::memcpy(texts + at, text, num_bytes);
+  return texts + at;
+}
+
+std::uint32_t add_text(RegisteredText* table, std::atomic<std::uint32_t>& count, std::size_t limit,
+                       const char* text, std::size_t num_bytes) {
+  const char* const kept = keep_text(text, num_bytes);
+  std::uint32_t number = count.load(std::memory_order_relaxed);
+  do {
+    if (kept == nullptr || number >= limit) {
+      return 0;
+    }
+  } while (!count.compare_exchange_weak(number, number + 1));
+  table[number].num_bytes = static_cast<std::uint32_t>(num_bytes);
+  table[number].text.store(kept, std::memory_order_release);
+  return number;
+}
+
+}  // namespace
+
+bool start_recorder() {
+  const KeptErrno kept;
+  if (!open_range_file()) {
+    return false;
+  }
+  if (g_texts.load() == nullptr) {
+    char* none = nullptr;
+    void* const memory = zeroed_memory(kTextsBytes);
+    if (!g_texts.compare_exchange_strong(none, static_cast<char*>(memory)) && memory != nullptr) {
+      munmap(memory, kTextsBytes);
+    }
+  }
+  if (!g_handles_fork.exchange(true)) {
+    pthread_atfork(nullptr, nullptr, after_fork);
+  }
+  return true;
+}
+
+std::uint16_t register_domain(const char* text, std::size_t num_bytes) {
+  const std::uint32_t count = g_num_domains.load(std::memory_order_acquire);
+  for (std::uint32_t i = 1; i < count && i < kMaxDomains; ++i) {
+    const char* const known = g_domains[i].text.load(std::memory_order_acquire);
+    if (known != nullptr && g_domains[i].num_bytes == num_bytes &&
+        std::memcmp(known, text, num_bytes) == 0) {
+      return static_cast<std::uint16_t>(i);
+    }
+  }
+  return static_cast<std::uint16_t>(
+      add_text(g_domains, g_num_domains, kMaxDomains, text, num_bytes));
+}
+
+std::uint32_t register_name(const char* text, std::size_t num_bytes) {
+  return add_text(g_names, g_num_names, kMaxRegisteredNames, text, num_bytes);
+}
+
+bool is_domain(std::uintptr_t number) {
+  return number == 0 || (number < kMaxDomains &&
+                         g_domains[number].text.load(std::memory_order_relaxed) != nullptr);
+}
+
+bool is_registered_name(std::uintptr_t number) {
+  return number < kMaxRegisteredNames &&
+         g_names[number].text.load(std::memory_order_relaxed) != nullptr;
+}
+
+int push_range(const BeginningRange& range) {
+  ThreadState* const state = thread_state();
+  if (state == nullptr) {
+    return -1;
+  }
+  std::uint32_t number = state->free_open;
+  if (number != 0) {
+    state->free_open = state->open[number].below;
+  } else if (state->num_open_used + 1 < kMaxOpen) {
+    number = ++state->num_open_used;
+  } else {
+    ++state->num_over;
+    count_lost_range();
+    return -1;
+  }
+  OpenRange& open = state->open[number];
+  open.below = state->top[range.domain];
+  open.level = open.below == 0 ? 0 : state->open[open.below].level + 1;
+  state->top[range.domain] = number;
+  open.record = begin_range(*state, range, 0);
+  return static_cast<int>(open.level);
+}
+
+int pop_range(std::uint16_t domain) {
+  const std::int64_t now_ns = monotonic_ns();
+  ThreadState* const state = thread_state();
+  if (state == nullptr) {
+    return -1;
+  }
+  if (state->num_over > 0) {
+    --state->num_over;
+    return -1;
+  }
+  const std::uint32_t number = state->top[domain];
+  if (number == 0) {
+    count_unmatched_pop();
+    return -1;
+  }
+  OpenRange& open = state->open[number];
+  if (open.record != nullptr) {
+    close_record(*open.record, now_ns);
+  }
+  state->top[domain] = open.below;
+  open.below = state->free_open;
+  state->free_open = number;
+  return static_cast<int>(open.level);
+}
+
+// The file's number is part of it: a child may end a range that its parent started.
+std::uint64_t start_range(const BeginningRange& range) {
+  ThreadState* const state = thread_state();
+  RangeRecord* const record =
+      state == nullptr ? nullptr : begin_range(*state, range, kRangeIsStartEnd);
+  if (record == nullptr) {
+    return 0;
+  }
+  return std::uint64_t{range_file_number() & 0xffff} << 48 | range_record_offset(record);
+}
+
+void end_range(std::uint64_t number) {
+  const std::int64_t now_ns = monotonic_ns();
+  if (number >> 48 != (range_file_number() & 0xffff)) {
+    return;
+  }
+  RangeRecord* const record = range_record_at(number & ((std::uint64_t{1} << 48) - 1));
+  if (record != nullptr && record->head.type == RangeRecordType::kRange &&
+      (record->head.flags & kRangeIsStartEnd) != 0 && record->end_ns == 0) {
+    close_record(*record, now_ns);
+  }
+}
+
+}  // namespace llmprof

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shows tests what a program left behind under libllmprof_nvtx.so, as the library of llmprof reads
+// it:
+//   llmprof_read_ranges library DIRECTORY     writes the library there
+//   llmprof_read_ranges ranges DIRECTORY      the CSV of all ranges
+//   llmprof_read_ranges processes DIRECTORY   a line a process
+//   llmprof_read_ranges stages DIRECTORY      a line a stage
+#include <cstdio>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "capture/nvtx_library.h"
+#include "capture/nvtx_timer.h"
+#include "capture/stage_times.h"
+
+using namespace llmprof;
+
+namespace {
+
+void show_processes(const TimedRun& run) {
+  fmt::print("pid,parent_pid,command,ranges,lost,unmatched_pops,damaged,truncated\n");
+  for (const TimedProcess& process : run.processes) {
+    fmt::print("{},{},{},{},{},{},{},{}\n", process.pid, process.parent_pid, process.command,
+               process.ranges.size(), process.num_lost, process.num_unmatched_pops,
+               process.num_damaged, process.is_truncated ? 1 : 0);
+  }
+  for (const UnreadableRangeFile& file : run.unreadable) {
+    fmt::print(stderr, "{}\n", file.reason);
+  }
+}
+
+void show_stages(const TimedRun& run) {
+  fmt::print("stage,n,num_open,mean_ns,std_ns,p50_ns,p99_ns,tokens,tokens_per_s\n");
+  for (const StageTime& time : stage_times(run)) {
+    fmt::print("{},{},{},{},{},{},{},{},{}\n", time.stage, time.n, time.num_open,
+               time.mean_ns.value_or(-1), time.std_ns.value_or(-1), time.p50_ns.value_or(-1),
+               time.p99_ns.value_or(-1), time.tokens.value_or(-1), time.tokens_per_s.value_or(-1));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    return 2;
+  }
+  const std::string_view what = argv[1];
+  try {
+    if (what == "library") {
+      fmt::print("{}\n", write_stage_timer_library(argv[2]).string());
+      return 0;
+    }
+    const TimedRun run = read_range_directory(argv[2]);
+    if (what == "ranges") {
+      write_timed_ranges_csv(
+          run, [](std::string_view piece) { std::fwrite(piece.data(), 1, piece.size(), stdout); });
+    } else if (what == "processes") {
+      show_processes(run);
+    } else {
+      show_stages(run);
+    }
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
