@@ -9,26 +9,25 @@
 // LLMPROF_NVTX_LIBRARY is the path of the library that was just built.
 asm(R"(
   .section .rodata
-  .global llmprof_nvtx_library_begin
-  .global llmprof_nvtx_library_end
-llmprof_nvtx_library_begin:
+  .global kNvtxLibraryBegin
+  .global kNvtxLibraryEnd
+kNvtxLibraryBegin:
   .incbin ")" LLMPROF_NVTX_LIBRARY R"("
-llmprof_nvtx_library_end:
+kNvtxLibraryEnd:
   .byte 0
   .text
 )");
-extern "C" const char llmprof_nvtx_library_begin[];
-extern "C" const char llmprof_nvtx_library_end[];
+extern "C" const char kNvtxLibraryBegin[];
+extern "C" const char kNvtxLibraryEnd[];
 
 namespace llmprof {
 
 std::string_view stage_timer_library() {
-  return {llmprof_nvtx_library_begin,
-          static_cast<std::size_t>(llmprof_nvtx_library_end - llmprof_nvtx_library_begin)};
+  return {kNvtxLibraryBegin, static_cast<std::size_t>(kNvtxLibraryEnd - kNvtxLibraryBegin)};
 }
 
 std::filesystem::path write_stage_timer_library(const std::filesystem::path& directory) {
-  const std::filesystem::path library = directory / "libllmprof_nvtx.so";
+  std::filesystem::path library = directory / "libllmprof_nvtx.so";
   write_file(library, stage_timer_library());
   return library;
 }

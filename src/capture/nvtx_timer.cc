@@ -201,7 +201,7 @@ class RangeFileReader {
   }
 
   void add_range(const RangeRecord& record) {
-    if (record.end_ns != 0 && record.end_ns < record.start_ns) {
+    if (record.start_ns <= 0 || (record.end_ns != 0 && record.end_ns < record.start_ns)) {
       ++process_.num_damaged;
       return;
     }
@@ -264,7 +264,7 @@ void append_row(std::string& text, const TimedProcess& process, const TimedRange
                  csv_cell(process.domain_of(range)), csv_cell(process.name_of(range)),
                  range.kind == TimedRangeKind::kPushPop ? "push_pop" : "start_end", range.start_ns);
   if (!range.is_open) {
-    fmt::format_to(std::back_inserter(text), "{},{}", range.end_ns, *range.duration_ns());
+    fmt::format_to(std::back_inserter(text), "{},{}", range.end_ns, range.end_ns - range.start_ns);
   } else {
     text += ',';
   }
@@ -280,11 +280,7 @@ void append_row(std::string& text, const TimedProcess& process, const TimedRange
 }  // namespace
 
 std::optional<std::int64_t> TimedRange::duration_ns() const {
-  std::int64_t duration = 0;
-  if (is_open || __builtin_sub_overflow(end_ns, start_ns, &duration)) {
-    return std::nullopt;
-  }
-  return duration;
+  return is_open ? std::nullopt : std::optional(end_ns - start_ns);
 }
 
 std::optional<std::int64_t> TimedRange::integer_payload() const {

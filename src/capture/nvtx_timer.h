@@ -25,7 +25,7 @@ struct TimedRange {
   bool is_registered = false;  // its name was a registered string: nsys' gate sees it by itself
   bool is_open = false;        // the process or the recording ended before it did
   PayloadKind payload_kind = PayloadKind::kNone;
-  std::int64_t start_ns = 0;
+  std::int64_t start_ns = 0;      // above 0
   std::int64_t end_ns = 0;        // 0 when open
   std::int64_t payload_bits = 0;  // see integer_payload() and double_payload()
 

@@ -35,8 +35,41 @@ std::optional<std::int64_t> tokens_of(const TimedRange& range) {
 
 struct Entered {
   StageSamples samples;
-  std::int64_t first_ns = 0;
+  std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
 };
+using EnteredStages = std::map<std::string, Entered>;
+
+// `first_ns` is the first start of one of its names in a process: ranges come by start.
+Entered* enter(EnteredStages& stages, const std::optional<std::string>& stage,
+               std::int64_t first_ns) {
+  if (!stage) {
+    return nullptr;
+  }
+  Entered& entered = stages[*stage];
+  entered.samples.stage = *stage;
+  entered.first_ns = std::min(entered.first_ns, first_ns);
+  return &entered;
+}
+
+std::vector<StageSamples> in_order(EnteredStages stages) {
+  if (const auto step = stages.find("decode_step");
+      step != stages.end() && !stages.contains("decode")) {
+    step->second.samples.stage = "decode";
+  }
+  std::vector<Entered*> ordered;
+  ordered.reserve(stages.size());
+  for (auto& [stage, entered] : stages) {
+    ordered.push_back(&entered);
+  }
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const Entered* a, const Entered* b) { return a->first_ns < b->first_ns; });
+  std::vector<StageSamples> samples;
+  samples.reserve(ordered.size());
+  for (Entered* const entered : ordered) {
+    samples.push_back(std::move(entered->samples));
+  }
+  return samples;
+}
 
 }  // namespace
 
@@ -101,42 +134,22 @@ std::optional<std::string> marked_stage(std::string_view domain, std::string_vie
 }
 
 std::vector<StageSamples> stage_samples(const TimedRun& run, const StageOf& stage_of) {
-  std::map<std::string, Entered> stages;
+  EnteredStages stages;
   for (const TimedProcess& process : run.processes) {
     // A rule is asked once for each name of a process, not for each of its million ranges.
     std::map<std::pair<std::uint32_t, std::uint32_t>, Entered*> known;
     for (const TimedRange& range : process.ranges) {
       const auto [found, is_new] = known.try_emplace({range.domain, range.name}, nullptr);
       if (is_new) {
-        if (auto stage = stage_of(process.domain_of(range), process.name_of(range))) {
-          const auto [entered, is_first] = stages.try_emplace(*stage);
-          entered->second.samples.stage = *stage;
-          if (is_first || range.start_ns < entered->second.first_ns) {
-            entered->second.first_ns = range.start_ns;
-          }
-          found->second = &entered->second;
-        }
+        found->second = enter(stages, stage_of(process.domain_of(range), process.name_of(range)),
+                              range.start_ns);
       }
       if (found->second != nullptr) {
         found->second->samples.add(range.duration_ns(), tokens_of(range));
       }
     }
   }
-  if (const auto step = stages.find("decode_step");
-      step != stages.end() && !stages.contains("decode")) {
-    step->second.samples.stage = "decode";
-  }
-  std::vector<Entered> ordered;
-  for (auto& [stage, entered] : stages) {
-    ordered.push_back(std::move(entered));
-  }
-  std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const Entered& a, const Entered& b) { return a.first_ns < b.first_ns; });
-  std::vector<StageSamples> samples;
-  for (Entered& entered : ordered) {
-    samples.push_back(std::move(entered.samples));
-  }
-  return samples;
+  return in_order(std::move(stages));
 }
 
 std::vector<StageTime> stage_times(const TimedRun& run, const StageOf& stage_of) {

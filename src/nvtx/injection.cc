@@ -32,7 +32,9 @@ std::size_t text_size(const char* text) {
 // UTF-8 of a wide string; what is no character becomes U+FFFD.
 void to_utf8(const wchar_t* wide, Text& text) {
   for (; *wide != 0 && text.size + 4 <= sizeof(text.bytes); ++wide) {
-    auto c = static_cast<std::uint32_t>(*wide);
+    std::uint32_t c = 0;
+    static_assert(sizeof(c) == sizeof(*wide));
+    std::memcpy(&c, wide, sizeof(c));
     c = c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) ? 0xfffd : c;
     const auto put = [&](std::uint32_t byte) { text.bytes[text.size++] = static_cast<char>(byte); };
     if (c < 0x80) {
@@ -239,6 +241,7 @@ void attach(const NvtxCallbackTable& callbacks) {
 }  // namespace llmprof
 
 // 0 makes NVTX unload the library and turn its functions into nothing.
+// NOLINTNEXTLINE(readability-identifier-naming): NVTX looks for this name
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
     llmprof::NvtxGetExportTable get_table) {
   using namespace llmprof;

@@ -34,8 +34,10 @@
 #include "nvtx/range_file.h"
 
 // glibc's means for thread_local destructors; C++'s own would need libstdc++.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names of the C library
 extern "C" int __cxa_thread_atexit_impl(void (*function)(void*), void* object, void* library);
 extern "C" void* __dso_handle;
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace llmprof {
 namespace {
