@@ -43,11 +43,11 @@ namespace llmprof {
 namespace {
 
 constexpr std::size_t kMaxDomains = 1024;
-constexpr std::size_t kMaxRegisteredNames = 65536;  // plain names are numbered from here
-constexpr std::size_t kMaxOpen = 65536;             // push/pop ranges open at once, by thread
+constexpr std::size_t kMaxRegisteredNames = 1 << 20;  // plain names are numbered from here
+constexpr std::size_t kMaxOpen = 65536;               // push/pop ranges open at once, by thread
 constexpr std::size_t kNameSlots = 512;
 constexpr std::size_t kShelfSlots = 64;
-constexpr std::size_t kTextsBytes = std::size_t{16} << 20;
+constexpr std::size_t kTextsBytes = std::size_t{64} << 20;
 constexpr std::uint32_t kRetryAfter = 4096;  // lost ranges, then the disk is asked again
 
 struct RegisteredText {
