@@ -3,12 +3,14 @@
 // Calls NVTX in every way that libllmprof_nvtx.so records, and in many that are wrong. Built twice:
 // as a program, and as a shared library with an NVTX of its own that the program loads. Exits with
 // the line of the first thing that is not as it should be.
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
@@ -149,6 +151,40 @@ void fork_inside_a_range() {
   nvtxRangePop();
 }
 
+// Children of a process whose other threads are in the middle of anything.
+void fork_amid_threads() {
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!is_over) {
+        std::thread([] {
+          nvtxRangePushA("busy");
+          nvtxRangePop();
+        }).join();
+      }
+    });
+  }
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      for (int range = 0; range < 10; ++range) {
+        nvtxRangePushA("in a busy child");
+        nvtxRangePop();
+      }
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    require(status == 0, __LINE__);
+  }
+  is_over = true;
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
 void use_threads() {
   const nvtxRangeId_t started = nvtxRangeStartA("ended by another thread");
   std::thread([&] { nvtxRangeEnd(started); }).join();
@@ -186,6 +222,7 @@ int main(int argc, char** argv) {
   require(library != nullptr, __LINE__);
   reinterpret_cast<void (*)()>(dlsym(library, "mark_elsewhere"))();
   fork_inside_a_range();
+  fork_amid_threads();
   use_threads();
   nest_deeply();
   return 0;

@@ -18,7 +18,8 @@
 // else here works without locks, because a forked child would inherit them locked.
 //
 // What it gets wrong: a fork made behind the C library's back (a bare clone system call) is not
-// seen, and such a child writes into its parent's file.
+// seen, and such a child writes into its parent's file. A signal handler that marks ranges may
+// spoil the one it interrupts the beginning of.
 #include "nvtx/recorder.h"
 
 #include <atomic>

@@ -57,17 +57,20 @@ def times(rows, name):
 
 
 def test_marks(recorder):
+    begun = time.monotonic_ns()
     assert recorder.run("--steps", 7, "--prefill-ms", 20, "--step-ms", 3).returncode == 0
+    ended = time.monotonic_ns()
     rows = recorder.read("ranges")
     assert names(rows) == request(7), names(rows)
     (start, end), (prefill, ), (decode, ) = times(rows, "request")[0], times(rows, "prefill"), times(rows, "decode_all")
     steps = times(rows, "decode_step")
+    assert begun < start and end < ended, "the library's clock is Python's"
     assert start <= prefill[0] < prefill[1] <= decode[0] < decode[1] <= end
     assert decode[0] <= steps[0][0] and steps[-1][1] <= decode[1]
     assert all(before[1] <= after[0] for before, after in zip(steps, steps[1:]))
-    # The workload waits at least that long; how much longer is the machine's affair, but not without bound.
-    assert 20 * MS <= prefill[1] - prefill[0] < 200 * MS
-    assert all(3 * MS <= after - before < 100 * MS for before, after in steps)
+    # The workload works at least that long; how much longer is the machine's affair.
+    assert 20 * MS <= prefill[1] - prefill[0]
+    assert all(3 * MS <= after - before for before, after in steps)
     assert all(row["kind"] == "push_pop" and int(row["duration_ns"]) == int(row["end_ns"]) - int(row["start_ns"])
                for row in rows)
     assert {row["name"]: row["payload"] for row in rows} == {"request": "519", "prefill": "512", "decode_all": "7",
@@ -232,10 +235,11 @@ def test_probe(recorder):
     """Every way of calling NVTX, and some that no program should try."""
     result = recorder.run(recorder.arguments.probe_library, program=recorder.arguments.probe)
     assert result.returncode == 0, result
-    parent, child = recorder.processes()
+    parent, child, *busy = recorder.processes()
+    assert len(busy) == 50 and all(row["ranges"] == "10" and row["lost"] == "0" for row in busy), busy
     assert child["unmatched_pops"] == "1" and child["ranges"] == "1", child
     assert parent["unmatched_pops"] == "1", parent
-    rows = recorder.read("ranges")
+    rows = [row for row in recorder.read("ranges") if row["name"] != "busy"]
     found = names(row for row in rows if row["pid"] == parent["pid"])
     assert all(found.pop(("", f"name {i:04}")) == 2 for i in range(2000))
     deep = found.pop(("", "deep"))
@@ -253,7 +257,8 @@ def test_probe(recorder):
     assert a[0] <= b[0] and b[1] - a[1] >= 2 * MS
     assert len({row["tid"] for row in rows if row["name"] == "short thread"}) > 1
     # Threads that end leave the rest of their chunk to the next.
-    assert sum(file.stat().st_size for file in recorder.directory.glob("*.nvtx")) < 5_000_000
+    (file, ) = recorder.directory.glob(f"{parent['pid']}.*.nvtx")
+    assert file.stat().st_size < 32 * len(rows) + 4_000_000
 
 
 def test_library(recorder):
