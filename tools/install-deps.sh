@@ -21,7 +21,10 @@ build_packages=(
   zlib1g-dev libssl-dev libgtest-dev libgmock-dev libbenchmark-dev clang-tidy clang-format
   zsh fish # completion is tested in the shells it is for
 )
-nsight_packages=(nsight-systems nsight-systems-target nsight-compute nsight-compute-target)
+nsight_packages=(
+  nsight-systems nsight-systems-target nsight-compute nsight-compute-target
+  libnvtoolsext1 # NVTX 2 as a shared library, which PyTorch used for years
+)
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }

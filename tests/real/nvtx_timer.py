@@ -4,6 +4,7 @@
 import argparse
 import collections
 import csv
+import ctypes
 import os
 import pathlib
 import re
@@ -259,6 +260,24 @@ def test_probe(recorder):
     # Threads that end leave the rest of their chunk to the next.
     (file, ) = recorder.directory.glob(f"{parent['pid']}.*.nvtx")
     assert file.stat().st_size < 32 * len(rows) + 4_000_000
+
+
+def test_python(recorder):
+    """A Python program and NVTX 2 as a shared library, as PyTorch has used it."""
+    script = """if True:
+        import ctypes, sys
+        nvtx = ctypes.CDLL(sys.argv[1])
+        assert nvtx.nvtxRangePushA(b"prefill") == 0 and nvtx.nvtxRangePushA(b"layer 1") == 1
+        assert nvtx.nvtxRangePop() == 1 and nvtx.nvtxRangePop() == 0
+        """
+    try:
+        ctypes.CDLL("libnvToolsExt.so.1")
+    except OSError:
+        return "libnvToolsExt.so.1 is not installed"
+    result = recorder.run("-c", script, "libnvToolsExt.so.1", program=sys.executable)
+    assert result.returncode == 0, result
+    assert names(recorder.read("ranges")) == {("", "prefill"): 1, ("", "layer 1"): 1}
+    return None
 
 
 def test_library(recorder):
