@@ -16,6 +16,7 @@
 #include "nvtx/nvtx_abi.h"
 #include "nvtx/range_file.h"
 #include "nvtx/recorder.h"
+#include "nvtx/texts.h"
 
 namespace llmprof {
 namespace {

@@ -8,10 +8,10 @@
 // Ranges are written once, at their beginning, rather than as two events: half the bytes, nothing
 // to match later, and a range that was open when the process died is known as such.
 //
-// A registered string is known by its number; its text is written into the file when it is first
-// used there. Plain strings are known by their contents, as their addresses are used again: each
-// thread keeps a small table of hashes, beside the texts it has written. A program with ever new
-// names writes ever new texts, up to the limit of the file.
+// A registered string is known by its number (texts.cc); its text is written into the file when it
+// is first used there. Plain strings are known by their contents, as their addresses are used
+// again: each thread keeps a small table of hashes, beside the texts it has written. A program with
+// ever new names writes ever new texts, up to the limit of the file.
 //
 // A thread's state returns to a shelf when the thread ends and serves the next one, with the rest
 // of its chunk: a program with many short threads must not take a chunk for each. The shelf and all
@@ -33,6 +33,7 @@
 
 #include "nvtx/mapped_file.h"
 #include "nvtx/range_file.h"
+#include "nvtx/texts.h"
 
 // glibc's means for thread_local destructors; C++'s own would need libstdc++.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names of the C library
@@ -43,19 +44,10 @@ extern "C" void* __dso_handle;
 namespace llmprof {
 namespace {
 
-constexpr std::size_t kMaxDomains = 1024;
-constexpr std::size_t kMaxRegisteredNames = 1 << 20;  // plain names are numbered from here
-constexpr std::size_t kMaxOpen = 65536;               // push/pop ranges open at once, by thread
+constexpr std::size_t kMaxOpen = 65536;  // push/pop ranges open at once, by thread
 constexpr std::size_t kNameSlots = 512;
 constexpr std::size_t kShelfSlots = 64;
-constexpr std::size_t kTextsBytes = std::size_t{64} << 20;
 constexpr std::uint32_t kRetryAfter = 4096;  // lost ranges, then the disk is asked again
-
-struct RegisteredText {
-  std::atomic<const char*> text;  // nullptr: not there
-  std::uint32_t num_bytes;
-  std::atomic<std::uint32_t> written_to;  // range_file_number() of the file that has it
-};
 
 struct OpenRange {
   RangeRecord* record;  // nullptr: lost
@@ -82,13 +74,7 @@ struct ThreadState {
   OpenRange open[kMaxOpen];
 };
 
-RegisteredText g_domains[kMaxDomains];
-RegisteredText g_names[kMaxRegisteredNames];
-std::atomic<std::uint32_t> g_num_domains{1};
-std::atomic<std::uint32_t> g_num_names{1};
 std::atomic<std::uint32_t> g_next_plain_name{kMaxRegisteredNames};
-std::atomic<char*> g_texts{nullptr};
-std::atomic<std::size_t> g_texts_used{0};
 std::atomic<ThreadState*> g_shelf[kShelfSlots];
 std::atomic<bool> g_handles_fork{false};
 thread_local ThreadState* t_state = nullptr;
@@ -104,13 +90,6 @@ class KeptErrno {
  private:
   int value_;
 };
-
-// Not malloc: a program may mark ranges inside its own.
-void* zeroed_memory(std::size_t bytes) {
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
-}
 
 // The record counts from here on.
 void commit(RangeRecordHead& to, RangeRecordHead head) {
@@ -232,16 +211,16 @@ const RangeTextRecord* write_text(ThreadState& state, RangeRecordHead head, cons
 // Two threads may both write it, which does no harm.
 __attribute__((noinline)) bool write_registered(ThreadState& state, RegisteredText& entry,
                                                 RangeRecordHead head) {
-  const char* const text = entry.text.load(std::memory_order_acquire);
+  const char* const text = std::atomic_ref(entry.text).load(std::memory_order_acquire);
   if (text == nullptr || write_text(state, head, text, entry.num_bytes) == nullptr) {
     return false;
   }
-  entry.written_to.store(range_file_number(), std::memory_order_relaxed);
+  std::atomic_ref(entry.written_to).store(range_file_number(), std::memory_order_relaxed);
   return true;
 }
 
-inline bool is_written(const RegisteredText& entry) {
-  return entry.written_to.load(std::memory_order_relaxed) == range_file_number();
+inline bool is_written(RegisteredText& entry) {
+  return std::atomic_ref(entry.written_to).load(std::memory_order_relaxed) == range_file_number();
 }
 
 // Eight bytes a step; multiplication and shift mix well enough for a table that compares texts.
@@ -280,11 +259,11 @@ inline RangeRecord* begin_range(ThreadState& state, const BeginningRange& range,
                                 std::uint8_t flags) {
   RangeRecordHead head = {RangeRecordType::kRange,
                           static_cast<std::uint8_t>(flags | range.payload_flags), range.domain, 0};
-  RegisteredText& domain = g_domains[range.domain];
+  RegisteredText& domain = domain_text(range.domain);
   bool has_texts = range.domain == 0 || is_written(domain) ||
                    write_registered(state, domain, {RangeRecordType::kDomain, 0, range.domain, 0});
   if (range.registered_name != 0) {
-    RegisteredText& name = g_names[range.registered_name];
+    RegisteredText& name = name_text(range.registered_name);
     head.id = range.registered_name;
     head.flags |= kRangeIsRegistered;
     has_texts =
@@ -310,33 +289,6 @@ void close_record(RangeRecord& record, std::int64_t now_ns) {
   std::atomic_ref(record.end_ns).store(now_ns, std::memory_order_relaxed);
 }
 
-const char* keep_text(const char* text, std::size_t num_bytes) {
-  char* const texts = g_texts.load(std::memory_order_acquire);
-  if (texts == nullptr || g_texts_used.load(std::memory_order_relaxed) + num_bytes > kTextsBytes) {
-    return nullptr;
-  }
-  const std::size_t at = g_texts_used.fetch_add(num_bytes, std::memory_order_relaxed);
-  if (at + num_bytes > kTextsBytes) {
-    return nullptr;
-  }
-  std::memcpy(texts + at, text, num_bytes);
-  return texts + at;
-}
-
-std::uint32_t add_text(RegisteredText* table, std::atomic<std::uint32_t>& count, std::size_t limit,
-                       const char* text, std::size_t num_bytes) {
-  const char* const kept = keep_text(text, num_bytes);
-  std::uint32_t number = count.load(std::memory_order_relaxed);
-  do {
-    if (kept == nullptr || number >= limit) {
-      return 0;
-    }
-  } while (!count.compare_exchange_weak(number, number + 1));
-  table[number].num_bytes = static_cast<std::uint32_t>(num_bytes);
-  table[number].text.store(kept, std::memory_order_release);
-  return number;
-}
-
 }  // namespace
 
 bool start_recorder() {
@@ -344,44 +296,11 @@ bool start_recorder() {
   if (!open_range_file()) {
     return false;
   }
-  if (g_texts.load() == nullptr) {
-    char* none = nullptr;
-    void* const memory = zeroed_memory(kTextsBytes);
-    if (!g_texts.compare_exchange_strong(none, static_cast<char*>(memory)) && memory != nullptr) {
-      munmap(memory, kTextsBytes);
-    }
-  }
+  reserve_texts();
   if (!g_handles_fork.exchange(true)) {
     pthread_atfork(nullptr, nullptr, after_fork);
   }
   return true;
-}
-
-std::uint16_t register_domain(const char* text, std::size_t num_bytes) {
-  const std::uint32_t count = g_num_domains.load(std::memory_order_acquire);
-  for (std::uint32_t i = 1; i < count && i < kMaxDomains; ++i) {
-    const char* const known = g_domains[i].text.load(std::memory_order_acquire);
-    if (known != nullptr && g_domains[i].num_bytes == num_bytes &&
-        std::memcmp(known, text, num_bytes) == 0) {
-      return static_cast<std::uint16_t>(i);
-    }
-  }
-  return static_cast<std::uint16_t>(
-      add_text(g_domains, g_num_domains, kMaxDomains, text, num_bytes));
-}
-
-std::uint32_t register_name(const char* text, std::size_t num_bytes) {
-  return add_text(g_names, g_num_names, kMaxRegisteredNames, text, num_bytes);
-}
-
-bool is_domain(std::uintptr_t number) {
-  return number == 0 || (number < kMaxDomains &&
-                         g_domains[number].text.load(std::memory_order_relaxed) != nullptr);
-}
-
-bool is_registered_name(std::uintptr_t number) {
-  return number < kMaxRegisteredNames &&
-         g_names[number].text.load(std::memory_order_relaxed) != nullptr;
 }
 
 int push_range(const BeginningRange& range) {

@@ -19,13 +19,6 @@ struct BeginningRange {
 // The library cannot record anything in this process: false. Any number of calls.
 bool start_recorder();
 
-// Domains of the same text are the same domain.
-std::uint16_t register_domain(const char* text, std::size_t num_bytes);
-// 0 when there is no room for more.
-std::uint32_t register_name(const char* text, std::size_t num_bytes);
-bool is_domain(std::uintptr_t number);
-bool is_registered_name(std::uintptr_t number);
-
 // The depth of the range in its domain and thread, from 0; negative on error.
 int push_range(const BeginningRange& range);
 int pop_range(std::uint16_t domain);
