@@ -5,7 +5,6 @@
 //   llmprof_read_ranges library DIRECTORY     writes the library there
 //   llmprof_read_ranges ranges DIRECTORY      the CSV of all ranges
 //   llmprof_read_ranges processes DIRECTORY   a line a process
-//   llmprof_read_ranges stages DIRECTORY      a line a stage
 #include <cstdio>
 #include <string_view>
 
@@ -14,7 +13,6 @@
 #include "base/error.h"
 #include "capture/nvtx_library.h"
 #include "capture/nvtx_timer.h"
-#include "capture/stage_times.h"
 
 using namespace llmprof;
 
@@ -29,15 +27,6 @@ void show_processes(const TimedRun& run) {
   }
   for (const UnreadableRangeFile& file : run.unreadable) {
     fmt::print(stderr, "{}\n", file.reason);
-  }
-}
-
-void show_stages(const TimedRun& run) {
-  fmt::print("stage,n,num_open,mean_ns,std_ns,p50_ns,p99_ns,tokens,tokens_per_s\n");
-  for (const StageTime& time : stage_times(run)) {
-    fmt::print("{},{},{},{},{},{},{},{},{}\n", time.stage, time.n, time.num_open,
-               time.mean_ns.value_or(-1), time.std_ns.value_or(-1), time.p50_ns.value_or(-1),
-               time.p99_ns.value_or(-1), time.tokens.value_or(-1), time.tokens_per_s.value_or(-1));
   }
 }
 
@@ -57,10 +46,8 @@ int main(int argc, char** argv) {
     if (what == "ranges") {
       write_timed_ranges_csv(
           run, [](std::string_view piece) { std::fwrite(piece.data(), 1, piece.size(), stdout); });
-    } else if (what == "processes") {
-      show_processes(run);
     } else {
-      show_stages(run);
+      show_processes(run);
     }
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", error.what());

@@ -31,6 +31,7 @@ struct Options {
   long bench_pairs = 0;
   int exit_code = 0;
   bool forks = false;
+  bool forks_first = false;
   bool spawns = false;
   bool execs = false;
   bool segfaults = false;
@@ -49,6 +50,7 @@ const char* const kUsage =
     "  --step-ms MS       length of a decode step (2)\n"
     "  --threads N        requests at once, one a thread (1)\n"
     "  --fork             a forked child handles a request of its own\n"
+    "  --fork-first       the same, forked before anything is marked, as engines do\n"
     "  --spawn            the same in a program started anew\n"
     "  --exec             after the request, this process becomes the program anew\n"
     "  --start-end        NVTX start/end ranges in place of push/pop\n"
@@ -71,6 +73,7 @@ bool parse(int argc, char** argv, Options& options) {
     const char* name;
     bool* flag;
   } flags[] = {{"--fork", &options.forks},
+               {"--fork-first", &options.forks_first},
                {"--spawn", &options.spawns},
                {"--exec", &options.execs},
                {"--segfault", &options.segfaults},
@@ -259,7 +262,7 @@ void serve_in_child(const Options& options, char** argv, bool is_exec) {
   }
   if (child == 0) {
     serve(options);
-    _exit(0);
+    std::exit(0);  // by _exit nsys' buffers would be lost
   }
   if (child > 0) {
     waitpid(child, nullptr, 0);
@@ -294,6 +297,9 @@ int main(int argc, char** argv) {
   }
   if (options.ignores_sigterm) {
     std::signal(SIGTERM, SIG_IGN);
+  }
+  if (options.forks_first) {
+    serve_in_child(options, argv, false);
   }
 #if LLMPROF_HAS_NVTX
   nvtxInitialize(nullptr);

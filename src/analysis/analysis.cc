@@ -151,6 +151,7 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
   const Stages stages = find_stages(trace, rules, extent.start_ns, extent.end_ns);
   analysis.stage_source = stages.source;
   analysis.stages = summarise_stages(stages);
+  analysis.stage_times = time_stages(stages);
 
   // Which stage launched each kernel?
   const Attribution attribution = [&] {
@@ -167,6 +168,12 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
   {
     const PassTimer::Scope pass(timer, "kernels");
     summarise_kernels(trace, rules, stages, attribution, analysis);
+  }
+
+  // Which launches are alike?
+  {
+    const PassTimer::Scope pass(timer, "launch groups");
+    analysis.launch_groups = group_launches(trace, rules, stages, attribution);
   }
 
   // What did each NVTX range launch?

@@ -23,6 +23,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "capture/leftovers.h"
+#include "capture/workload.h"
 
 namespace llmprof {
 namespace {
@@ -308,6 +310,37 @@ Check check_container(const Facts& facts) {
           container.empty() ? "none found" : fmt::format("{} container", printable(container)), ""};
 }
 
+// What runs that were killed have left: processes first, they may hold a GPU.
+Check check_leftovers(const Facts& facts) {
+  const Leftovers found = find_leftovers(facts.system, facts.artifacts_dir);
+  if (found.bundles.empty() && found.processes.empty()) {
+    return {"leftovers", kOk,
+            found.running.empty()
+                ? "no run was cut off"
+                : fmt::format("a run is going on: {}", printable(found.running[0].string())),
+            ""};
+  }
+  std::vector<std::string> findings;
+  std::vector<std::string> pids;
+  std::vector<std::string> remedies;
+  for (const Leftovers::Process& process : found.processes) {
+    findings.push_back(
+        fmt::format("process {} ({}) of a run that is gone", process.pid, printable(process.name)));
+    pids.push_back(std::to_string(process.pid));
+  }
+  for (const fs::path& bundle : found.bundles) {
+    findings.push_back(fmt::format("unfinished bundle {}", printable(bundle.string())));
+  }
+  if (!pids.empty()) {
+    remedies.push_back(fmt::format("kill -9 {}", fmt::join(pids, " ")));
+  }
+  for (const fs::path& bundle : found.bundles) {
+    remedies.push_back(fmt::format("rm -r {}", shell_text({bundle.string()})));
+  }
+  return {"leftovers", kWarn, fmt::format("{}", fmt::join(findings, "; ")),
+          fmt::format("{}", fmt::join(remedies, "; "))};
+}
+
 // Tools first: later checks look at what earlier ones found.
 constexpr Check (*kChecks[])(const Facts&) = {
     check_nsys,
@@ -325,6 +358,7 @@ constexpr Check (*kChecks[])(const Facts&) = {
     check_ncu_lock,
     check_home,
     check_container,
+    check_leftovers,
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "capture/nsys.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -56,6 +57,47 @@ void run_step(const System& system, std::vector<std::string> argv, const fs::pat
 
 }  // namespace
 
+std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings& settings,
+                                        const Gate& gate, const NsysOutput& output,
+                                        const std::vector<std::string>& work_argv) {
+  std::vector<std::string> argv = {nsys.path.string(),
+                                   "profile",
+                                   fmt::format("--trace={}", fmt::join(settings.trace, ",")),
+                                   "--sample=" + settings.sample,
+                                   "--cpuctxsw=" + settings.cpuctxsw,
+                                   "--session-new=" + output.session,
+                                   "--force-overwrite=true",
+                                   "--output=" + output.report.string()};
+  // TMPDIR with a comma cannot be said to nsys: then the workload sees ours.
+  if (output.workload_tmpdir.find(',') == std::string::npos) {
+    argv.push_back("--env-var=TMPDIR=" + output.workload_tmpdir);
+  }
+  if (nsys.has_option("--cuda-graph-trace")) {
+    argv.push_back("--cuda-graph-trace=" + settings.cuda_graph_trace);
+  }
+  if (settings.trace_fork_before_exec) {
+    if (!nsys.has_option("--trace-fork-before-exec")) {
+      throw Error(ErrorKind::kEnvironment,
+                  fmt::format("tool_too_old: nsys {} cannot follow children that do not exec",
+                              nsys.version.text()),
+                  "install a newer nsys, or pipeline.nsys.trace_fork_before_exec=false");
+    }
+    argv.emplace_back("--trace-fork-before-exec=true");
+  }
+  if (settings.duration_s > 0) {
+    argv.push_back(fmt::format("--duration={}", settings.duration_s));
+  }
+  // The report would hold the whole environment, keys included.
+  if (nsys.has_option("--discard-environment")) {
+    argv.emplace_back("--discard-environment=true");
+  }
+  const std::vector<std::string> gate_options = nsys_gate_options(gate);
+  argv.insert(argv.end(), gate_options.begin(), gate_options.end());
+  argv.insert(argv.end(), settings.extra_options.begin(), settings.extra_options.end());
+  argv.insert(argv.end(), work_argv.begin(), work_argv.end());
+  return argv;
+}
+
 std::vector<std::string> build_export_cmd(const NsysTool& nsys, const fs::path& report,
                                           const fs::path& sqlite) {
   return {nsys.path.string(),       "export",       "--type=sqlite",
@@ -66,6 +108,17 @@ std::vector<std::string> build_export_cmd(const NsysTool& nsys, const fs::path& 
 std::vector<std::string> build_import_cmd(const NsysTool& nsys, const fs::path& raw,
                                           const fs::path& report) {
   return {nsys.importer.string(), "--input-file", raw.string(), "--output-file", report.string()};
+}
+
+void export_report(const System& system, const NsysTool& nsys, const fs::path& report,
+                   const fs::path& sqlite) {
+  run_step(system, build_export_cmd(nsys, report, sqlite), sqlite, "exporting " + report.string());
+}
+
+void import_raw(const System& system, const NsysTool& nsys, const fs::path& raw,
+                const fs::path& report) {
+  run_step(system, build_import_cmd(nsys, raw, report), report,
+           "turning " + raw.string() + " into a report");
 }
 
 fs::path exported_sqlite(const System& system, const fs::path& report,
@@ -108,11 +161,9 @@ fs::path exported_sqlite(const System& system, const fs::path& report,
   try {
     const bool is_raw = report.extension() == ".qdstrm";
     if (is_raw) {
-      run_step(system, build_import_cmd(nsys, report, imported), imported,
-               "turning " + report.string() + " into a report");
+      import_raw(system, nsys, report, imported);
     }
-    run_step(system, build_export_cmd(nsys, is_raw ? imported : report, made), made,
-             "exporting " + report.string());
+    export_report(system, nsys, is_raw ? imported : report, made);
     fs::rename(made, sqlite);
   } catch (...) {
     clean_up();

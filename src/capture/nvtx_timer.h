@@ -15,7 +15,7 @@ namespace llmprof {
 // timed by CLOCK_MONOTONIC, with no profiler at work.
 
 enum class TimedRangeKind : std::uint8_t { kPushPop, kStartEnd };
-enum class PayloadKind : std::uint8_t { kNone, kInteger, kDouble };
+enum class PayloadKind : std::uint8_t { kAbsent, kInteger, kDouble };
 
 struct TimedRange {
   std::uint32_t domain = 0;  // into TimedProcess::texts; the text of the default domain is empty
@@ -24,7 +24,7 @@ struct TimedRange {
   TimedRangeKind kind = TimedRangeKind::kPushPop;
   bool is_registered = false;  // its name was a registered string: nsys' gate sees it by itself
   bool is_open = false;        // the process or the recording ended before it did
-  PayloadKind payload_kind = PayloadKind::kNone;
+  PayloadKind payload_kind = PayloadKind::kAbsent;
   std::int64_t start_ns = 0;      // above 0
   std::int64_t end_ns = 0;        // 0 when open
   std::int64_t payload_bits = 0;  // see integer_payload() and double_payload()

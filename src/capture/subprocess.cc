@@ -33,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostOutput = 4 * kMiB;
 constexpr int kPollMs = 20;
+constexpr int kBlocksAtOnce = 64;  // of output; the clock is looked at in between
 constexpr std::chrono::seconds kPatienceAfterKill{2};
 
 // The read end is ours and does not block; the write end goes to the child.
@@ -60,10 +61,10 @@ struct Pipe {
   void close_read() { close_end(read_end); }
   bool is_open() const { return read_end >= 0; }
 
-  // Takes what is there; closes at end of file.
+  // Takes what is there, up to 1 MiB; closes at end of file.
   void drain(std::string& text) {
     std::array<char, 16 * kKiB> block{};
-    while (is_open()) {
+    for (int i = 0; i < kBlocksAtOnce && is_open(); ++i) {
       const ssize_t got = ::read(read_end, block.data(), block.size());
       if (got < 0 && errno == EINTR) {
         continue;
@@ -98,33 +99,6 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-pid_t spawn(const Process& process, const Pipe& out, const Pipe& err) {
-  std::vector<std::string> argv = process.argv;
-  std::vector<std::string> environment;
-  for (const auto& [name, value] : process.environment) {
-    environment.push_back(name + "=" + value);
-  }
-  posix_spawn_file_actions_t actions{};
-  posix_spawnattr_t attributes{};
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out.write_end, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err.write_end, STDERR_FILENO);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  pid_t pid = -1;
-  const int failure = ::posix_spawn(&pid, argv.at(0).c_str(), &actions, &attributes,
-                                    pointers_to(argv).data(), pointers_to(environment).data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("cannot start {}: {}", argv[0], std::strerror(failure)));
-  }
-  return pid;
-}
-
 // The group that run_process() waits for, for the signal handler. One at a time: this program asks
 // its tools in turn.
 std::atomic<pid_t> running_group{0};
@@ -138,11 +112,47 @@ void end_running_group(int signal) {
   ::raise(signal);
 }
 
+}  // namespace
+
+pid_t start_process(const Process& process, int out, int err) {
+  std::vector<std::string> argv = process.argv;
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : process.environment) {
+    environment.push_back(name + "=" + value);
+  }
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+  // A shell starts background jobs deaf to SIGINT, which is how captures are stopped: what we start
+  // hears every signal.
+  sigset_t all{};
+  sigset_t none{};
+  ::sigfillset(&all);
+  ::sigemptyset(&none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  pid_t pid = -1;
+  const int failure = ::posix_spawn(&pid, argv.at(0).c_str(), &actions, &attributes,
+                                    pointers_to(argv).data(), pointers_to(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("cannot start {}: {}", argv[0], std::strerror(failure)));
+  }
+  return pid;
+}
+
 int exit_code_of(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
-
-}  // namespace
 
 void end_programs_with_us() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -158,7 +168,7 @@ ProcessResult run_process(const Process& process) {
   ProcessResult result;
   Pipe out;
   Pipe err;
-  const pid_t pid = spawn(process, out, err);
+  const pid_t pid = start_process(process, out.write_end, err.write_end);
   out.close_write();
   err.close_write();
   running_group = pid;

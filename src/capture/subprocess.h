@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace llmprof {
 
 // A program to run: an argument list, never a shell line.
@@ -28,6 +30,13 @@ struct ProcessResult {
 // time is up. Standard input is /dev/null. Returns as soon as the program itself has ended, even if
 // a daemon it left holds its output open. Throws kEnvironment when the program cannot be started.
 ProcessResult run_process(const Process& process);
+
+// Starts a program in a process group of its own, standard input at /dev/null, output to the two
+// file descriptors; the caller waits for it. Throws kEnvironment when it cannot be started.
+pid_t start_process(const Process& process, int out, int err);
+
+// What waitpid() said, as shells say it: 128 + signal when a signal ended it.
+int exit_code_of(int status);
 
 // From now on SIGINT, SIGTERM and SIGHUP also end the program that run_process() waits for, which
 // has a process group of its own and would not hear of them. For main() to call.

@@ -311,6 +311,7 @@ NcuTool ensure_ncu(const System& system) {
   tool.options = options_in(help);
   read_sets(ask(system, tool.path, {"--list-sets"}), tool);
   tool.default_target_processes = default_in(help, "--target-processes");
+  tool.has_per_launch_config = help.find("per-launch-config") != std::string::npos;
   return tool;
 }
 

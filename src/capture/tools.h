@@ -54,6 +54,7 @@ struct NcuTool : Tool {
   std::vector<std::string> sets;
   std::string default_set;               // "default" in 2022, "basic" in recent releases
   std::string default_target_processes;  // "application-only" in 2022: children go unseen
+  bool has_per_launch_config = false;    // a filter mode: skip and count for each signature alone
 };
 
 // Where the tool is: LLMPROF_NSYS / LLMPROF_NCU, then PATH, then the directories NVIDIA's

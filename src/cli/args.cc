@@ -173,6 +173,25 @@ std::string help_text(const CLI::App& app) {
   return text.substr(0, text.find_last_not_of('\n') + 1) + "\n";
 }
 
+// Hands the words behind "--" to the command that takes them; others ignore a "--". The first word
+// that names a command is it: before it stands at most a colour.
+void cut_rest(const std::vector<Command>& commands, std::vector<std::string>& arguments) {
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  const auto command_of = [&](const std::string& word) {
+    return std::find_if(commands.begin(), commands.end(),
+                        [&](const Command& c) { return c.name == word; });
+  };
+  const auto word = std::find_if(arguments.begin(), dashes, [&](const std::string& w) {
+    return command_of(w) != commands.end();
+  });
+  if (dashes == arguments.end() || word == dashes || command_of(*word)->rest == nullptr) {
+    std::erase(arguments, "--");
+    return;
+  }
+  command_of(*word)->rest->assign(dashes + 1, arguments.end());
+  arguments.erase(dashes, arguments.end());
+}
+
 }  // namespace
 
 Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::string> arguments,
@@ -188,7 +207,7 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
   app.require_subcommand(0, 1);
   app.footer("llmprof COMMAND --help explains a command.");
   const std::vector<Node> nodes = add_commands(app, commands);
-  std::erase(arguments, "--");  // no command of today takes another's command line
+  cut_rest(commands, arguments);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   try {
     app.parse(std::move(arguments));

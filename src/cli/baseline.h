@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What the stage timer saw, as a recording: so that stages are told by the same rules with and
+// without a profiler.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "analysis/rules.h"
-#include "capture/stage_times.h"
+#include "capture/gate.h"
+#include "capture/nvtx_timer.h"
+#include "trace/trace.h"
 
 namespace llmprof {
 
-struct BaselineStages {
-  std::string source;            // which marks told them, in the words of the analysis
-  std::vector<StageTime> times;  // `request` first where it is marked; empty: no stage was found
-};
+Trace trace_of(const TimedRun& run);
 
-// The stages of a run without a profiler, found by the same rules as those of a recording, so that
-// the two can be compared: domain LLM, else markers of engines, else the rules.
-BaselineStages baseline_stages(const TimedRun& run, const Rules& rules);
+// As seen_marks() of marks.h, with what the timer knows of registered strings.
+std::vector<SeenMark> seen_marks(const TimedRun& run);
 
 }  // namespace llmprof

@@ -45,6 +45,8 @@ struct Command {
   std::function<int(Context&)>
       run;               // returns an ExitCode; not set where a subcommand must be named
   std::string examples;  // printed below the options
+  // Where the words behind "--" go: another program's command line. Null: there are none.
+  std::vector<std::string>* rest = nullptr;
 };
 
 // The table, in the order --help shows. Targets of the options live as long as the table.
@@ -58,7 +60,9 @@ Command config_command();
 Command doctor_command();
 Command kernels_command();
 Command list_command();
+Command plan_command();
 Command ranges_command();
+Command run_command();
 
 // --json, as every reading command has it.
 Option json_option(bool& target);

@@ -7,9 +7,11 @@ namespace llmprof {
 
 std::vector<Command> all_commands() {
   return {
+      run_command(),         //
       doctor_command(),      //
       config_command(),      //
       analyze_command(),     //
+      plan_command(),        //
       kernels_command(),     //
       ranges_command(),      //
       artifacts_command(),   //

@@ -32,20 +32,9 @@ const char* escape_of(Color color) {
   return "";
 }
 
-std::string cut(const std::string& text, std::size_t width) {
-  if (display_width(text) <= width) {
-    return text;
-  }
-  std::string short_text;
-  std::size_t taken = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool starts_character = (text[i] & 0xc0) != 0x80;
-    if (starts_character && ++taken > width - 3) {
-      break;
-    }
-    short_text += text[i];
-  }
-  return short_text + "...";
+std::size_t columns_of(int descriptor) {
+  winsize size{};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 }  // namespace
@@ -84,15 +73,31 @@ std::string Console::painted(Color color, std::string_view text) const {
 }
 
 std::size_t Console::width() const {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) {
-    return 0;
-  }
-  return size.ws_col;
+  return columns_of(STDOUT_FILENO);
+}
+
+std::size_t Console::error_width() const {
+  return columns_of(STDERR_FILENO);
 }
 
 bool Console::flush() {
   return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+}
+
+std::string shortened(const std::string& text, std::size_t width) {
+  if (display_width(text) <= width) {
+    return text;
+  }
+  std::string short_text;
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool starts_character = (text[i] & 0xc0) != 0x80;
+    if (starts_character && ++taken > width - 3) {
+      break;
+    }
+    short_text += text[i];
+  }
+  return short_text + "...";
 }
 
 std::string table_text(const Table& table, std::size_t width) {
@@ -117,7 +122,7 @@ std::string table_text(const Table& table, std::size_t width) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool is_last = i + 1 == row.size();
-      line += is_last ? cut(row[i], last) : row[i];
+      line += is_last ? shortened(row[i], last) : row[i];
       line.append(is_last ? 0 : widths[i] - display_width(row[i]) + kGap, ' ');
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";

@@ -28,12 +28,18 @@ class Console {
   // Columns of the terminal on standard output, or 0 when there is none: then nothing is cut.
   std::size_t width() const;
 
+  // The same on standard error.
+  std::size_t error_width() const;
+
   // Pushes everything out. False when some of it could not be written.
   bool flush();
 
  private:
   bool has_color_ = false;
 };
+
+// At most `width` columns of a text; where something is cut it ends in "...".
+std::string shortened(const std::string& text, std::size_t width);
 
 // Rows under headings, columns aligned, two blanks apart. The last column is cut to the terminal's
 // width.

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
+#include "capture/contract.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "config/compose.h"
@@ -113,6 +114,17 @@ Rows exit_code_rows() {
   return rows;
 }
 
+Rows reason_rows() {
+  Rows rows;
+  for (const ReasonMeaning& reason : all_reasons()) {
+    rows.push_back({{"reason", reason.code},
+                    {"exit_code", static_cast<int>(reason.is_environment ? kExitEnvironment
+                                                                         : kExitInconclusive)},
+                    {"meaning", reason.meaning}});
+  }
+  return rows;
+}
+
 struct Listing {
   const char* name;
   Rows (*rows)();
@@ -121,6 +133,7 @@ struct Listing {
 constexpr Listing kListings[] = {
     {"commands", command_rows}, {"presets", preset_rows}, {"models", model_rows},
     {"gpus", gpu_rows},         {"keys", key_rows},       {"exit-codes", exit_code_rows},
+    {"reasons", reason_rows},
 };
 
 std::string cell_text(const Json& cell) {

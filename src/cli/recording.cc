@@ -73,27 +73,33 @@ void add_recording_options(Command& command, RecordingOptions& target) {
                           {"--threads", "N", "Threads that read the file (2)", &target.threads}});
 }
 
-Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
-                           const System& system, PassTimer* timer) {
-  const TraceFilter filter{number_of("--gpu", options.gpu), number_of("--pid", options.pid)};
-  const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
-  const Rules rules =
-      rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
+Rules recording_rules() {
+  return rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
+}
+
+Trace load_recording(const std::string& path, const System& system, unsigned num_threads,
+                     PassTimer* timer) {
   std::filesystem::path file = recording_in(path);
   if (is_nsys_report(file)) {
     const PassTimer::Scope pass(timer, "export");
     file = exported_sqlite(system, file, report_writer_version(head_of(file)));
   }
-  Trace trace = [&] {
-    const PassTimer::Scope pass(timer, "load");
-    return load_trace(file, num_threads);
-  }();
+  const PassTimer::Scope pass(timer, "load");
+  Trace trace = load_trace(file, num_threads);
   trace.capture.path = path;
+  return trace;
+}
+
+Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
+                           const System& system, PassTimer* timer) {
+  const TraceFilter filter{number_of("--gpu", options.gpu), number_of("--pid", options.pid)};
+  const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
+  Trace trace = load_recording(path, system, num_threads, timer);
   if (!filter.is_empty()) {
     check_filter(filter, trace);
     apply_filter(filter, trace);
   }
-  return analyze(trace, rules, timer);
+  return analyze(trace, recording_rules(), timer);
 }
 
 void keep_stage(const std::string& stage, Analysis& analysis) {

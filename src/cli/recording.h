@@ -16,6 +16,13 @@ struct RecordingOptions {
 };
 void add_recording_options(Command& command, RecordingOptions& target);
 
+// The rules of conf/ that tell stages and families.
+Rules recording_rules();
+
+// A recording, through nsys if it is a report, out of its bundle if it is one.
+Trace load_recording(const std::string& path, const System& system, unsigned num_threads = 2,
+                     PassTimer* timer = nullptr);
+
 // Loads a recording, through nsys if it is a report, and analyses it with the rules of conf/.
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
                            const System& system, PassTimer* timer = nullptr);

@@ -234,6 +234,12 @@ class Loader {
         }
       });
     }
+    // nsys writes the end of the recording as the end of ranges that had none.
+    if (file_.has_table("ANALYSIS_DETAILS")) {
+      file_.query("SELECT max(duration) FROM ANALYSIS_DETAILS", [&](const auto& row) {
+        recording_end_ns_ = row[0].is_null() ? INT64_MAX : row[0].as_integer();
+      });
+    }
     if (file_.has_table("DIAGNOSTIC_EVENT")) {
       // Severity 1 informs, 2 warns, 3 is an error.
       file_.query("SELECT text FROM DIAGNOSTIC_EVENT WHERE severity >= 2 ORDER BY timestamp, text",
@@ -419,8 +425,9 @@ class Loader {
           return;
         }
         ranges.start_ns[kept] = row[0].as_integer();
+        const bool is_open = row[1].is_null() || row[1].as_integer() >= recording_end_ns_;
         ranges.end_ns[kept] =
-            row[1].is_null() ? kOpenEnd : std::max(row[1].as_integer(), row[0].as_integer());
+            is_open ? kOpenEnd : std::max(row[1].as_integer(), row[0].as_integer());
         ranges.text[kept] = text;
         ranges.thread[kept] = threads.id(global_tid);
         ranges.kind[kept] = kind;
@@ -649,6 +656,7 @@ class Loader {
 
   SqliteFile file_;
   unsigned num_threads_;
+  std::int64_t recording_end_ns_ = INT64_MAX;
   Trace trace_;
   NameMap names_;
   NameMap api_names_;

@@ -38,6 +38,13 @@ Json stage_json(const StageSummary& stage) {
       {"tokens", stage.tokens ? Json(*stage.tokens) : Json(nullptr)}};
 }
 
+Json overhead_json(const StageOverhead& overhead) {
+  return {{"stage", overhead.stage},
+          {"baseline_mean_ns", overhead.baseline_mean_ns},
+          {"profiled_mean_ns", overhead.profiled_mean_ns},
+          {"overhead_fraction", overhead.fraction}};
+}
+
 // "8x1x1/128x1x1": grid and block.
 std::string shape_text(const LaunchShape& shape) {
   return fmt::format("{}x{}x{}/{}x{}x{}", shape.grid[0], shape.grid[1], shape.grid[2],
@@ -84,7 +91,31 @@ const char* severity_name(Severity severity) {
   return "";
 }
 
+Json number_or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
 }  // namespace
+
+Json stage_times_json(const std::vector<StageTimes>& stages) {
+  Json rows = Json::array();
+  for (const StageTimes& stage : stages) {
+    rows.push_back({{"stage", stage.stage},
+                    {"n", stage.n},
+                    {"open", stage.num_open},
+                    {"total_ns", stage.total_ns},
+                    {"mean_ns", stage.mean_ns},
+                    {"std_ns", number_or_null(stage.std_ns)},
+                    {"p50_ns", stage.p50_ns},
+                    {"p99_ns", stage.p99_ns},
+                    {"min_ns", stage.min_ns},
+                    {"max_ns", stage.max_ns},
+                    {"steady_mean_ns", number_or_null(stage.steady_mean_ns)},
+                    {"tokens", stage.tokens ? Json(*stage.tokens) : Json(nullptr)},
+                    {"tokens_per_s", number_or_null(stage.tokens_per_s)}});
+  }
+  return rows;
+}
 
 Json metrics_json(const Analysis& analysis) {
   Json document = json_document("metrics", 1);
@@ -112,6 +143,12 @@ Json metrics_json(const Analysis& analysis) {
   document["stages"] = Json::array();
   for (const StageSummary& stage : analysis.stages) {
     document["stages"].push_back(stage_json(stage));
+  }
+  document["baseline"] =
+      analysis.baseline.empty() ? Json(nullptr) : stage_times_json(analysis.baseline);
+  document["overhead"] = analysis.baseline.empty() ? Json(nullptr) : Json::array();
+  for (const StageOverhead& overhead : analysis.overheads) {
+    document["overhead"].push_back(overhead_json(overhead));
   }
   document["ledgers"] = Json::array();
   for (const StageLedger& ledger : analysis.ledgers) {

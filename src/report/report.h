@@ -15,6 +15,15 @@ namespace llmprof {
 // too.
 Json metrics_json(const Analysis& analysis);
 
+// Stage times as rows: stage1/metrics.json, and `baseline` of metrics.json.
+Json stage_times_json(const std::vector<StageTimes>& stages);
+
+// The same for a terminal: n, mean, spread, tokens a second.
+std::string stage_times_text(const std::vector<StageTimes>& stages);
+
+// What the profiler added to each stage, a line each; empty without a baseline pass.
+std::string overhead_text(const Analysis& analysis);
+
 // The specification's table (kernel_name, total_ms, calls, mean_ms, device) with share and family.
 std::string kernel_markdown(const Analysis& analysis, std::size_t top);
 void write_kernel_markdown(const Analysis& analysis, const std::filesystem::path& path,

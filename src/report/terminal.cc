@@ -2,6 +2,7 @@
 //
 // The summary on a terminal: one verdict, then what supports it, on one screen.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -97,7 +98,42 @@ std::string largest_waste(const Analysis& analysis, const std::string& device) {
   return "";
 }
 
+constexpr double kHighOverhead = 0.25;
+
 }  // namespace
+
+std::string overhead_text(const Analysis& analysis) {
+  if (analysis.overheads.empty()) {
+    return "";
+  }
+  std::string text = "\nWhat the profiler added (mean of a stage, without and with it)\n";
+  bool is_high = false;
+  for (const StageOverhead& overhead : analysis.overheads) {
+    is_high = is_high || overhead.fraction > kHighOverhead;
+    text += fmt::format("  {:<14} {:>10} {:>10}  {}\n", printable(overhead.stage),
+                        format_duration_ns(std::llround(overhead.baseline_mean_ns)),
+                        format_duration_ns(std::llround(overhead.profiled_mean_ns)),
+                        (overhead.fraction < 0 ? "" : "+") + format_fraction(overhead.fraction));
+  }
+  if (is_high) {
+    text += "  More than 25 %: times below are the profiler's too. run.mode=light records less.\n";
+  }
+  return text;
+}
+
+std::string stage_times_text(const std::vector<StageTimes>& stages) {
+  std::string text = fmt::format("  {:<14} {:>6} {:>10} {:>10} {:>10} {:>10} {:>11}\n", "stage",
+                                 "n", "mean", "std", "p50", "p99", "tokens/s");
+  for (const StageTimes& stage : stages) {
+    text +=
+        fmt::format("  {:<14} {:>6} {:>10} {:>10} {:>10} {:>10} {:>11}\n", printable(stage.stage),
+                    stage.n, format_duration_ns(std::llround(stage.mean_ns)),
+                    stage.std_ns ? format_duration_ns(std::llround(*stage.std_ns)) : "n/a",
+                    format_duration_ns(stage.p50_ns), format_duration_ns(stage.p99_ns),
+                    stage.tokens_per_s ? fmt::format("{:.1f}", *stage.tokens_per_s) : "n/a");
+  }
+  return text;
+}
 
 std::string verdict(const Analysis& analysis) {
   const CaptureInfo& capture = analysis.capture;
@@ -139,6 +175,7 @@ std::string terminal_summary(const Analysis& analysis, std::size_t top) {
         device.num_kernels);
   }
   text += stages_text(analysis);
+  text += overhead_text(analysis);
   if (!analysis.ledgers.empty()) {
     text += ledger_text(analysis);
   }

@@ -76,11 +76,6 @@ def test_marks(recorder):
                for row in rows)
     assert {row["name"]: row["payload"] for row in rows} == {"request": "519", "prefill": "512", "decode_all": "7",
                                                              "decode_step": "1"}
-    stages = {row["stage"]: row for row in recorder.read("stages")}
-    assert list(stages) == ["request", "prefill", "decode", "decode_step"]
-    assert stages["decode_step"]["n"] == "7" and stages["decode_step"]["tokens"] == "7"
-    seconds = sum(after - before for before, after in steps) / 1e9
-    assert abs(float(stages["decode_step"]["tokens_per_s"]) / (7 / seconds) - 1) < 1e-6
     (process, ) = recorder.processes()
     assert process["command"] == pathlib.Path(recorder.arguments.workload).name[:15]
     assert {row["pid"] for row in rows} == {row["tid"] for row in rows} == {process["pid"]}

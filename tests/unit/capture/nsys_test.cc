@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exports with a made nsys; the real one is asked in tests/real/report_export.py.
+// The recording command by dialect, and exports with a made nsys; the real one is asked in
+// tests/real/.
 #include "capture/nsys.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +15,11 @@ namespace llmprof {
 namespace {
 
 using testing::_;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class Export : public testing::Test {
  protected:
@@ -65,6 +70,79 @@ TEST_F(Export, SuccessWithoutAFileIsAFailure) {
   expect_error([&] { exported_sqlite(system, report, ""); }, ErrorKind::kEnvironment,
                HasSubstr("exporting"), _);
   EXPECT_TRUE(std::filesystem::is_empty(directory.path() / "cache/llmprof/exports"));
+}
+
+NsysTool nsys_with(std::vector<std::string> options) {
+  NsysTool nsys;
+  nsys.path = "/opt/nsys";
+  nsys.version = *parse_tool_version("2022.4.2");
+  nsys.options = std::move(options);
+  return nsys;
+}
+
+NsysSettings nsys_settings() {
+  NsysSettings settings;
+  settings.trace = {"cuda", "nvtx"};
+  settings.cuda_graph_trace = "node";
+  settings.sample = "none";
+  settings.cpuctxsw = "none";
+  return settings;
+}
+
+const NsysOutput kOutput{"llmprof-1", "/b/nsys/run.nsys-rep", "/tmp"};
+
+TEST(NsysCmd, InFull) {
+  NsysSettings settings = nsys_settings();
+  settings.trace_fork_before_exec = true;
+  settings.duration_s = 30;
+  settings.extra_options = {"--cuda-memory-usage=true"};
+  const Gate gate{GateWish::Kind::kMark, {"LLM", "request"}, true, ""};
+  EXPECT_THAT(build_nsys_cmd(nsys_with({"--cuda-graph-trace", "--discard-environment",
+                                        "--trace-fork-before-exec"}),
+                             settings, gate, kOutput, {"/bin/x", "--output=y"}),
+              ElementsAre("/opt/nsys", "profile", "--trace=cuda,nvtx", "--sample=none",
+                          "--cpuctxsw=none", "--session-new=llmprof-1", "--force-overwrite=true",
+                          "--output=/b/nsys/run.nsys-rep", "--env-var=TMPDIR=/tmp",
+                          "--cuda-graph-trace=node", "--trace-fork-before-exec=true",
+                          "--duration=30", "--discard-environment=true", "--capture-range=nvtx",
+                          "--nvtx-capture=request@LLM", "--capture-range-end=none",
+                          "--cuda-memory-usage=true", "/bin/x", "--output=y"));
+}
+
+TEST(NsysCmd, WhatAnOldNsysDoesWithoutIsLeftOut) {
+  const auto argv = build_nsys_cmd(nsys_with({}), nsys_settings(), {}, kOutput, {"/bin/x"});
+  for (const char* absent : {"--cuda-graph-trace", "--discard-environment", "--trace-fork",
+                             "--duration", "--capture-range", "--nvtx-capture"}) {
+    EXPECT_THAT(argv, Not(Contains(HasSubstr(absent))));
+  }
+  EXPECT_EQ(argv.back(), "/bin/x");
+}
+
+TEST(NsysCmd, WhatItCannotDoWithoutIsAnError) {
+  NsysSettings settings = nsys_settings();
+  settings.trace_fork_before_exec = true;
+  expect_error([&] { build_nsys_cmd(nsys_with({}), settings, {}, kOutput, {"/bin/x"}); },
+               ErrorKind::kEnvironment,
+               AllOf(HasSubstr("tool_too_old"), HasSubstr("nsys 2022.4.2")),
+               HasSubstr("pipeline.nsys.trace_fork_before_exec=false"));
+}
+
+TEST(NsysCmd, ACommaCannotBeSaidInAVariable) {
+  NsysOutput output = kOutput;
+  output.workload_tmpdir = "/a,b";
+  EXPECT_THAT(build_nsys_cmd(nsys_with({}), nsys_settings(), {}, output, {"/bin/x"}),
+              Not(Contains(HasSubstr("--env-var"))));
+}
+
+TEST(NsysCmd, ExportAndImport) {
+  NsysTool nsys = nsys_with({});
+  nsys.importer = "/opt/QdstrmImporter";
+  EXPECT_THAT(build_export_cmd(nsys, "a.nsys-rep", "b.sqlite"),
+              ElementsAre("/opt/nsys", "export", "--type=sqlite", "--force-overwrite=true",
+                          "--quiet=true", "--output=b.sqlite", "a.nsys-rep"));
+  EXPECT_THAT(build_import_cmd(nsys, "a.qdstrm", "b.nsys-rep"),
+              ElementsAre("/opt/QdstrmImporter", "--input-file", "a.qdstrm", "--output-file",
+                          "b.nsys-rep"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace {
 using testing::_;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 class Args : public testing::Test {
  protected:
@@ -32,7 +33,15 @@ class Args : public testing::Test {
     choice.summary = "Pick one";
     choice.options = {{"WHAT", "", "What", &what, {"red", "green"}, nullptr, true}};
     choice.run = [](Context&) { return 8; };
-    commands = {parent, choice};
+    Command start;
+    start.name = "start";
+    start.summary = "Start a program";
+    start.options = {{"--json", "", "As JSON", &json},
+                     {"--file", "FILE", "A file", &file},
+                     {"WORD", "", "Words", &words}};
+    start.run = [](Context&) { return 9; };
+    start.rest = &rest;
+    commands = {parent, choice, start};
   }
 
   Parsed parse(std::vector<std::string> arguments) {
@@ -49,6 +58,7 @@ class Args : public testing::Test {
   std::string what;
   std::string color = "auto";
   std::vector<std::string> words;
+  std::vector<std::string> rest;
   std::vector<Command> commands;
 };
 
@@ -101,6 +111,39 @@ TEST_F(Args, RepeatedAndEmptyValues) {
       ErrorKind::kUsage, HasSubstr("takes no empty value"), _);
   parse({"thing", "show", "--", "a=1"});
   EXPECT_THAT(words, ElementsAre("a=1"));
+}
+
+TEST_F(Args, BehindTheDashesIsAnotherProgramsLine) {
+  parse({"start", "a=1", "--json", "--", "program", "--json", "--file", "", "--", "-x", "--help"});
+  EXPECT_THAT(words, ElementsAre("a=1"));
+  EXPECT_TRUE(json);
+  EXPECT_THAT(rest, ElementsAre("program", "--json", "--file", "", "--", "-x", "--help"));
+  EXPECT_EQ(file, "");
+}
+
+TEST_F(Args, TheCommandOfTheDashesIsFoundBehindGlobalOptions) {
+  parse({"--color=never", "start", "--", "pick", "blue"});
+  EXPECT_THAT(rest, ElementsAre("pick", "blue"));
+  EXPECT_EQ(color, "never");
+  rest.clear();
+  parse({"--color", "never", "start", "--", "program", "--flag"});
+  EXPECT_THAT(rest, ElementsAre("program", "--flag")) << "a value of an option is no command";
+}
+
+TEST_F(Args, WithoutDashesOrWordsBehindThereIsNoRest) {
+  parse({"start", "a=1"});
+  EXPECT_THAT(rest, IsEmpty());
+  parse({"start", "--"});
+  EXPECT_THAT(rest, IsEmpty());
+  EXPECT_THAT(parse({"start", "--help", "--", "x"}).text, HasSubstr("Usage: llmprof start"));
+  expect_usage({"start", "--jsno", "--", "x"}, "start: unknown option '--jsno'",
+               "did you mean '--json'?");
+}
+
+TEST_F(Args, OtherCommandsTakeNoProgram) {
+  expect_usage({"pick", "red", "--", "start", "x"}, "pick: unexpected 'start'",
+               "usage: llmprof pick --help");
+  EXPECT_THAT(rest, IsEmpty());
 }
 
 TEST_F(Args, HelpIsOfTheInnermostCommand) {

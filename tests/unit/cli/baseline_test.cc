@@ -4,12 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/stage_times.h"
+
 namespace llmprof {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 struct Marked {
   const char* domain;
@@ -33,9 +34,14 @@ TimedRun run_of(const std::vector<Marked>& marks) {
   return {{process}, {}};
 }
 
-std::vector<std::string> described(const BaselineStages& stages) {
+// The stages as the analysis finds them in the ranges of the timer.
+Stages stages_of(const TimedRun& run, const Rules& rules) {
+  return find_stages(trace_of(run), rules, 0, 0);
+}
+
+std::vector<std::string> described(const Stages& stages) {
   std::vector<std::string> rows;
-  for (const StageTime& time : stages.times) {
+  for (const StageTimes& time : time_stages(stages)) {
     rows.push_back(time.stage + " " + std::to_string(time.n) + "x, " +
                    std::to_string(time.total_ns) + " ns, open " + std::to_string(time.num_open));
   }
@@ -43,37 +49,51 @@ std::vector<std::string> described(const BaselineStages& stages) {
 }
 
 TEST(Baseline, MarksOfDomainLlmComeFirst) {
-  const auto stages = baseline_stages(run_of({{"LLM", "request", 10, 900},
-                                              {"LLM", "prefill", 20, 120},
-                                              {"", "prefill", 30, 40},
-                                              {"LLM", "decode_all", 200, 0},
-                                              {"LLM", "decode_step", 210, 220},
-                                              {"LLM", "decode_step", 230, 250}}),
-                                      {{}, {{"", "prefill", "prefill"}}});
+  const auto stages = stages_of(run_of({{"LLM", "request", 10, 900},
+                                        {"LLM", "prefill", 20, 120},
+                                        {"", "prefill", 30, 40},
+                                        {"LLM", "decode_all", 200, 0},
+                                        {"LLM", "decode_step", 210, 220},
+                                        {"LLM", "decode_step", 230, 250}}),
+                                {{}, {{"", "prefill", "prefill"}}});
   EXPECT_EQ(stages.source, "NVTX domain LLM");
   EXPECT_THAT(described(stages),
-              ElementsAre("request 1x, 890 ns, open 0", "prefill 1x, 100 ns, open 0",
-                          "decode 0x, 0 ns, open 1", "decode_step 2x, 30 ns, open 0"));
+              ElementsAre("prefill 1x, 100 ns, open 0", "decode 0x, 0 ns, open 1",
+                          "decode_step 2x, 30 ns, open 0"));
 }
 
 TEST(Baseline, EnginesSayTheirTokens) {
-  const auto stages =
-      baseline_stages(run_of({{"", "execute_context_1(600)_generation_0(0)", 100, 1100},
-                              {"", "execute_context_0(0)_generation_3(3)", 2000, 2600},
-                              {"NCCL", "AllReduce", 2100, 2200}}),
-                      {});
+  const auto stages = stages_of(run_of({{"", "execute_context_1(600)_generation_0(0)", 100, 1100},
+                                        {"", "execute_context_0(0)_generation_3(3)", 2000, 2600},
+                                        {"NCCL", "AllReduce", 2100, 2200}}),
+                                {});
   EXPECT_THAT(described(stages),
               ElementsAre("prefill 1x, 1000 ns, open 0", "decode 1x, 600 ns, open 0"));
-  EXPECT_EQ(stages.times[0].tokens, 600);
-  EXPECT_EQ(stages.times[1].tokens, 3);
-  EXPECT_EQ(stages.times[1].tokens_per_s, 3 * 1e9 / 600);
+  const auto times = time_stages(stages);
+  EXPECT_EQ(times[0].tokens, 600);
+  EXPECT_EQ(times[1].tokens, 3);
+  EXPECT_EQ(times[1].tokens_per_s, 3 * 1e9 / 600);
 }
 
-TEST(Baseline, WithoutMarksThereIsNoStage) {
-  const auto stages = baseline_stages(run_of({{"NCCL", "AllReduce", 2100, 2200}}), {});
-  EXPECT_THAT(stages.times, IsEmpty());
+TEST(Baseline, WithoutMarksEverythingIsOneStage) {
+  const auto stages = stages_of(run_of({{"NCCL", "AllReduce", 2100, 2200}}), {});
+  EXPECT_THAT(stages.names, ElementsAre("all"));
   EXPECT_THAT(stages.source, HasSubstr("no stage marks"));
-  EXPECT_THAT(baseline_stages({}, {}).times, IsEmpty());
+}
+
+TEST(Baseline, MarksKnowHowTheyWereMade) {
+  TimedRun run =
+      run_of({{"LLM", "prefill", 20, 120}, {"LLM", "prefill", 200, 300}, {"", "x", 1, 2}});
+  run.processes[0].ranges[0].is_registered = true;
+  run.processes[0].ranges[2].kind = TimedRangeKind::kStartEnd;
+  run.processes[0].ranges[2].is_registered = true;
+  const std::vector<SeenMark> seen = seen_marks(run);
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[0].mark.text(), "LLM:prefill");
+  EXPECT_EQ(seen[0].count, 2);
+  EXPECT_FALSE(seen[0].is_registered) << "one of the two was plain";
+  EXPECT_TRUE(seen[0].is_push_pop && !seen[0].is_start_end);
+  EXPECT_TRUE(seen[1].is_registered && seen[1].is_start_end && !seen[1].is_push_pop);
 }
 
 }  // namespace

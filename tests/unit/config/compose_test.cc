@@ -120,8 +120,8 @@ TEST(Compose, UnknownKeysNameTheNearest) {
 }
 
 TEST(Compose, NewKeysNeedAPlus) {
-  const Config config = compose(std::nullopt, {"+workload.note=warm"});
-  EXPECT_EQ(value_at(config, "workload.note"), "\"warm\"");
+  const Config config = compose(std::nullopt, {"+extra.note=warm"});
+  EXPECT_EQ(value_at(config, "extra.note"), "\"warm\"");
   EXPECT_THAT(config.notes, IsEmpty());
   EXPECT_THAT(compose(std::nullopt, {"+run.mdoe=light"}).notes,
               Contains(HasSubstr("if 'run.mode' was meant")));

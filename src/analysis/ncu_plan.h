@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/launch_groups.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+struct PlanOptions {
+  std::size_t top_n = 20;              // groups of launches at most
+  double budget_s = 600;               // seconds ncu may take in all
+  int passes = 10;                     // ncu's passes over one launch, an estimate
+  double program_s = 0;                // one run of the program without a profiler
+  bool has_per_launch_config = false;  // ncu can count each signature alone
+  bool is_gated = true;                // launches are counted inside their stage only
+};
+
+// A group that gets counters, measured on one of its launches.
+struct PlannedKernel {
+  LaunchGroup group;        // summed over the GPUs and processes that launch it alike
+  std::size_t command = 0;  // into NcuPlan::commands
+};
+
+// One run of the program under ncu.
+struct PlannedCommand {
+  std::vector<std::string> stages;  // whose launches are counted; empty: all
+  bool is_mangled = false;
+  std::vector<std::string> names;  // kernels, sorted
+  std::int64_t launch_skip = 0;    // of the launches of these names
+  std::int64_t launch_count = 0;
+  bool is_per_launch_config = false;
+  std::int64_t expected_launches = 0;  // ncu will measure
+  double forecast_s = 0;
+};
+
+struct ExcludedKernel {
+  LaunchGroup group;
+  std::string
+      reason;  // communication, outside_stages, warm_up, other_process, beyond_top_n, budget
+};
+
+struct NcuPlan {
+  std::vector<PlannedKernel> kernels;  // by time
+  std::vector<PlannedCommand> commands;
+  std::vector<ExcludedKernel> excluded;  // by time
+  double budget_s = 0;
+  double forecast_s = 0;
+  std::int64_t covered_ns = 0;  // GPU time that planned kernels stand for
+  std::int64_t kernel_ns = 0;   // of all kernels
+};
+
+// Which launches deserve counters. `analysis` is of the same trace.
+NcuPlan plan_ncu(const Trace& trace, const Rules& rules, const Analysis& analysis,
+                 const PlanOptions& options);
+
+}  // namespace llmprof

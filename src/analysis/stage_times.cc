@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stage times with their spread, for a pass without a profiler and for the same stages under one.
+//
+// A percentile is the smallest duration that at least that share of the instances does not pass: a
+// duration that occurred, never one in between.
+#include "analysis/stage_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace llmprof {
+namespace {
+
+std::int64_t percentile(const std::vector<std::int64_t>& sorted, std::size_t percent) {
+  const std::size_t rank = (sorted.size() * percent + 99) / 100;
+  return sorted[std::max<std::size_t>(rank, 1) - 1];
+}
+
+std::optional<double> deviation(const std::vector<std::int64_t>& values, double mean) {
+  if (values.size() < 2) {
+    return std::nullopt;
+  }
+  double sum = 0;
+  for (const std::int64_t value : values) {
+    const double distance = static_cast<double>(value) - mean;
+    sum += distance * distance;
+  }
+  return std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+void fill(std::vector<std::int64_t> durations, std::int64_t first_ns, std::int64_t tokens_ns,
+          StageTimes& times) {
+  times.n = static_cast<std::int64_t>(durations.size());
+  for (const std::int64_t duration : durations) {
+    times.total_ns += duration;
+  }
+  const auto n = static_cast<double>(durations.size());
+  times.mean_ns = static_cast<double>(times.total_ns) / n;
+  times.std_ns = deviation(durations, times.mean_ns);
+  if (durations.size() > 1) {
+    times.steady_mean_ns = static_cast<double>(times.total_ns - first_ns) / (n - 1);
+  }
+  std::sort(durations.begin(), durations.end());
+  times.min_ns = durations.front();
+  times.max_ns = durations.back();
+  times.p50_ns = percentile(durations, 50);
+  times.p99_ns = percentile(durations, 99);
+  if (times.tokens && tokens_ns > 0) {
+    times.tokens_per_s = static_cast<double>(*times.tokens) * 1e9 / static_cast<double>(tokens_ns);
+  }
+}
+
+}  // namespace
+
+std::vector<StageTimes> time_stages(const Stages& stages) {
+  std::vector<StageTimes> all(stages.names.size());
+  std::vector<std::vector<std::int64_t>> durations(stages.names.size());
+  std::vector<std::pair<std::int64_t, std::int64_t>> first(stages.names.size(), {INT64_MAX, 0});
+  std::vector<std::int64_t> tokens_ns(stages.names.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].stage = stages.names[i];
+  }
+  for (const StageInstance& instance : stages.instances) {
+    StageTimes& times = all[instance.stage];
+    if (instance.is_open) {
+      ++times.num_open;
+      continue;
+    }
+    const std::int64_t duration = instance.end_ns - instance.start_ns;
+    durations[instance.stage].push_back(duration);
+    first[instance.stage] = std::min(first[instance.stage], {instance.start_ns, duration});
+    if (instance.tokens) {
+      times.tokens = times.tokens.value_or(0) + *instance.tokens;
+      tokens_ns[instance.stage] += duration;
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!durations[i].empty()) {
+      fill(std::move(durations[i]), first[i].second, tokens_ns[i], all[i]);
+    }
+  }
+  return all;
+}
+
+std::vector<StageOverhead> overheads_of(const std::vector<StageTimes>& baseline,
+                                        const std::vector<StageTimes>& profiled) {
+  std::vector<StageOverhead> overheads;
+  for (const StageTimes& without : baseline) {
+    for (const StageTimes& with : profiled) {
+      if (with.stage != without.stage || with.n == 0 || without.n == 0) {
+        continue;
+      }
+      const bool is_steady = with.steady_mean_ns && without.steady_mean_ns;
+      const double before = is_steady ? *without.steady_mean_ns : without.mean_ns;
+      const double after = is_steady ? *with.steady_mean_ns : with.mean_ns;
+      if (before > 0) {
+        overheads.push_back({with.stage, before, after, after / before - 1});
+      }
+    }
+  }
+  return overheads;
+}
+
+}  // namespace llmprof

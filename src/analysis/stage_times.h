@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/stages.h"
+
+namespace llmprof {
+
+// How long a stage took on the host. Instances that were never closed are in `num_open` alone.
+struct StageTimes {
+  std::string stage;
+  std::int64_t n = 0;
+  std::int64_t num_open = 0;
+  std::int64_t total_ns = 0;
+  double mean_ns = 0;
+  std::optional<double> std_ns;  // of the sample; nothing below two instances
+  std::int64_t p50_ns = 0;
+  std::int64_t p99_ns = 0;
+  std::int64_t min_ns = 0;
+  std::int64_t max_ns = 0;
+  std::optional<double> steady_mean_ns;  // of all but the first
+  std::optional<std::int64_t> tokens;    // sum of what the marks carried
+  std::optional<double> tokens_per_s;    // over the instances that carried some: of one stream
+};
+std::vector<StageTimes> time_stages(const Stages& stages);
+
+// What a profiler adds to a stage: its mean under the profiler against its mean without. Where
+// there are others the first instance is left out of both, which a gated recording stretches.
+struct StageOverhead {
+  std::string stage;
+  double baseline_mean_ns = 0;
+  double profiled_mean_ns = 0;
+  double fraction = 0;  // profiled / baseline - 1; below 0: noise is larger than the overhead
+};
+std::vector<StageOverhead> overheads_of(const std::vector<StageTimes>& baseline,
+                                        const std::vector<StageTimes>& profiled);
+
+}  // namespace llmprof

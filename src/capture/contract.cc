@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Did the capture happen?
+//
+// Both tools answer 0 when nothing was captured: a gate that never opened, a report that went
+// elsewhere, a filter that matched no kernel. So exit codes are only the first of three witnesses;
+// files and their contents are the other two, and each finding here says which of them spoke.
+//
+// What it gets wrong: a program that itself exits with 143, 130 or 255 looks like one that was
+// ended by a tool.
+#include "capture/contract.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr ReasonMeaning kReasons[] = {
+    {"gate_not_fired", false, "the range that opens the recording was never entered"},
+    {"report_missing", false, "the tool wrote no report"},
+    {"report_misplaced", false, "the report was found elsewhere and moved into the bundle"},
+    {"report_stale", false, "the report is older than the pass"},
+    {"report_unreadable", false, "the report cannot be read"},
+    {"importer_failed", true, "nsys left its raw stream and no report"},
+    {"tool_missing", true, "nsys or ncu is not installed"},
+    {"tool_too_old", true, "the installed tool cannot do what was asked"},
+    {"tool_failed", true, "the tool itself failed"},
+    {"workload_failed", false, "the program exited with a code that was not expected"},
+    {"timeout", false, "the pass took longer than run.timeout_s and was stopped"},
+    {"too_large", false, "the report passed run.max_report_bytes and recording was stopped"},
+    {"disk_full", false, "the disk was about to be full and the pass was stopped"},
+    {"no_progress", false, "ncu made no progress for run.ncu_no_progress_s and was stopped"},
+    {"interrupted", false, "the user stopped the run; what was captured is kept"},
+    {"no_marks", false, "no stage was marked: there is nothing but the whole run"},
+    {"stage_missing", false, "a declared stage is not in the capture, or not often enough"},
+    {"marks_lost", false, "the stage timer could not keep all ranges"},
+    {"children_not_traced", false, "processes of the baseline pass are not in the recording"},
+    {"no_gpu", false, "there is no GPU; parts that need one are n/a"},
+    {"no_kernels", false, "a GPU is there, but no kernel was recorded"},
+    {"graph_opaque", false, "CUDA graphs were recorded as a whole, their kernels are hidden"},
+    {"dropped_events", false,
+     "nsys says that it lost events, or stages of the baseline are missing"},
+    {"secrets_in_report", false, "nsys wrote keys into its report, which was left out"},
+    {"counter_permission", true, "the driver keeps hardware counters for administrators"},
+    {"counters_busy", true, "another profiler or DCGM holds the hardware counters"},
+    {"no_kernels_profiled", false, "ncu ran and measured no kernel"},
+    {"nothing_to_profile", false, "the plan for ncu is empty"},
+    {"unknown_set", false, "this ncu has no such set"},
+    {"unknown_section", false, "this ncu has no such section"},
+    {"unknown_metric", false, "this ncu has no such metric"},
+};
+
+// Messages of nsys that mean that events are missing from the report.
+constexpr std::string_view kLossWords[] = {"Not all", "lost", "dropped", "couldn't allocate"};
+
+constexpr const char* kEndByExit =
+    "programs that end by _exit or by a signal (os._exit in Python) take nsys' buffers with them: "
+    "end them by exit";
+constexpr const char* kForkEarly =
+    "nsys does not know NVTX domains that were made before a fork: fork before the first mark, or "
+    "use spawn; and end children by exit, not by _exit";
+
+std::string ending_text(int exit_code) {
+  if (exit_code > 128 && exit_code < 128 + NSIG) {
+    const char* name = ::sigabbrev_np(exit_code - 128);
+    return name != nullptr ? fmt::format("was ended by SIG{}", name)
+                           : fmt::format("was ended by signal {}", exit_code - 128);
+  }
+  return fmt::format("exited with code {}", exit_code);
+}
+
+std::string last_line_of(const std::string& text) {
+  const std::size_t end = text.find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) {
+    return "";
+  }
+  const std::size_t before = text.find_last_of("\r\n", end);
+  const std::size_t start = before == std::string::npos ? 0 : before + 1;
+  return printable(text.substr(start, std::min<std::size_t>(end + 1 - start, 160)));
+}
+
+std::string saying(const StepResult& step) {
+  const std::string line = last_line_of(step.last_lines);
+  return line.empty() ? "; it said nothing" : "; the last line it printed: " + line;
+}
+
+bool is_there(const fs::path& file) {
+  std::error_code failure;
+  return fs::file_size(file, failure) > 0 && !failure;
+}
+
+fs::path find_with_suffix(const fs::path& folder, std::string_view suffix) {
+  std::error_code failure;
+  fs::recursive_directory_iterator entry(folder, failure);
+  for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
+    if (entry->path().extension() == suffix) {
+      return entry->path();
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const ReasonMeaning> all_reasons() {
+  return kReasons;
+}
+
+std::vector<Breach> check_step(const std::string& pass, const Contract& contract,
+                               const StepResult& step, const std::vector<int>& expected_codes) {
+  const std::string after =
+      fmt::format("the {} pass was stopped after {}", pass, format_duration_ns(step.duration_ns));
+  switch (step.end) {
+    case StepEnd::kTimeout:
+      return {{"timeout", pass, after + ": its time was up", "give it more",
+               fmt::format("run.timeout_s={}", 2 * (step.duration_ns / kNsPerS + 1))}};
+    case StepEnd::kTooLarge:
+      return {{"too_large", pass,
+               fmt::format("{}: it had written {}; what came before is kept", after,
+                           format_bytes(step.bytes)),
+               "record fewer steps, or allow more",
+               fmt::format("run.max_report_bytes={}", 4 * step.bytes), false}};
+    case StepEnd::kDiskFull:
+      return {{"disk_full", pass, after + ": the disk was about to be full",
+               "free some space, or write elsewhere", "artifacts.stage2_dir=/path/with/space"}};
+    case StepEnd::kNoProgress:
+      return {{"no_progress", pass,
+               after + fmt::format(": it neither wrote nor printed anything{}", saying(step)),
+               "leave out the kernel it hangs on, or wait longer", "run.ncu_no_progress_s=1800"}};
+    case StepEnd::kInterrupted:
+    case StepEnd::kAborted:
+      return {{"interrupted", pass, after + " at your request", "", "", true}};
+    case StepEnd::kItself:
+      break;
+  }
+  const bool is_expected =
+      step.exit_code == 0 || std::find(expected_codes.begin(), expected_codes.end(),
+                                       step.exit_code) != expected_codes.end();
+  if (is_expected || contract.workload_may_fail) {
+    return {};
+  }
+  return {{"workload_failed", pass,
+           fmt::format("the program {} in the {} pass{}", ending_text(step.exit_code), pass,
+                       saying(step)),
+           "mend the program; or, if it always ends so", "contract.workload_may_fail=true"}};
+}
+
+std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResult& step) {
+  std::error_code failure;
+  if (is_there(report.expected)) {
+    // A second of slack: file systems keep coarser times than clocks.
+    const auto written = fs::last_write_time(report.expected, failure);
+    if (!failure && written + std::chrono::seconds(1) < report.pass_start) {
+      return {{"report_stale", "nsys",
+               fmt::format("{} is older than this pass: it belongs to another run",
+                           report.expected.string()),
+               "remove it and run again", ""}};
+    }
+    return {};
+  }
+  if (const fs::path raw = find_with_suffix(report.scratch, ".qdstrm"); !raw.empty()) {
+    return {{"importer_failed", "nsys",
+             fmt::format("nsys left its raw stream ({}) and no report{}",
+                         format_bytes(fs::file_size(raw, failure)), saying(step)),
+             fmt::format("it is kept as nsys/{}; llmprof doctor says whether the importer is there",
+                         raw.filename().string()),
+             ""}};
+  }
+  if (report.is_gated && step.last_lines.find("Generated:") != std::string::npos) {
+    return {{"gate_not_fired", "nsys",
+             fmt::format("nsys ended well and recorded nothing: {} was never entered",
+                         printable(report.gate_text)),
+             "record everything", "run.gate=none"}};
+  }
+  if (report.is_gated && step.exit_code == 0) {
+    return {{"gate_not_fired", "nsys",
+             fmt::format("nsys wrote no report: {} was never entered", printable(report.gate_text)),
+             "record everything", "run.gate=none"}};
+  }
+  return {{"report_missing", "nsys",
+           fmt::format("nsys {} and wrote no report{}", ending_text(step.exit_code), saying(step)),
+           "read nsys/log.txt; llmprof doctor checks what nsys needs", ""}};
+}
+
+std::vector<Breach> check_stages(const std::string& pass, const Contract& contract,
+                                 const std::map<std::string, std::int64_t>& instances) {
+  std::vector<Breach> breaches;
+  for (const std::string& stage : contract.stages) {
+    const auto found = instances.find(stage);
+    const std::int64_t count = found == instances.end() ? 0 : found->second;
+    if (count < contract.min_instances) {
+      breaches.push_back({"stage_missing", pass,
+                          fmt::format("contract.stages names {}, which occurs {} times in the {} "
+                                      "pass; at least {} were asked for",
+                                      printable(stage), count, pass, contract.min_instances),
+                          "mark it (docs/marking.md), or declare what the program has", ""});
+    }
+  }
+  return breaches;
+}
+
+std::vector<Breach> check_recording(const Contract& contract, const Expectations& expected,
+                                    const RecordingFacts& facts) {
+  std::vector<Breach> breaches = check_stages("nsys", contract, facts.stage_instances);
+  if (expected.num_processes_with_ranges > facts.num_processes_with_ranges) {
+    breaches.push_back(
+        {"children_not_traced", "nsys",
+         fmt::format("{} processes marked stages in the baseline pass, {} in the recording: {}",
+                     expected.num_processes_with_ranges, facts.num_processes_with_ranges,
+                     expected.follows_forks ? "nsys lost the others"
+                                            : "nsys does not follow children that do not exec"),
+         expected.follows_forks ? kForkEarly
+                                : "follow them (or start them with spawn in place of fork)",
+         expected.follows_forks ? "" : "pipeline.nsys.trace_fork_before_exec=true"});
+  }
+  for (const auto& [stage, expected_count] : expected.stage_instances) {
+    const auto found = facts.stage_instances.find(stage);
+    const std::int64_t count = found == facts.stage_instances.end() ? 0 : found->second;
+    // Runs of one program differ a little where sampling ends them; a tenth is no longer little.
+    if (breaches.empty() && count * 10 < expected_count * 9) {
+      breaches.push_back(
+          {"dropped_events", "nsys",
+           fmt::format("the baseline pass has {} times {}, the recording {}: nsys lost the rest",
+                       expected_count, printable(stage), count),
+           kEndByExit, ""});
+    }
+  }
+  if (expected.is_gpu_expected && facts.num_kernels == 0 && facts.opaque_graph_fraction == 0) {
+    breaches.push_back(
+        {"no_kernels", "nsys",
+         facts.has_cuda ? "CUDA calls were recorded, but no kernel: the work ran in a process that "
+                          "is not traced, or the driver and this nsys do not fit"
+                        : "nothing of CUDA was recorded: the program used no GPU",
+         facts.has_cuda ? "follow children that do not exec" : "if it needs none",
+         facts.has_cuda ? "pipeline.nsys.trace_fork_before_exec=true" : "contract.gpu=none"});
+  }
+  if (facts.opaque_graph_fraction > 0.5) {
+    breaches.push_back({"graph_opaque", "nsys",
+                        fmt::format("{} of GPU time lies in CUDA graphs that were recorded as a "
+                                    "whole: their kernels are hidden",
+                                    format_fraction(facts.opaque_graph_fraction)),
+                        "record their nodes", "pipeline.nsys.cuda_graph_trace=node"});
+  }
+  for (const std::string& message : facts.tool_messages) {
+    const bool is_loss =
+        std::any_of(std::begin(kLossWords), std::end(kLossWords),
+                    [&](std::string_view word) { return message.find(word) != std::string::npos; });
+    if (is_loss) {
+      breaches.push_back({"dropped_events", "nsys", "nsys says: " + printable(message),
+                          "record fewer steps", "", false});
+    }
+  }
+  return breaches;
+}
+
+std::vector<Breach> check_ncu_report(const fs::path& report, const StepResult& step) {
+  const std::string& said = step.last_lines;
+  const auto says = [&](std::string_view text) { return said.find(text) != std::string::npos; };
+  if (says("ERR_NVGPUCTRPERM")) {
+    return {{"counter_permission", "ncu",
+             "the driver keeps hardware counters for administrators (ERR_NVGPUCTRPERM)",
+             "llmprof doctor says how to allow them", ""}};
+  }
+  if (says("driver resource was unavailable") || says("Driver resource was unavailable")) {
+    return {{"counters_busy", "ncu", "another profiler or DCGM holds the hardware counters",
+             "dcgmi profile --pause, then run again", ""}};
+  }
+  if (is_there(report)) {
+    return {};
+  }
+  if (says("No kernels were profiled")) {
+    return {{"no_kernels_profiled", "ncu",
+             "ncu ran and measured nothing: no launch matched the plan's names and ranges",
+             "compare ncu/plan.json with ncu/log.txt; without ranges:",
+             "pipeline.ncu.gating_nvtx=false"}};
+  }
+  return {{"report_missing", "ncu",
+           fmt::format("ncu {} and wrote no report{}", ending_text(step.exit_code), saying(step)),
+           "read ncu/log.txt", ""}};
+}
+
+}  // namespace llmprof

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One way to name a range, two tools that want it differently.
+//
+// nsys writes RANGE@DOMAIN, ncu DOMAIN@RANGE; nsys takes one range, ncu several; a bare name is a
+// start/end range to ncu and any kind to nsys; both compare literally, so a wildcard is accepted
+// and matches nothing; and nsys looks at registered strings only unless an environment variable
+// says otherwise. Each of these mistakes ends in an empty capture with exit code 0. So ranges are
+// written DOMAIN:RANGE here, are compiled for each tool from what a pass without profilers saw, and
+// what cannot match is refused before a model is loaded.
+//
+// What it cannot know: whether a range that was seen without a profiler is entered again under one.
+// The contract looks afterwards.
+#include "capture/gate.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace llmprof {
+namespace {
+
+// The marks of include/llmprof/nvtx.h, the widest first; the rules of conf/rules/stages.yaml know
+// the same names in the default domain.
+constexpr std::array<std::string_view, 5> kStageNames = {"request", "prefill", "decode_all",
+                                                         "decode", "decode_step"};
+
+bool is_stage_name(std::string_view name) {
+  return std::find(kStageNames.begin(), kStageNames.end(), name) != kStageNames.end();
+}
+
+Error refusal(std::string_view given, const std::string& reason, const std::string& hint) {
+  return {ErrorKind::kUsage,
+          fmt::format("run.gate={} would open no capture: {}", printable(given), reason), hint};
+}
+
+StageMark parse_mark(std::string_view text) {
+  const std::string example = "write DOMAIN:RANGE, as run.gate=LLM:request";
+  if (text.find(',') != std::string_view::npos) {
+    throw refusal(text, "nsys takes one range only",
+                  "name the range around all stages, as run.gate=LLM:request; stages are told "
+                  "apart afterwards");
+  }
+  if (text.find_first_of("*?") != std::string_view::npos) {
+    throw refusal(text, "nsys and ncu compare range names literally, wildcards match nothing",
+                  example);
+  }
+  std::size_t at = text.find(':');
+  if (at == std::string_view::npos) {
+    at = text.find('@');
+  }
+  if (at == std::string_view::npos) {
+    throw refusal(
+        text, "it has no domain",
+        is_stage_name(text)
+            ? fmt::format("run.gate=LLM:{0}, or run.gate=:{0} in NVTX's default domain", text)
+            : example + "; a range of the default domain is :RANGE");
+  }
+  StageMark mark{std::string(text.substr(0, at)), std::string(text.substr(at + 1))};
+  if (mark.name.empty()) {
+    throw refusal(text, "the range has no name", example);
+  }
+  if (is_stage_name(mark.domain) && !is_stage_name(mark.name)) {
+    throw refusal(
+        text,
+        fmt::format("'{}' is a range, not a domain: the order is swapped", printable(mark.domain)),
+        fmt::format("run.gate={}:{}", printable(mark.name), printable(mark.domain)));
+  }
+  if (mark.name.find('@') != std::string::npos || mark.domain.find('@') != std::string::npos) {
+    throw refusal(text, "nsys cannot be told a name with @ in it",
+                  "rename the range, or record everything: run.gate=none");
+  }
+  return mark;
+}
+
+const SeenMark* find_seen(const std::vector<SeenMark>& seen, const StageMark& mark) {
+  const auto found =
+      std::find_if(seen.begin(), seen.end(), [&](const SeenMark& s) { return s.mark == mark; });
+  return found == seen.end() ? nullptr : &*found;
+}
+
+Gate gate_on(const SeenMark& seen, std::string reason) {
+  return {GateWish::Kind::kMark, seen.mark, seen.is_registered, std::move(reason)};
+}
+
+Gate automatic_gate(const std::vector<SeenMark>& seen) {
+  for (const char* domain : {"LLM", ""}) {
+    for (const std::string_view name : kStageNames) {
+      if (const SeenMark* found = find_seen(seen, {domain, std::string(name)})) {
+        return gate_on(*found, fmt::format("the widest mark of the baseline pass, entered {} times",
+                                           found->count));
+      }
+    }
+  }
+  return {GateWish::Kind::kEverything, {}, false, "the baseline pass saw no mark of a stage"};
+}
+
+Error would_not_fire(const StageMark& mark, const std::vector<SeenMark>& seen) {
+  if (seen.empty()) {
+    return {ErrorKind::kContract,
+            fmt::format("gate_not_fired: {} was never entered; the baseline pass saw no NVTX range",
+                        printable(mark.text())),
+            "mark the stages (docs/marking.md), or record everything: run.gate=none"};
+  }
+  if (find_seen(seen, {mark.name, mark.domain}) != nullptr) {
+    return {ErrorKind::kContract,
+            fmt::format("gate_not_fired: there is no {}; range and domain are swapped",
+                        printable(mark.text())),
+            fmt::format("run.gate={}:{}", printable(mark.name), printable(mark.domain))};
+  }
+  std::vector<std::string> names;
+  for (const SeenMark& s : seen) {
+    names.push_back(printable(s.mark.text()));
+  }
+  const auto guess = nearest(mark.text(), names);
+  names.resize(std::min<std::size_t>(names.size(), 8));
+  return {ErrorKind::kContract,
+          fmt::format("gate_not_fired: {} was never entered in the baseline pass",
+                      printable(mark.text())),
+          guess ? fmt::format("did you mean run.gate={}?", *guess)
+                : fmt::format("seen: {}", fmt::join(names, ", "))};
+}
+
+// ncu's own characters are literal behind a backslash.
+std::string escaped_for_ncu(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (std::string_view("@,[]/*+\\").find(c) != std::string_view::npos) {
+      text += '\\';
+    }
+    text += c;
+  }
+  return text;
+}
+
+}  // namespace
+
+GateWish parse_gate(std::string_view text) {
+  if (text == "auto") {
+    return {GateWish::Kind::kAuto, {}};
+  }
+  if (text == "none") {
+    return {GateWish::Kind::kEverything, {}};
+  }
+  if (text == "cuda_profiler_api") {
+    return {GateWish::Kind::kCudaProfilerApi, {}};
+  }
+  return {GateWish::Kind::kMark, parse_mark(text)};
+}
+
+Gate choose_gate(const GateWish& wish, const std::vector<SeenMark>* seen) {
+  switch (wish.kind) {
+    case GateWish::Kind::kEverything:
+      return {GateWish::Kind::kEverything, {}, false, "run.gate=none"};
+    case GateWish::Kind::kCudaProfilerApi:
+      return {GateWish::Kind::kCudaProfilerApi, {}, false, "the program opens it itself"};
+    case GateWish::Kind::kAuto:
+      return seen != nullptr ? automatic_gate(*seen)
+                             : Gate{GateWish::Kind::kEverything,
+                                    {},
+                                    false,
+                                    "no baseline pass tells which marks there are"};
+    case GateWish::Kind::kMark:
+      break;
+  }
+  if (seen == nullptr) {
+    return {GateWish::Kind::kMark, wish.mark, false, "run.gate"};
+  }
+  const SeenMark* found = find_seen(*seen, wish.mark);
+  if (found == nullptr) {
+    throw would_not_fire(wish.mark, *seen);
+  }
+  return gate_on(*found, "run.gate");
+}
+
+std::vector<std::string> nsys_gate_options(const Gate& gate) {
+  // The end of the range is ignored: other requests follow, and the default end policy sends the
+  // program SIGTERM.
+  switch (gate.kind) {
+    case GateWish::Kind::kMark: {
+      const std::string domain = gate.mark.domain.empty() ? "" : "@" + gate.mark.domain;
+      return {"--capture-range=nvtx", "--nvtx-capture=" + gate.mark.name + domain,
+              "--capture-range-end=none"};
+    }
+    case GateWish::Kind::kCudaProfilerApi:
+      return {"--capture-range=cudaProfilerApi", "--capture-range-end=stop"};
+    case GateWish::Kind::kAuto:
+    case GateWish::Kind::kEverything:
+      break;
+  }
+  return {};
+}
+
+std::map<std::string, std::string> nsys_gate_environment(const Gate& gate) {
+  if (gate.kind == GateWish::Kind::kMark && !gate.is_registered) {
+    return {{"NSYS_NVTX_PROFILER_REGISTER_ONLY", "0"}};
+  }
+  return {};
+}
+
+std::vector<std::string> ncu_gate_options(const std::vector<SeenMark>& marks, const NcuTool& ncu) {
+  if (marks.empty()) {
+    return {};
+  }
+  std::vector<std::string> options = {"--nvtx"};
+  for (const SeenMark& seen : marks) {
+    const std::string domain =
+        seen.mark.domain.empty() ? "" : escaped_for_ncu(seen.mark.domain) + "@";
+    const std::string range = domain + escaped_for_ncu(seen.mark.name);
+    if (seen.is_push_pop) {
+      options.insert(options.end(), {"--nvtx-include", range + "/"});
+    }
+    if (seen.is_start_end) {
+      options.insert(options.end(), {"--nvtx-include", range});
+    }
+  }
+  // Kernels that another thread launches (PyTorch's backward) count too, where ncu can see it so.
+  if (ncu.has_option("--nvtx-push-pop-scope")) {
+    options.insert(options.end(), {"--nvtx-push-pop-scope", "process"});
+  }
+  return options;
+}
+
+}  // namespace llmprof

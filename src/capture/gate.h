@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "capture/tools.h"
+
+namespace llmprof {
+
+// An NVTX range as a program writes it; the default domain is empty.
+struct StageMark {
+  std::string domain;
+  std::string name;
+
+  auto operator<=>(const StageMark&) const = default;
+  std::string text() const { return domain + ":" + name; }
+};
+
+// What a pass without profilers saw of one mark. Both tools must be told how it was made.
+struct SeenMark {
+  StageMark mark;
+  std::int64_t count = 0;
+  bool is_registered = false;  // every time: nsys does not look at other strings unless told to
+  bool is_push_pop = false;
+  bool is_start_end = false;
+};
+
+// What the user wants to open a recording with.
+struct GateWish {
+  enum class Kind {
+    kAuto,             // the widest mark that was seen; none if none was
+    kEverything,       // everything is recorded
+    kCudaProfilerApi,  // the program calls cudaProfilerStart
+    kMark,
+  };
+  Kind kind = Kind::kAuto;
+  StageMark mark;
+};
+
+// "auto", "none", "cuda_profiler_api" or "DOMAIN:RANGE" (":RANGE" in the default domain;
+// "DOMAIN@RANGE" is taken too). Throws kUsage, with the reason, on what no tool could match:
+// wildcards, several ranges, no name, range and domain swapped.
+GateWish parse_gate(std::string_view text);
+
+// What opens the recording.
+struct Gate {
+  GateWish::Kind kind = GateWish::Kind::kEverything;  // never kAuto
+  StageMark mark;
+  bool is_registered = false;
+  std::string reason;  // a sentence: why this gate
+};
+
+// `seen` is null when no pass looked. Throws kContract when the wish is known not to fire.
+Gate choose_gate(const GateWish& wish, const std::vector<SeenMark>* seen);
+
+// For nsys: RANGE@DOMAIN, one only. The recording then goes on to the end of the program, which is
+// not killed.
+std::vector<std::string> nsys_gate_options(const Gate& gate);
+std::map<std::string, std::string> nsys_gate_environment(const Gate& gate);
+
+// For ncu: DOMAIN@RANGE/ for push/pop ranges, DOMAIN@RANGE for start/end ranges, any of them.
+std::vector<std::string> ncu_gate_options(const std::vector<SeenMark>& marks, const NcuTool& ncu);
+
+}  // namespace llmprof

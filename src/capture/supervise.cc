@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the workload, alone or under a tool, and comes back with nothing left behind.
+//
+// A process group is not enough: nsys starts agents that become daemons, Python's multiprocessing
+// and Ray start sessions of their own, and all of them hold GPU memory after their parents died. So
+// this program makes itself the reaper of its orphans (PR_SET_CHILD_SUBREAPER): whatever descends
+// from it stays below it in the process tree, whatever it does, and one look at /proc finds it.
+//
+// Stopping is a ladder. SIGINT to the group is what both tools take as "finish and write the
+// report" and what a person would have typed. A workload that is still there after some seconds is
+// asked with SIGTERM and then killed, while the tool around it may go on: it is writing the report.
+// Only when that takes longer than the patience allows, or the user asks again, all of it is
+// killed.
+//
+// Sizes and free space are polled once a second. A program that writes faster than the free space
+// divided by a second can still fill the disk.
+#include "capture/supervise.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <map>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kPoll{100};
+constexpr seconds kBetweenLooks{1};         // at sizes and free space
+constexpr milliseconds kGraceOfRest{1500};  // for orphans to end by themselves
+constexpr milliseconds kGraceOfTerm{2000};
+constexpr milliseconds kGraceOfKill{2000};
+constexpr std::size_t kKeptOutput = 8 * kKiB;
+constexpr std::size_t kLongestLine = 400;
+constexpr int kBlocksAtOnce = 64;  // of output; a program that never pauses is looked at in between
+
+std::atomic<int> interrupts{0};
+
+void count_interrupt(int /*signal*/) {
+  interrupts.fetch_add(1);
+}
+
+constexpr std::array<int, 3> kCountedSignals = {SIGINT, SIGTERM, SIGHUP};
+
+struct Relative {
+  pid_t pid = 0;
+  std::string name;
+
+  std::string text() const { return fmt::format("{} (pid {})", name, pid); }
+  // The tools' own processes, as /proc names them (cut at 15 characters).
+  bool is_tool() const {
+    return name.starts_with("nsys") || name.starts_with("ncu") ||
+           name.starts_with("TreeLauncher") || name.starts_with("QdstrmImporter");
+  }
+};
+
+// Every living process below this one.
+std::vector<Relative> descendants() {
+  std::map<pid_t, std::vector<Relative>> children;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator("/proc", failure)) {
+    const std::string name = entry.path().filename().string();
+    pid_t pid = 0;
+    const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (bad != std::errc() || end != name.data() + name.size()) {
+      continue;
+    }
+    // "12 (name) S 1 ...": the name may hold anything, so its end is the last ')'.
+    const std::string stat = read_pseudo_file(entry.path() / "stat");
+    const std::size_t open = stat.find('(');
+    const std::size_t close = stat.rfind(')');
+    if (open == std::string::npos || close == std::string::npos || close + 4 > stat.size()) {
+      continue;
+    }
+    pid_t parent = 0;
+    std::from_chars(stat.data() + close + 4, stat.data() + stat.size(), parent);
+    const bool is_dead = stat[close + 2] == 'Z' || stat[close + 2] == 'X';
+    if (!is_dead) {
+      children[parent].push_back({pid, stat.substr(open + 1, close - open - 1)});
+    }
+  }
+  std::vector<Relative> found = children[::getpid()];
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::vector<Relative> below = children[found[i].pid];
+    found.insert(found.end(), below.begin(), below.end());
+  }
+  return found;
+}
+
+void signal_all(const std::vector<Relative>& processes, int signal) {
+  for (const Relative& process : processes) {
+    ::kill(process.pid, signal);
+  }
+}
+
+// Zombies that were handed to us; the leader is waited for by its own pid first.
+void reap_orphans() {
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+// For comparing: a limit of centuries in nanoseconds would overflow.
+seconds whole_seconds(Clock::duration duration) {
+  return std::chrono::duration_cast<seconds>(duration);
+}
+
+std::uint64_t size_of(const fs::path& path) {
+  std::error_code failure;
+  if (!fs::is_directory(path, failure)) {
+    const std::uint64_t size = fs::file_size(path, failure);
+    return failure ? 0 : size;
+  }
+  std::uint64_t sum = 0;
+  fs::recursive_directory_iterator entry(path, failure);
+  for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
+    std::error_code ignored;
+    if (entry->is_regular_file(ignored)) {
+      const std::uint64_t size = entry->file_size(ignored);
+      sum += ignored ? 0 : size;
+    }
+  }
+  return sum;
+}
+
+std::uint64_t free_bytes(const fs::path& path) {
+  std::error_code ignored;
+  const fs::path existing = fs::exists(path, ignored) ? path : path.parent_path();
+  struct statvfs facts {};
+  if (::statvfs(existing.c_str(), &facts) != 0) {
+    return UINT64_MAX;
+  }
+  return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
+}
+
+// What the program prints: all of it into the log, the end of it in memory.
+class Output {
+ public:
+  explicit Output(const fs::path& log) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+      throw Error(ErrorKind::kFailure, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    }
+    read_end_ = ends[0];
+    write_end_ = ends[1];
+    ::fcntl(read_end_, F_SETFL, O_NONBLOCK);
+    log_ = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (log_ < 0) {
+      const std::string problem = std::strerror(errno);
+      close_all();
+      throw Error(ErrorKind::kFailure, fmt::format("cannot write {}: {}", log.string(), problem));
+    }
+  }
+  ~Output() { close_all(); }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  int write_end() const { return write_end_; }
+  void close_write() { close_one(write_end_); }
+
+  // Waits at most kPoll for more; true when there was some.
+  bool wait_and_take() {
+    if (read_end_ < 0) {
+      ::usleep(static_cast<useconds_t>(std::chrono::microseconds(kPoll).count()));
+      return false;
+    }
+    pollfd end = {read_end_, POLLIN, 0};
+    ::poll(&end, 1, static_cast<int>(kPoll.count()));
+    return take();
+  }
+
+  bool take() {
+    std::array<char, 16 * kKiB> block{};
+    bool any = false;
+    for (int i = 0; i < kBlocksAtOnce && read_end_ >= 0; ++i) {
+      const ssize_t got = ::read(read_end_, block.data(), block.size());
+      if (got < 0 && errno == EINTR) {
+        continue;
+      }
+      if (got < 0) {
+        break;
+      }
+      if (got == 0) {
+        close_one(read_end_);
+        break;
+      }
+      any = true;
+      keep({block.data(), static_cast<std::size_t>(got)});
+    }
+    return any;
+  }
+
+  const std::string& kept() const { return kept_; }
+
+  // nsys redraws its progress bar with carriage returns: they end a line too.
+  std::string last_line() const {
+    const std::size_t end = kept_.find_last_not_of(" \t\r\n");
+    if (end == std::string::npos) {
+      return "";
+    }
+    const std::size_t before = kept_.find_last_of("\r\n", end);
+    const std::size_t start = before == std::string::npos ? 0 : before + 1;
+    return kept_.substr(start, std::min(end + 1 - start, kLongestLine));
+  }
+
+ private:
+  void keep(std::string_view text) {
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const ssize_t put = ::write(log_, rest.data(), rest.size());
+      if (put < 0 && errno == EINTR) {
+        continue;
+      }
+      if (put <= 0) {
+        break;  // a full disk must not stop the program that is watched
+      }
+      rest.remove_prefix(static_cast<std::size_t>(put));
+    }
+    kept_ += text;
+    if (kept_.size() > 2 * kKeptOutput) {
+      kept_.erase(0, kept_.size() - kKeptOutput);
+    }
+  }
+  static void close_one(int& fd) {
+    if (fd >= 0) {
+      ::close(std::exchange(fd, -1));
+    }
+  }
+  void close_all() {
+    close_one(read_end_);
+    close_one(write_end_);
+    close_one(log_);
+  }
+
+  int read_end_ = -1;
+  int write_end_ = -1;
+  int log_ = -1;
+  std::string kept_;
+};
+
+class Supervision {
+ public:
+  Supervision(const Step& step, const std::function<void(const StepProgress&)>& on_progress)
+      : step_(step), on_progress_(on_progress), output_(step.log) {}
+
+  StepResult run() {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    interrupts_before_ = interrupts.load();
+    start_ = Clock::now();
+    last_sign_ = start_;
+    pid_ = start_process(step_.process, output_.write_end(), output_.write_end());
+    output_.close_write();
+    while (!has_ended()) {
+      if (output_.wait_and_take()) {
+        last_sign_ = Clock::now();
+      }
+      look_at_files();
+      look_at_limits();
+      climb_ladder();
+      on_progress_(
+          {Clock::now() - start_, result_.bytes, output_.last_line(), stopping_since_ != kNever});
+    }
+    result_.duration_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
+    end_the_rest();
+    output_.take();
+    result_.bytes = written_bytes();
+    const std::string& kept = output_.kept();
+    result_.last_lines = kept.substr(kept.size() - std::min(kept.size(), kKeptOutput));
+    return result_;
+  }
+
+ private:
+  static constexpr Clock::time_point kNever{};
+
+  bool has_ended() {
+    int status = 0;
+    const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_) {
+      result_.exit_code = exit_code_of(status);
+      return true;
+    }
+    return ended < 0 && errno != EINTR;  // not ours to wait for: no answer will come
+  }
+
+  std::uint64_t written_bytes() const {
+    std::uint64_t sum = 0;
+    for (const fs::path& output : step_.outputs) {
+      sum += size_of(output);
+    }
+    return sum;
+  }
+
+  void look_at_files() {
+    if (Clock::now() - last_look_ < kBetweenLooks) {
+      return;
+    }
+    last_look_ = Clock::now();
+    const std::uint64_t bytes = written_bytes();
+    if (bytes != result_.bytes) {
+      last_sign_ = last_look_;
+    }
+    result_.bytes = bytes;
+    least_free_bytes_ = UINT64_MAX;
+    for (const fs::path& output : step_.outputs) {
+      least_free_bytes_ = std::min(least_free_bytes_, free_bytes(output));
+    }
+  }
+
+  void look_at_limits() {
+    const StepLimits& limits = step_.limits;
+    const Clock::time_point now = Clock::now();
+    const int asked = interrupts.load() - interrupts_before_;
+    if (asked >= 2) {
+      abort(StepEnd::kAborted);
+    } else if (asked == 1) {
+      stop(StepEnd::kInterrupted);
+    } else if (whole_seconds(now - start_) >= limits.timeout) {
+      stop(StepEnd::kTimeout);
+    } else if (result_.bytes > limits.most_bytes) {
+      stop(StepEnd::kTooLarge);
+    } else if (least_free_bytes_ < limits.least_free_bytes) {
+      stop(StepEnd::kDiskFull);
+    } else if (limits.most_silence.count() > 0 &&
+               whole_seconds(now - last_sign_) >= limits.most_silence) {
+      stop(StepEnd::kNoProgress);
+    }
+  }
+
+  void stop(StepEnd reason) {
+    if (stopping_since_ != kNever) {
+      return;
+    }
+    stopping_since_ = Clock::now();
+    result_.end = reason;
+    ::kill(-pid_, SIGINT);
+  }
+
+  void abort(StepEnd reason) {
+    stop(reason);
+    result_.end = reason;
+    signal_all(descendants(), SIGKILL);
+  }
+
+  void climb_ladder() {
+    if (stopping_since_ == kNever) {
+      return;
+    }
+    const auto waited = Clock::now() - stopping_since_;
+    if (whole_seconds(waited) >= step_.limits.patience) {
+      signal_all(descendants(), SIGKILL);
+    } else if (waited >= step_.limits.until_kill && rung_ < 2) {
+      rung_ = 2;
+      signal_workload(SIGKILL);
+    } else if (waited >= step_.limits.until_term && rung_ < 1) {
+      rung_ = 1;
+      signal_workload(SIGTERM);
+    }
+  }
+
+  static void signal_workload(int signal) {
+    for (const Relative& process : descendants()) {
+      if (!process.is_tool()) {
+        ::kill(process.pid, signal);
+      }
+    }
+  }
+
+  // Orphans get time to end by themselves, then SIGTERM, then SIGKILL.
+  void end_the_rest() {
+    reap_orphans();
+    std::vector<Relative> rest = descendants();
+    rest = wait_for(rest, kGraceOfRest);
+    for (const Relative& process : rest) {
+      result_.left_over.push_back(process.text());
+    }
+    signal_all(rest, SIGTERM);
+    rest = wait_for(rest, kGraceOfTerm);
+    signal_all(rest, SIGKILL);
+    wait_for(rest, kGraceOfKill);
+    reap_orphans();
+  }
+
+  std::vector<Relative> wait_for(std::vector<Relative> rest, milliseconds grace) {
+    const Clock::time_point until = Clock::now() + grace;
+    while (!rest.empty() && Clock::now() < until) {
+      output_.take();
+      ::usleep(10'000);
+      reap_orphans();
+      rest = descendants();
+    }
+    return rest;
+  }
+
+  const Step& step_;
+  const std::function<void(const StepProgress&)>& on_progress_;
+  Output output_;
+  StepResult result_;
+  pid_t pid_ = -1;
+  int interrupts_before_ = 0;
+  int rung_ = 0;
+  std::uint64_t least_free_bytes_ = UINT64_MAX;
+  Clock::time_point start_;
+  Clock::time_point last_sign_;
+  Clock::time_point last_look_;
+  Clock::time_point stopping_since_ = kNever;
+};
+
+}  // namespace
+
+const char* step_end_name(StepEnd end) {
+  switch (end) {
+    case StepEnd::kItself:
+      return "itself";
+    case StepEnd::kTimeout:
+      return "timeout";
+    case StepEnd::kTooLarge:
+      return "too_large";
+    case StepEnd::kDiskFull:
+      return "disk_full";
+    case StepEnd::kNoProgress:
+      return "no_progress";
+    case StepEnd::kInterrupted:
+      return "interrupted";
+    case StepEnd::kAborted:
+      return "aborted";
+  }
+  return "";
+}
+
+StepResult supervise(const Step& step,
+                     const std::function<void(const StepProgress&)>& on_progress) {
+  return Supervision(step, on_progress).run();
+}
+
+InterruptCounter::InterruptCounter() {
+  interrupts = 0;
+  for (const int signal : kCountedSignals) {
+    previous_.push_back(::signal(signal, count_interrupt));
+    if (previous_.back() == SIG_IGN && signal == SIGHUP) {
+      ::signal(signal, SIG_IGN);  // started under nohup: stays deaf
+    }
+  }
+}
+
+InterruptCounter::~InterruptCounter() {
+  for (std::size_t i = 0; i < kCountedSignals.size(); ++i) {
+    ::signal(kCountedSignals[i], previous_[i]);
+  }
+}
+
+int InterruptCounter::count() {
+  return interrupts.load();
+}
+
+}  // namespace llmprof

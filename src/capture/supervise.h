@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "capture/subprocess.h"
+
+namespace llmprof {
+
+// Why a step ended.
+enum class StepEnd {
+  kItself,
+  kTimeout,      // its time was up
+  kTooLarge,     // what it wrote passed the limit
+  kDiskFull,     // the disk was about to be full
+  kNoProgress,   // it neither wrote nor said anything for too long
+  kInterrupted,  // the user asked once: stopped, what exists is kept
+  kAborted,      // the user asked twice: killed
+};
+const char* step_end_name(StepEnd end);  // "itself", "timeout", ...
+
+struct StepLimits {
+  std::chrono::seconds timeout{3600};
+  std::uint64_t most_bytes = UINT64_MAX;
+  std::uint64_t least_free_bytes = 0;
+  std::chrono::seconds most_silence{0};  // 0: may be silent for ever
+  // The ladder, counted from when it was asked to stop with SIGINT: the workload gets SIGTERM, then
+  // SIGKILL; the tool around it has time to write its report.
+  std::chrono::milliseconds until_term{8'000};
+  std::chrono::milliseconds until_kill{14'000};
+  std::chrono::seconds patience{600};
+};
+
+// A program that runs long: the workload, alone or under a tool.
+struct Step {
+  Process process;            // its own timeout is not looked at
+  std::filesystem::path log;  // what it prints goes there, after what the file holds
+  // Files and folders it writes; their sizes and the free space around them are watched.
+  std::vector<std::filesystem::path> outputs;
+  StepLimits limits;
+};
+
+struct StepProgress {
+  std::chrono::nanoseconds elapsed{0};
+  std::uint64_t bytes = 0;
+  std::string last_line;  // what the program printed last; not made safe for a terminal
+  bool is_stopping = false;
+};
+
+struct StepResult {
+  int exit_code = -1;  // 128 + signal when a signal ended it; -1: it never answered
+  StepEnd end = StepEnd::kItself;
+  std::int64_t duration_ns = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> left_over;  // processes it left that were ended, as "name (pid 12)"
+  std::string last_lines;              // the end of what it printed, a few KiB
+};
+
+// Runs a step to its end or to a limit. All its descendants are found and ended with it, also those
+// that left its process group or were orphaned: when this returns, none is alive. `on_progress` is
+// called several times a second. Throws kEnvironment when the program cannot be started.
+StepResult supervise(const Step& step, const std::function<void(const StepProgress&)>& on_progress);
+
+// While one exists, SIGINT, SIGTERM and SIGHUP are counted and supervise() acts on them, in place
+// of ending this program.
+class InterruptCounter {
+ public:
+  InterruptCounter();
+  ~InterruptCounter();
+  InterruptCounter(const InterruptCounter&) = delete;
+  InterruptCounter& operator=(const InterruptCounter&) = delete;
+
+  static int count();
+
+ private:
+  std::vector<void (*)(int)> previous_;
+};
+
+}  // namespace llmprof

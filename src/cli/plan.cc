@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof plan: which kernels of a recording ncu would measure, and with which commands.
+#include "cli/plan.h"
+
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/names.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/marks.h"
+#include "cli/recording.h"
+#include "cli/run_session.h"
+
+namespace llmprof {
+namespace {
+
+struct PlanCommandOptions {
+  bool json = false;
+  std::string recording;
+  std::string file;
+  std::vector<std::string> overrides;
+};
+
+std::string shape_text(const LaunchShape& shape) {
+  return fmt::format("{}x{}x{}/{}x{}x{}", shape.grid[0], shape.grid[1], shape.grid[2],
+                     shape.block[0], shape.block[1], shape.block[2]);
+}
+
+Json group_json(const LaunchGroup& group) {
+  return {{"kernel_name", group.kernel_name},
+          {"mangled_name", group.mangled_name.empty() ? Json(nullptr) : Json(group.mangled_name)},
+          {"stage", group.stage},
+          {"family", group.family},
+          {"shape", shape_text(group.shape)},
+          {"calls", group.calls},
+          {"total_ns", group.total_ns},
+          {"median_ns", group.median_ns}};
+}
+
+// The rest of them is many and small.
+constexpr std::size_t kMostExcluded = 200;
+
+// The time one run of the program took, if the recording stands in a bundle that says so.
+double program_seconds(const std::string& recording) {
+  const std::filesystem::path metrics =
+      std::filesystem::path(recording) / "stage1" / "metrics.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(metrics, ignored)) {
+    return 0;
+  }
+  const Json document = parse_json(read_file(metrics), metrics.string());
+  const auto wall = document.find("wall_ns");
+  return wall != document.end() && wall->is_number() ? wall->get<double>() / 1e9 : 0;
+}
+
+// ncu as it is here, or as the oldest that is known where it is not.
+NcuTool ncu_for_plan(const System& system, std::vector<std::string>& notes) {
+  try {
+    return ensure_ncu(system);
+  } catch (const Error& error) {
+    notes.push_back(fmt::format("{}: commands are for any release", error.message()));
+    NcuTool ncu;
+    ncu.path = "ncu";
+    return ncu;
+  }
+}
+
+void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& commands,
+           Console& console) {
+  Table table{{"share", "total", "calls", "median", "stage", "grid/block", "kernel"}, {}};
+  for (const PlannedKernel& kernel : plan.kernels) {
+    const LaunchGroup& group = kernel.group;
+    const double share = static_cast<double>(group.total_ns) /
+                         static_cast<double>(std::max<std::int64_t>(plan.kernel_ns, 1));
+    table.rows.push_back({format_fraction(share), format_duration_ns(group.total_ns),
+                          std::to_string(group.calls), format_duration_ns(group.median_ns),
+                          printable(group.stage), shape_text(group.shape),
+                          printable(group.kernel_name)});
+  }
+  console.out(table_text(table, console.width()));
+  const double covered = static_cast<double>(plan.covered_ns) /
+                         static_cast<double>(std::max<std::int64_t>(plan.kernel_ns, 1));
+  std::int64_t launches = 0;
+  for (const PlannedCommand& command : plan.commands) {
+    launches += command.expected_launches;
+  }
+  console.out(fmt::format(
+      "\n{} groups of launches stand for {} of GPU time. ncu measures {} launches in {} of the "
+      "program: about {:.0f} s, {:.0f} s are allowed.\n",
+      plan.kernels.size(), format_fraction(covered), launches,
+      plan.commands.size() == 1 ? "one run" : fmt::format("{} runs", plan.commands.size()),
+      plan.forecast_s, plan.budget_s));
+  std::map<std::string, std::pair<int, std::int64_t>> reasons;
+  for (const ExcludedKernel& excluded : plan.excluded) {
+    ++reasons[excluded.reason].first;
+    reasons[excluded.reason].second += excluded.group.total_ns;
+  }
+  for (const auto& [reason, sum] : reasons) {
+    console.out(fmt::format("  left out as {}: {} groups, {}\n", reason, sum.first,
+                            format_duration_ns(sum.second)));
+  }
+  for (const auto& command : commands) {
+    console.out("\n" + printable(shell_text(command)) + "\n");
+  }
+}
+
+int run_plan(const PlanCommandOptions& asked, Context& context) {
+  const RunOptions options = run_options_of(compose(user_file(asked.file), asked.overrides));
+  std::vector<std::string> notes;
+  const NcuTool ncu = ncu_for_plan(context.system, notes);
+  const Trace trace = load_recording(asked.recording, context.system);
+  const Analysis analysis = analyze(trace, recording_rules());
+  if (trace.kernels.size() == 0) {
+    throw Error(ErrorKind::kContract,
+                fmt::format("no_kernels: {} holds no kernel to plan for", asked.recording),
+                "llmprof analyze says what it holds");
+  }
+  const NcuPlan plan =
+      make_plan(options, ncu, {&trace, &analysis, program_seconds(asked.recording)});
+  std::vector<std::vector<std::string>> commands;
+  const std::vector<SeenMark> seen = seen_marks(trace);
+  for (std::size_t i = 0; i < plan.commands.size(); ++i) {
+    commands.push_back(build_ncu_cmd(ncu, options.ncu, filter_of(plan.commands[i], seen),
+                                     fmt::format("run{}.ncu-rep", i), {"PROGRAM"}));
+  }
+  for (const std::string& note : notes) {
+    context.console.err(fmt::format("llmprof: {}\n", note));
+  }
+  if (asked.json) {
+    Json document = plan_json(plan);
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      document["commands"][i]["argv"] = commands[i];
+    }
+    context.console.out(to_json_text(document));
+  } else {
+    print(plan, commands, context.console);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const PlanSource& source) {
+  PlanOptions wanted;
+  wanted.top_n = static_cast<std::size_t>(options.common.top_n_kernels);
+  wanted.budget_s = options.ncu_budget_s;
+  wanted.passes = options.ncu_passes;
+  wanted.program_s = source.program_s;
+  wanted.has_per_launch_config = ncu.has_per_launch_config;
+  std::vector<std::string> stages;
+  for (const StageSummary& stage : source.analysis->stages) {
+    if (!stage.is_nested && stage.num_kernels > 0) {
+      stages.push_back(stage.stage);
+    }
+  }
+  wanted.is_gated =
+      options.is_ncu_gated && marks_of_stages(stages, seen_marks(*source.trace)).has_value();
+  return plan_ncu(*source.trace, recording_rules(), *source.analysis, wanted);
+}
+
+Json plan_json(const NcuPlan& plan) {
+  Json document = json_document("ncu_plan", 1);
+  document["budget_s"] = plan.budget_s;
+  document["forecast_s"] = plan.forecast_s;
+  document["covered_ns"] = plan.covered_ns;
+  document["kernel_ns"] = plan.kernel_ns;
+  document["kernels"] = Json::array();
+  for (const PlannedKernel& kernel : plan.kernels) {
+    Json row = group_json(kernel.group);
+    row["command"] = kernel.command;
+    document["kernels"].push_back(row);
+  }
+  document["commands"] = Json::array();
+  for (const PlannedCommand& command : plan.commands) {
+    document["commands"].push_back({{"stages", command.stages},
+                                    {"names", command.names},
+                                    {"mangled", command.is_mangled},
+                                    {"launch_skip", command.launch_skip},
+                                    {"launch_count", command.launch_count},
+                                    {"per_launch_config", command.is_per_launch_config},
+                                    {"expected_launches", command.expected_launches},
+                                    {"forecast_s", command.forecast_s}});
+  }
+  document["num_excluded"] = plan.excluded.size();
+  document["excluded"] = Json::array();
+  for (const ExcludedKernel& excluded : plan.excluded) {
+    if (document["excluded"].size() < kMostExcluded) {
+      Json row = group_json(excluded.group);
+      row["reason"] = excluded.reason;
+      document["excluded"].push_back(row);
+    }
+  }
+  return document;
+}
+
+Command plan_command() {
+  auto asked = std::make_shared<PlanCommandOptions>();
+  Command command;
+  command.name = "plan";
+  command.summary = "Choose the launches of a recording that deserve hardware counters";
+  command.options = {
+      {"RECORDING",
+       "",
+       "SQLite export or report of Nsight Systems, or a bundle",
+       &asked->recording,
+       {},
+       nullptr,
+       true},
+      json_option(asked->json),
+      config_option(asked->file),
+      override_option(asked->overrides),
+  };
+  command.examples = "  llmprof plan run.sqlite run.top_n_kernels=5\n";
+  command.run = [asked](Context& context) { return run_plan(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof

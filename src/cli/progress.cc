@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A sign of life: which step, how long, how much, and what the program said last.
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+constexpr std::chrono::milliseconds kBetweenLines{250};
+constexpr seconds kBetweenPlain{60};
+constexpr seconds kBetweenJson{5};
+constexpr std::size_t kShownLine = 200;
+
+std::string elapsed_text(nanoseconds elapsed) {
+  const auto whole = std::chrono::duration_cast<seconds>(elapsed).count();
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+Progress::Progress(Console& console, const std::string& mode, int num_steps)
+    : console_(console), num_steps_(num_steps) {
+  mode_ = mode == "none"              ? Mode::kSilent
+          : mode == "json"            ? Mode::kJson
+          : mode == "plain"           ? Mode::kPlain
+          : console.error_width() > 0 ? Mode::kLine
+                                      : Mode::kPlain;
+}
+
+void Progress::begin(const std::string& step) {
+  step_ = step;
+  ++step_number_;
+  elapsed_ = last_drawn_ = nanoseconds{0};
+  was_stopping_ = false;
+  if (mode_ == Mode::kPlain) {
+    console_.err(fmt::format("[{}/{}] {}\n", step_number_, num_steps_, step));
+  } else if (mode_ == Mode::kJson) {
+    console_.err(
+        to_json_line(
+            {{"event", "begin"}, {"step", step}, {"number", step_number_}, {"of", num_steps_}}) +
+        "\n");
+  }
+}
+
+void Progress::update(const StepProgress& progress) {
+  elapsed_ = progress.elapsed;
+  const nanoseconds since = progress.elapsed - last_drawn_;
+  if (progress.is_stopping && !was_stopping_) {
+    was_stopping_ = true;
+    note(fmt::format("stopping {}; what was captured is kept. Ctrl-C again aborts", step_));
+  }
+  const std::string last_line = printable(progress.last_line.substr(0, kShownLine));
+  if (mode_ == Mode::kLine && since >= kBetweenLines) {
+    last_drawn_ = progress.elapsed;
+    std::string line = fmt::format("[{}/{}] {}  {}  {}", step_number_, num_steps_, step_,
+                                   elapsed_text(progress.elapsed), format_bytes(progress.bytes));
+    line += last_line.empty() ? "" : "  " + last_line;
+    console_.err("\r\x1b[K" + shortened(line, console_.error_width() - 1));
+    has_line_ = true;
+  } else if (mode_ == Mode::kPlain && since >= kBetweenPlain) {
+    last_drawn_ = progress.elapsed;
+    console_.err(fmt::format("[{}/{}] {}  {}  {}  {}\n", step_number_, num_steps_, step_,
+                             elapsed_text(progress.elapsed), format_bytes(progress.bytes),
+                             last_line));
+  } else if (mode_ == Mode::kJson && since >= kBetweenJson) {
+    last_drawn_ = progress.elapsed;
+    console_.err(to_json_line({{"event", "progress"},
+                               {"step", step_},
+                               {"elapsed_ns", progress.elapsed.count()},
+                               {"bytes", progress.bytes},
+                               {"last_line", last_line}}) +
+                 "\n");
+  }
+}
+
+void Progress::end(const std::string& outcome) {
+  clear_line();
+  if (mode_ == Mode::kJson) {
+    console_.err(to_json_line({{"event", "end"},
+                               {"step", step_},
+                               {"elapsed_ns", elapsed_.count()},
+                               {"outcome", outcome}}) +
+                 "\n");
+  } else if (mode_ != Mode::kSilent) {
+    console_.err(fmt::format("[{}/{}] {}: {}{}\n", step_number_, num_steps_, step_, outcome,
+                             elapsed_.count() > 0 ? " after " + elapsed_text(elapsed_) : ""));
+  }
+}
+
+void Progress::note(const std::string& sentence) {
+  clear_line();
+  if (mode_ == Mode::kJson) {
+    console_.err(to_json_line({{"event", "note"}, {"text", sentence}}) + "\n");
+  } else if (mode_ != Mode::kSilent) {
+    console_.err(fmt::format("      {}\n", sentence));
+  }
+}
+
+void Progress::clear_line() {
+  if (has_line_) {
+    console_.err("\r\x1b[K");
+    has_line_ = false;
+  }
+}
+
+}  // namespace llmprof

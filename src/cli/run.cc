@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof run: one command, a bundle, and an exit code that can be trusted.
+//
+// Everything that can be known before a model is loaded is checked first: configuration, program,
+// gate, tools, names of counters. Then the passes; then the manifest, written last, so that a
+// bundle with one is whole. Standard output has one line, the bundle's path.
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "bundle/manifest.h"
+#include "capture/leftovers.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/facts.h"
+#include "cli/run_session.h"
+#include "report/report.h"
+
+namespace llmprof {
+namespace {
+
+struct RunCommandOptions {
+  std::string passes;
+  std::string plan;
+  std::string progress = "auto";
+  bool dry_run = false;
+  bool propagate_exit = false;
+  std::string file;
+  std::vector<std::string> overrides;
+  std::vector<std::string> command;
+};
+
+bool names_workload(const std::vector<std::string>& overrides) {
+  return std::any_of(overrides.begin(), overrides.end(), [](const std::string& given) {
+    return given.starts_with("workload=") || given == "~workload";
+  });
+}
+
+// A tool, or what its absence means to the run.
+template <typename Tool>
+std::optional<Tool> find_for(const char* pass, Tool (*ensure)(const System&), const System& system,
+                             std::vector<Breach>& missing) {
+  try {
+    return ensure(system);
+  } catch (const Error& error) {
+    missing.push_back({"tool_missing", pass, error.message(), error.hint(), ""});
+    return std::nullopt;
+  }
+}
+
+RunSetup make_setup(const RunCommandOptions& asked, const Config& config, const System& system) {
+  RunSetup setup;
+  setup.options = run_options_of(config);
+  if (asked.command.empty()) {
+    throw Error(ErrorKind::kUsage, "run: needs a program behind --",
+                "llmprof run [OVERRIDE...] -- PROGRAM [ARGUMENT...]");
+  }
+  setup.work_argv = build_work_argv(system, setup.options.workload, asked.command);
+  setup.machine = machine_facts(system);
+  if (setup.options.contract.gpu == Contract::Gpu::kRequired && setup.machine.gpus.empty()) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("no_gpu: contract.gpu=required, and {}",
+                            setup.machine.gpu_problem.empty() ? "there is none"
+                                                              : setup.machine.gpu_problem),
+                "llmprof doctor says what is missing");
+  }
+  if (setup.options.has_nsys) {
+    setup.nsys = find_for("nsys", ensure_nsys, system, setup.missing);
+  }
+  // Without a GPU ncu has nothing to do, and nobody misses it.
+  std::vector<Breach> missing_ncu;
+  if (setup.options.has_ncu) {
+    setup.ncu = find_for("ncu", ensure_ncu, system, missing_ncu);
+    if (!setup.machine.gpus.empty() || !asked.plan.empty()) {
+      setup.missing.insert(setup.missing.end(), missing_ncu.begin(), missing_ncu.end());
+    }
+  }
+  if (setup.ncu) {
+    check_ncu_names(system, *setup.ncu, setup.options.ncu);
+  }
+  return setup;
+}
+
+void check_manifest(const Config& config) {
+  const Json* manifest = find_value(config.tree, "inputs.manifest");
+  if (manifest != nullptr && manifest->is_string()) {
+    with_context("inputs.manifest", [&] { return read_file(manifest->get<std::string>()); });
+  }
+}
+
+Json provenance_inputs(const RunCommandOptions& asked, const Config& config) {
+  Json inputs = {{"command", asked.command}, {"overrides", asked.overrides}};
+  const Json* manifest = find_value(config.tree, "inputs.manifest");
+  inputs["manifest"] = manifest != nullptr ? *manifest : Json(nullptr);
+  return inputs;
+}
+
+Json pass_json(const PassRecord& record) {
+  Json steps = Json::array();
+  for (std::size_t i = 0; i < record.steps.size(); ++i) {
+    const StepResult& step = record.steps[i];
+    steps.push_back({{"argv", record.commands[i]},
+                     {"exit_code", step.exit_code},
+                     {"ended_by", step_end_name(step.end)},
+                     {"duration_ns", step.duration_ns},
+                     {"written_bytes", step.bytes},
+                     {"left_over", step.left_over}});
+  }
+  return {{"pass", record.name},
+          {"status", record.status},
+          {"reason", record.reason.empty() ? Json(nullptr) : Json(record.reason)},
+          {"steps", steps}};
+}
+
+Json contract_json(const Config& config, const std::vector<Breach>& breaches, bool is_met) {
+  Json rows = Json::array();
+  for (const Breach& breach : breaches) {
+    rows.push_back({{"reason", breach.reason},
+                    {"pass", breach.pass},
+                    {"fatal", breach.is_fatal},
+                    {"sentence", breach.sentence},
+                    {"next", breach.next}});
+  }
+  return {{"declared", *find_value(config.tree, "contract")},
+          {"verdict", is_met ? "met" : "not_met"},
+          {"findings", rows}};
+}
+
+// The same run with one more override.
+std::string next_command(const RunCommandOptions& asked, const std::string& next_override) {
+  std::vector<std::string> argv = {"llmprof", "run"};
+  if (!asked.file.empty()) {
+    argv.insert(argv.end(), {"--config", asked.file});
+  }
+  if (!asked.passes.empty()) {
+    argv.insert(argv.end(), {"--passes", asked.passes});
+  }
+  argv.insert(argv.end(), asked.overrides.begin(), asked.overrides.end());
+  argv.push_back(next_override);
+  argv.emplace_back("--");
+  argv.insert(argv.end(), asked.command.begin(), asked.command.end());
+  return shell_text(argv);
+}
+
+void print_breaches(const RunCommandOptions& asked, const std::vector<Breach>& breaches,
+                    Console& console) {
+  for (const Breach& breach : breaches) {
+    console.err(
+        fmt::format("{} ({}): {}\n", breach.reason, breach.pass, printable(breach.sentence)));
+    if (!breach.next_override.empty()) {
+      console.err(fmt::format("  next: {}: {}\n", breach.next,
+                              printable(next_command(asked, breach.next_override))));
+    } else if (!breach.next.empty()) {
+      console.err(fmt::format("  next: {}\n", breach.next));
+    }
+  }
+}
+
+ExitCode exit_code_of(const RunSession& session, const std::vector<Breach>& breaches) {
+  if (session.is_interrupted()) {
+    return kExitInterrupted;
+  }
+  ExitCode code = kExitOk;
+  for (const Breach& breach : breaches) {
+    const auto reasons = all_reasons();
+    const auto reason = std::find_if(reasons.begin(), reasons.end(), [&](const ReasonMeaning& r) {
+      return breach.reason == r.code;
+    });
+    if (breach.is_fatal && code != kExitEnvironment) {
+      code =
+          reason != reasons.end() && reason->is_environment ? kExitEnvironment : kExitInconclusive;
+    }
+  }
+  return code;
+}
+
+// How it ended, in the words a person needs: what is in the bundle, what is not, what it cost.
+void print_end(const RunCommandOptions& asked, const RunSession& session,
+               const std::vector<Breach>& breaches, Console& console) {
+  if (!session.baseline_times().empty()) {
+    console.err("\nStages without a profiler\n" + stage_times_text(session.baseline_times()));
+  }
+  if (session.analysis()) {
+    console.err("\n" + verdict(*session.analysis()) + "\n");
+    console.err(overhead_text(*session.analysis()));
+  }
+  console.err(breaches.empty() ? "" : "\n");
+  print_breaches(asked, breaches, console);
+}
+
+int print_dry(const RunSetup& setup, Console& console) {
+  for (const DryCommand& command : dry_commands(setup)) {
+    std::vector<std::string> argv;
+    if (!command.environment.empty()) {
+      argv.emplace_back("env");
+      for (const auto& [name, value] : command.environment) {
+        argv.push_back(name + "=" + value);
+      }
+    }
+    argv.insert(argv.end(), command.argv.begin(), command.argv.end());
+    console.out(fmt::format("# {}\n{}\n", command.pass, printable(shell_text(argv))));
+  }
+  for (const Breach& breach : setup.missing) {
+    console.out(fmt::format("# {}: {} ({})\n", breach.pass, breach.sentence, breach.reason));
+  }
+  return setup.missing.empty() ? kExitOk : kExitEnvironment;
+}
+
+Config config_of(const RunCommandOptions& asked, std::vector<std::string>& notes) {
+  std::vector<std::string> overrides = asked.overrides;
+  if (!asked.passes.empty()) {
+    overrides.push_back("run.passes=[" + asked.passes + "]");
+  }
+  if (const auto kind = recognised_workload(asked.command); kind && !names_workload(overrides)) {
+    overrides.insert(overrides.begin(), "workload=" + *kind);
+    notes.push_back(fmt::format("the command looks like {0}: workload={0}", *kind));
+  }
+  return compose(user_file(asked.file), overrides);
+}
+
+int run_run(const RunCommandOptions& asked, Context& context) {
+  std::vector<std::string> notes;
+  const Config config = config_of(asked, notes);
+  check_manifest(config);
+  const RunSetup setup = make_setup(asked, config, context.system);
+  if (asked.dry_run) {
+    return print_dry(setup, context.console);
+  }
+  const auto now = std::chrono::system_clock::now();
+  const Artifacts artifacts = Artifacts::create(setup.options.common.stage2_dir, now);
+  artifacts.write(kRunningFile, running_text(session_name(artifacts)));
+  Json machine = machine_json(setup.machine);
+  machine["tools"] = tools_json(setup.nsys, setup.ncu);
+  write_provenance(
+      artifacts,
+      {machine, context.system.environment, config.tree, provenance_inputs(asked, config)}, now);
+  const RunOptions& options = setup.options;
+  const int num_steps =
+      (options.has_baseline ? 1 : 0) + (options.has_nsys ? 1 : 0) + (options.has_ncu ? 1 : 0);
+  Progress progress(context.console, asked.progress, num_steps);
+  notes.insert(notes.end(), config.notes.begin(), config.notes.end());
+  for (const std::string& note : notes) {
+    progress.note(note);
+  }
+  const InterruptCounter interrupts;
+  RunSession session(setup, artifacts, context, progress);
+  if (options.has_baseline) {
+    session.run_baseline();
+  }
+  if (options.has_nsys) {
+    session.run_nsys();
+  }
+  if (options.has_ncu) {
+    session.run_ncu(asked.plan.empty() ? std::nullopt : std::optional(asked.plan));
+  }
+  std::vector<Breach> breaches = setup.missing;
+  breaches.insert(breaches.end(), session.breaches().begin(), session.breaches().end());
+  const ExitCode code = exit_code_of(session, breaches);
+  Json run = {{"command", asked.command}, {"exit_code", static_cast<int>(code)}};
+  run["workload_exit_code"] = session.workload_exit_code();
+  run["passes"] = Json::array();
+  for (const PassRecord& record : session.passes()) {
+    run["passes"].push_back(pass_json(record));
+  }
+  run["contract"] = contract_json(config, breaches, code == kExitOk);
+  std::filesystem::remove(artifacts.path(kRunningFile));
+  write_manifest(artifacts, run);
+  print_end(asked, session, breaches, context.console);
+  context.console.out(artifacts.root().string() + "\n");
+  const bool forwards = asked.propagate_exit && session.workload_exit_code() > 0;
+  return forwards ? session.workload_exit_code() : static_cast<int>(code);
+}
+
+}  // namespace
+
+Command run_command() {
+  auto asked = std::make_shared<RunCommandOptions>();
+  Command command;
+  command.name = "run";
+  command.summary = "Run a program bare, under nsys and under ncu: a bundle of what it did";
+  command.options = {
+      {"--passes", "LIST", "Of baseline,nsys,ncu; all unless told otherwise", &asked->passes},
+      {"--dry-run", "", "Check everything, print the commands, start nothing", &asked->dry_run},
+      {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &asked->plan},
+      {"--progress",
+       "HOW",
+       "On standard error: auto, plain, json or none",
+       &asked->progress,
+       {"auto", "plain", "json", "none"}},
+      {"--propagate-exit", "", "Exit with the program's own code if it is not 0",
+       &asked->propagate_exit},
+      config_option(asked->file),
+      override_option(asked->overrides),
+  };
+  command.examples =
+      "  llmprof run -- python generate.py\n"
+      "  llmprof run --passes baseline,nsys run.mode=light -- ./llama-cli -m model.gguf\n";
+  command.rest = &asked->command;
+  command.run = [asked](Context& context) { return run_run(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The passes of a run, in order: bare, under nsys, under ncu.
+//
+// Each pass leaves its command line, its log and its files in the bundle before it is judged, so
+// that a run that failed can be looked at. What one pass learns the next one uses: the marks of the
+// bare pass become gates, its times become the profiler's overhead, its processes are looked for in
+// the recording, and the recording's kernels become the plan for ncu.
+#include "cli/run_session.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "analysis/stages.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "bundle/scrub.h"
+#include "bundle/scrub_sqlite.h"
+#include "capture/leftovers.h"
+#include "capture/nvtx_library.h"
+#include "capture/nvtx_timer.h"
+#include "cli/baseline.h"
+#include "cli/marks.h"
+#include "cli/plan.h"
+#include "cli/recording.h"
+#include "config/presets.h"
+#include "ingest/ingest.h"
+#include "report/report.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned kReadThreads = 2;
+constexpr std::size_t kKernelRows = 50;
+constexpr const char* kTimerVariables[] = {"NVTX_INJECTION64_PATH", "LLMPROF_NVTX_DIR"};
+
+using Environment = std::map<std::string, std::string>;
+
+std::string tmpdir_of(const System& system) {
+  return system.variable("TMPDIR").value_or("/tmp");
+}
+
+// nsys brings its own injection; ours must not be there beside it.
+Environment profiled_environment(const System& system, const WorkloadSettings& workload,
+                                 std::vector<std::string>& notes) {
+  Environment environment = work_environment(system, workload, true, notes);
+  for (const char* name : kTimerVariables) {
+    environment.erase(name);
+  }
+  return environment;
+}
+
+// Processes in which a stage was marked.
+std::size_t count_processes(const Trace& trace, const Stages& stages) {
+  std::set<std::uint16_t> processes;
+  for (const StageInstance& instance : stages.instances) {
+    if (instance.thread < trace.threads.size()) {
+      processes.insert(trace.threads[instance.thread].process);
+    }
+  }
+  return processes.size();
+}
+
+Stages stages_in(const Trace& trace, const Rules& rules) {
+  return find_stages(trace, rules, 0, 0);
+}
+
+bool has_marks(const std::vector<StageTimes>& times) {
+  return std::any_of(times.begin(), times.end(),
+                     [](const StageTimes& stage) { return stage.stage != "all"; });
+}
+
+std::map<std::string, std::int64_t> instances_of(const std::vector<StageTimes>& times) {
+  std::map<std::string, std::int64_t> instances;
+  for (const StageTimes& stage : times) {
+    instances[stage.stage] = stage.n;
+  }
+  return instances;
+}
+
+std::vector<int> expected_codes(const NsysSettings& nsys) {
+  // --duration ends the program with SIGTERM.
+  return nsys.duration_s > 0 ? std::vector<int>{143} : std::vector<int>{};
+}
+
+// On a busy machine nsys now and then loses the agent it just started, before it starts the
+// program: it prints these words alone and exits with 1.
+constexpr int kMostRetries = 2;
+
+bool agent_has_failed(const StepResult& step) {
+  return step.end == StepEnd::kItself && step.exit_code == 1 &&
+         trim(step.last_lines) == "End of file";
+}
+
+fs::path find_raw(const fs::path& folder) {
+  std::error_code failure;
+  fs::directory_iterator entry(folder, failure);
+  for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+    if (entry->path().extension() == ".qdstrm") {
+      return entry->path();
+    }
+  }
+  return {};
+}
+
+// What a program prints may hold keys. Lines of many megabytes are left out rather than read whole.
+void scrub_log(const fs::path& log) {
+  constexpr std::size_t kLongestLine = kMiB;
+  const fs::path scrubbed = log.string() + ".scrubbed";
+  {
+    std::ifstream in(log, std::ios::binary);
+    std::ofstream out(scrubbed, std::ios::binary);
+    std::string line;
+    while (std::getline(in, line)) {
+      out << (line.size() > kLongestLine ? "[a line of more than 1 MiB]" : scrub_text(line))
+          << '\n';
+    }
+    if (!out.flush()) {
+      throw Error(ErrorKind::kFailure, fmt::format("cannot write {}", scrubbed.string()));
+    }
+  }
+  fs::permissions(scrubbed, fs::perms::owner_read | fs::perms::owner_write);
+  fs::rename(scrubbed, log);
+}
+
+std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before) {
+  for (std::size_t i = before; i < breaches.size(); ++i) {
+    if (breaches[i].is_fatal) {
+      return "failed (" + breaches[i].reason + ")";
+    }
+  }
+  return "done";
+}
+
+}  // namespace
+
+std::string session_name(const Artifacts& artifacts) {
+  return fmt::format("llmprof-{}-{}", artifacts.run_id(), ::getpid());
+}
+
+RunSession::RunSession(const RunSetup& setup, const Artifacts& artifacts, Context& context,
+                       Progress& progress)
+    : setup_(setup),
+      artifacts_(artifacts),
+      context_(context),
+      progress_(progress),
+      scratch_(fs::path(tmpdir_of(context.system)) / session_name(artifacts)) {
+  fs::create_directories(scratch_ / "ranges");
+  fs::permissions(scratch_, fs::perms::owner_all);
+}
+
+RunSession::~RunSession() {
+  std::error_code ignored;
+  fs::remove_all(scratch_, ignored);
+}
+
+void RunSession::add(std::vector<Breach> breaches) {
+  for (Breach& breach : breaches) {
+    is_interrupted_ = is_interrupted_ || breach.reason == "interrupted";
+    breaches_.push_back(std::move(breach));
+  }
+}
+
+bool RunSession::may_go_on() const {
+  return !is_interrupted_ && std::none_of(breaches_.begin(), breaches_.end(), [](const Breach& b) {
+    return b.is_fatal && b.pass == "baseline";
+  });
+}
+
+void RunSession::skip(const std::string& pass, const std::string& reason,
+                      const std::string& sentence) {
+  progress_.begin(pass);
+  progress_.end(fmt::format("n/a ({})", reason));
+  if (!sentence.empty()) {
+    progress_.note(sentence);
+  }
+  passes_.push_back({pass, "skipped", reason, {}, {}});
+}
+
+void RunSession::finish(PassRecord record) {
+  const bool has_failed = std::any_of(
+      breaches_.begin(), breaches_.end(),
+      [&](const Breach& breach) { return breach.is_fatal && breach.pass == record.name; });
+  record.status = has_failed ? "failed" : "done";
+  passes_.push_back(std::move(record));
+}
+
+// Runs one command of a pass: its line into cmd.txt, its output into log.txt of the folder.
+StepResult RunSession::run_step(PassRecord& record, const std::string& folder,
+                                const std::vector<std::string>& argv, Environment environment,
+                                const StepLimits& limits) {
+  const std::string line = shell_text(scrub_arguments(argv)) + "\n";
+  std::ofstream(artifacts_.path(folder + "/cmd.txt"), std::ios::app) << line;
+  record.commands.push_back(argv);
+  environment[kRunVariable] = fs::absolute(artifacts_.root()).string();
+  Step step;
+  step.process.argv = argv;
+  step.process.environment = std::move(environment);
+  step.log = artifacts_.path(folder + "/log.txt");
+  step.outputs = {artifacts_.path(folder), scratch_};
+  step.limits = limits;
+  const StepResult result =
+      supervise(step, [&](const StepProgress& progress) { progress_.update(progress); });
+  if (!result.left_over.empty()) {
+    progress_.note(fmt::format("ended what the program left behind: {}",
+                               printable(fmt::format("{}", fmt::join(result.left_over, ", ")))));
+  }
+  scrub_log(step.log);
+  workload_exit_code_ = result.exit_code;
+  record.steps.push_back(result);
+  return result;
+}
+
+void RunSession::run_baseline() {
+  progress_.begin("baseline");
+  const std::size_t before = breaches_.size();
+  PassRecord record{"baseline", "", "", {}, {}};
+  std::vector<std::string> notes;
+  Environment environment =
+      work_environment(context_.system, setup_.options.workload, false, notes);
+  for (const auto& [name, value] :
+       stage_timer_environment(write_stage_timer_library(scratch_), scratch_ / "ranges")) {
+    environment[name] = value;
+  }
+  const StepResult step =
+      run_step(record, "stage1", setup_.work_argv, environment, setup_.options.limits);
+  add(check_step("baseline", setup_.options.contract, step, {}));
+  read_baseline(scratch_ / "ranges", step);
+  progress_.end(outcome_of(breaches_, before));
+  finish(std::move(record));
+}
+
+void RunSession::read_baseline(const fs::path& directory, const StepResult& step) {
+  const TimedRun run = read_range_directory(directory);
+  std::ofstream csv(artifacts_.path("stage1/ranges.csv"), std::ios::binary);
+  write_timed_ranges_csv(run, [&](std::string_view piece) {
+    csv.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+  });
+  csv.close();
+  const Trace trace = trace_of(run);
+  const Stages stages = stages_in(trace, recording_rules());
+  baseline_marks_ = seen_marks(run);
+  baseline_ns_ = step.duration_ns;
+  std::vector<StageTimes> times = time_stages(stages);
+  const bool is_marked = has_marks(times);
+  if (is_marked) {
+    baseline_times_ = times;
+    baseline_processes_ = count_processes(trace, stages);
+  } else {
+    add({{"no_marks", "baseline", "the program marked no stage: times are of the whole run only",
+          "mark prefill and decode: docs/marking.md", "", false}});
+  }
+  std::uint64_t lost = 0;
+  for (const TimedProcess& process : run.processes) {
+    lost += process.num_lost;
+  }
+  if (lost > 0) {
+    add({{"marks_lost", "baseline", fmt::format("the stage timer lost {} ranges", lost),
+          "free space in TMPDIR, or mark fewer ranges", "", false}});
+  }
+  add(check_stages("baseline", setup_.options.contract, instances_of(baseline_times_)));
+  Json document = json_document("stage1", 1);
+  document["wall_ns"] = step.duration_ns;
+  document["exit_code"] = step.exit_code;
+  document["processes"] = run.processes.size();
+  document["ranges_lost"] = lost;
+  document["stage_source"] = is_marked ? Json(stages.source) : Json(nullptr);
+  document["stages"] = stage_times_json(baseline_times_);
+  artifacts_.write("stage1/metrics.json", to_json_text(document));
+}
+
+void RunSession::run_nsys() {
+  if (!may_go_on()) {
+    return skip("nsys", is_interrupted_ ? "interrupted" : "baseline_failed", "");
+  }
+  if (!setup_.nsys) {
+    return skip("nsys", "tool_missing", "");
+  }
+  const std::size_t before = breaches_.size();
+  PassRecord record{"nsys", "", "", {}, {}};
+  const std::vector<SeenMark>* seen = baseline_marks_ ? &*baseline_marks_ : nullptr;
+  Gate gate;
+  try {
+    gate = choose_gate(setup_.options.gate, seen);
+  } catch (const Error& error) {
+    add({{"gate_not_fired", "nsys", error.message(), error.hint(), ""}});
+    skip("nsys", "gate_not_fired", "");
+    return;
+  }
+  progress_.begin("nsys");
+  if (gate.kind == GateWish::Kind::kMark) {
+    progress_.note(
+        fmt::format("recording from the first {} ({})", printable(gate.mark.text()), gate.reason));
+  }
+  const fs::path report = fs::absolute(artifacts_.path("nsys/run.nsys-rep"));
+  std::vector<std::string> notes;
+  Environment environment = profiled_environment(context_.system, setup_.options.workload, notes);
+  environment.merge(nsys_gate_environment(gate));
+  environment["TMPDIR"] = scratch_.string();
+  for (const std::string& note : notes) {
+    progress_.note(note);
+  }
+  const auto argv = build_nsys_cmd(*setup_.nsys, setup_.options.nsys, gate,
+                                   {session_name(artifacts_), report, tmpdir_of(context_.system)},
+                                   setup_.work_argv);
+  const auto start = fs::file_time_type::clock::now();
+  StepResult step = run_step(record, "nsys", argv, environment, setup_.options.limits);
+  for (int retry = 0; retry < kMostRetries && agent_has_failed(step); ++retry) {
+    progress_.note("nsys could not start its agent, and the program not at all: once more");
+    step = run_step(record, "nsys", argv, environment, setup_.options.limits);
+  }
+  const bool has_report = keep_report(report, step, gate, start);
+  // Where there is no report the reason is there, not in the exit code.
+  if (has_report || step.end != StepEnd::kItself) {
+    add(check_step("nsys", setup_.options.contract, step, expected_codes(setup_.options.nsys)));
+  }
+  if (has_report) {
+    read_recording(report, step.end != StepEnd::kItself);
+  }
+  progress_.end(outcome_of(breaches_, before));
+  finish(std::move(record));
+}
+
+// True when the report is where it was asked for, if need be made by the importer.
+bool RunSession::keep_report(const fs::path& report, const StepResult& step, const Gate& gate,
+                             fs::file_time_type start) {
+  std::error_code failure;
+  const fs::path raw = find_raw(scratch_);
+  if (!fs::exists(report, failure) && !raw.empty() && !setup_.nsys->importer.empty()) {
+    progress_.note("nsys left its raw stream; the importer makes the report of it");
+    import_raw(context_.system, *setup_.nsys, raw, report);
+  }
+  ReportFacts facts{report, scratch_, start, gate.kind == GateWish::Kind::kMark, gate.mark.text()};
+  if (gate.kind == GateWish::Kind::kCudaProfilerApi) {
+    facts.is_gated = true;
+    facts.gate_text = "cudaProfilerStart";
+  }
+  const std::vector<Breach> found = check_nsys_report(facts, step);
+  if (!found.empty() && !raw.empty()) {
+    fs::copy_file(raw, artifacts_.path("nsys/" + raw.filename().string()), failure);
+  }
+  add(found);
+  return found.empty();
+}
+
+// nsys writes the environment of every process it can see into its report. The export is cleaned;
+// the report, which only NVIDIA's tools can write, is left out when there is a key in it.
+void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {
+  const bool has_secrets = scrub_sqlite(sqlite);
+  if (has_secrets && !setup_.options.keeps_report) {
+    fs::remove(report);
+    add({{"secrets_in_report", "nsys",
+          "nsys wrote keys of the environment into run.nsys-rep: it was left out of the bundle; "
+          "run.sqlite has the same data without them",
+          "if the bundle stays with you", "artifacts.keep_report=true", false}});
+  }
+}
+
+void RunSession::read_recording(const fs::path& report, bool was_cut) {
+  const fs::path sqlite = artifacts_.path("nsys/run.sqlite");
+  try {
+    export_report(context_.system, *setup_.nsys, report, sqlite);
+    scrub_report(report, sqlite);
+    trace_ = load_trace(sqlite, kReadThreads);
+  } catch (const Error& error) {
+    add({{"report_unreadable", "nsys", error.what(), error.hint(), ""}});
+    return;
+  }
+  const Rules rules = recording_rules();
+  analysis_ = analyze(*trace_, rules);
+  analysis_->baseline = baseline_times_;
+  analysis_->overheads = overheads_of(baseline_times_, analysis_->stage_times);
+  RecordingFacts facts;
+  facts.stage_instances = instances_of(analysis_->stage_times);
+  facts.num_ranges = static_cast<std::int64_t>(trace_->ranges.size());
+  facts.num_kernels = static_cast<std::int64_t>(trace_->kernels.size());
+  facts.has_cuda = analysis_->capture.has_cuda;
+  facts.opaque_graph_fraction = analysis_->kernel_ns == 0
+                                    ? 0
+                                    : static_cast<double>(analysis_->opaque_graph_ns) /
+                                          static_cast<double>(analysis_->kernel_ns);
+  if (has_marks(analysis_->stage_times)) {
+    facts.num_processes_with_ranges = count_processes(*trace_, stages_in(*trace_, rules));
+  }
+  facts.tool_messages = analysis_->capture.messages;
+  const bool is_gpu_expected =
+      setup_.options.contract.gpu == Contract::Gpu::kRequired ||
+      (setup_.options.contract.gpu == Contract::Gpu::kAuto && !setup_.machine.gpus.empty());
+  Expectations expected{
+      is_gpu_expected, setup_.options.nsys.trace_fork_before_exec, baseline_processes_, {}};
+  // A window of its own holds fewer stages than the whole run.
+  if (setup_.options.gate.kind != GateWish::Kind::kCudaProfilerApi &&
+      setup_.options.nsys.duration_s == 0 && !was_cut) {
+    expected.stage_instances = instances_of(baseline_times_);
+  }
+  add(check_recording(setup_.options.contract, expected, facts));
+  artifacts_.write("metrics.json", to_json_text(metrics_json(*analysis_)));
+  write_kernel_markdown(*analysis_, artifacts_.path("kernels.md"), kKernelRows);
+}
+
+void RunSession::run_ncu(const std::optional<std::string>& planned_from) {
+  if (!may_go_on()) {
+    return skip("ncu", is_interrupted_ ? "interrupted" : "baseline_failed", "");
+  }
+  if (planned_from) {
+    trace_ = load_recording(*planned_from, context_.system);
+    analysis_ = analyze(*trace_, recording_rules());
+  }
+  const bool has_kernels = trace_ && trace_->kernels.size() > 0;
+  if (!has_kernels && setup_.machine.gpus.empty()) {
+    return skip("ncu", "no_gpu", "");
+  }
+  if (!has_kernels) {
+    return skip("ncu", trace_ ? "no_kernels" : "no_recording",
+                "the plan for ncu is made from the kernels of a recording");
+  }
+  if (!setup_.ncu) {
+    return skip("ncu", "tool_missing", "");
+  }
+  if (setup_.machine.counters_need_admin.value_or(false) && !setup_.machine.has_cap_sys_admin &&
+      !setup_.machine.has_cap_perfmon) {
+    add({{"counter_permission", "ncu",
+          "the driver keeps hardware counters for administrators: ncu was not started",
+          "llmprof doctor says how to allow them", ""}});
+    return skip("ncu", "counter_permission", "");
+  }
+  progress_.begin("ncu");
+  const std::size_t before = breaches_.size();
+  PassRecord record{"ncu", "", "", {}, {}};
+  const PlanSource source{&*trace_, &*analysis_, static_cast<double>(baseline_ns_) / 1e9};
+  const NcuPlan plan = make_plan(setup_.options, *setup_.ncu, source);
+  artifacts_.write("ncu/plan.json", to_json_text(plan_json(plan)));
+  artifacts_.write("ncu/sections.txt", list_ncu_sections(context_.system, *setup_.ncu));
+  if (plan.kernels.empty()) {
+    add({{"nothing_to_profile", "ncu",
+          "no launch of the recording deserves counters; ncu/plan.json says why of each", "", ""}});
+  }
+  run_ncu_plan(plan, record);
+  progress_.end(outcome_of(breaches_, before));
+  finish(std::move(record));
+}
+
+void RunSession::run_ncu_plan(const NcuPlan& plan, PassRecord& record) {
+  std::vector<std::string> notes;
+  const Environment environment =
+      profiled_environment(context_.system, setup_.options.workload, notes);
+  const std::vector<SeenMark> seen = seen_marks(*trace_);
+  for (std::size_t i = 0; i < plan.commands.size() && !is_interrupted_; ++i) {
+    const PlannedCommand& command = plan.commands[i];
+    progress_.note(fmt::format("measuring {} launches, about {:.0f} s", command.expected_launches,
+                               command.forecast_s));
+    const fs::path report = fs::absolute(artifacts_.path(
+        fmt::format("ncu/{}.ncu-rep",
+                    command.stages.size() == 1 ? command.stages[0] : fmt::format("run{}", i))));
+    const auto argv = build_ncu_cmd(*setup_.ncu, setup_.options.ncu, filter_of(command, seen),
+                                    report, setup_.work_argv);
+    const StepResult step = run_step(record, "ncu", argv, environment, setup_.options.ncu_limits);
+    const std::vector<Breach> found = check_ncu_report(report, step);
+    if (found.empty() || step.end != StepEnd::kItself) {
+      add(check_step("ncu", setup_.options.contract, step, {}));
+    }
+    // A watchdog that ended ncu has told the reason already.
+    if (step.end == StepEnd::kItself) {
+      add(found);
+    }
+  }
+}
+
+std::vector<DryCommand> dry_commands(const RunSetup& setup) {
+  std::vector<DryCommand> commands;
+  const RunOptions& options = setup.options;
+  const Environment none;
+  const System nobody{none, "/"};
+  std::vector<std::string> notes;
+  const Environment added = work_environment(nobody, options.workload, false, notes);
+  if (options.has_baseline) {
+    Environment environment = added;
+    environment["NVTX_INJECTION64_PATH"] = "SCRATCH/libllmprof_nvtx.so";
+    environment["LLMPROF_NVTX_DIR"] = "SCRATCH/ranges";
+    commands.push_back({"baseline", environment, setup.work_argv});
+  }
+  if (options.has_nsys && setup.nsys) {
+    const Gate gate = choose_gate(options.gate, nullptr);
+    Environment environment = added;
+    environment.merge(nsys_gate_environment(gate));
+    environment["TMPDIR"] = "SCRATCH";
+    commands.push_back(
+        {"nsys", environment,
+         build_nsys_cmd(*setup.nsys, options.nsys, gate,
+                        {"llmprof-RUN", "BUNDLE/nsys/run.nsys-rep", "/tmp"}, setup.work_argv)});
+  }
+  if (options.has_ncu && setup.ncu) {
+    NcuFilter filter;
+    filter.names = {"PLANNED_KERNEL"};
+    filter.is_per_launch_config = setup.ncu->has_per_launch_config;
+    if (options.is_ncu_gated) {
+      filter.marks = {{{"LLM", "prefill"}, 1, true, true, false},
+                      {{"LLM", "decode_all"}, 1, true, true, false}};
+    }
+    commands.push_back({"ncu", added,
+                        build_ncu_cmd(*setup.ncu, options.ncu, filter, "BUNDLE/ncu/run0.ncu-rep",
+                                      setup.work_argv)});
+  }
+  return commands;
+}
+
+NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen) {
+  NcuFilter filter;
+  filter.is_mangled = command.is_mangled;
+  filter.names = command.names;
+  filter.launch_skip = command.launch_skip;
+  filter.launch_count = command.launch_count;
+  filter.is_per_launch_config = command.is_per_launch_config;
+  if (!command.stages.empty()) {
+    filter.marks = marks_of_stages(command.stages, seen).value_or(std::vector<SeenMark>{});
+  }
+  return filter;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run in the making: its passes, what they found, and what of the contract is not met.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/ncu_plan.h"
+#include "bundle/artifacts.h"
+#include "capture/contract.h"
+#include "capture/machine.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/run_options.h"
+
+namespace llmprof {
+
+// A pass as the manifest tells it.
+struct PassRecord {
+  std::string name;
+  std::string status;  // done, failed, skipped
+  std::string reason;  // why it was skipped, as no_gpu
+  std::vector<std::vector<std::string>> commands;
+  std::vector<StepResult> steps;  // of those commands that were started
+};
+
+// What stands before the first pass.
+struct RunSetup {
+  RunOptions options;
+  std::vector<std::string> work_argv;
+  MachineFacts machine;
+  std::optional<NsysTool> nsys;
+  std::optional<NcuTool> ncu;
+  std::vector<Breach> missing;  // tools a pass needs and that are not there
+};
+
+class RunSession {
+ public:
+  RunSession(const RunSetup& setup, const Artifacts& artifacts, Context& context,
+             Progress& progress);
+  ~RunSession();  // removes the scratch folder
+  RunSession(const RunSession&) = delete;
+  RunSession& operator=(const RunSession&) = delete;
+
+  // Each runs, verifies and keeps what it found; later ones build on earlier ones. Those that
+  // cannot run are recorded as skipped.
+  void run_baseline();
+  void run_nsys();
+  void run_ncu(const std::optional<std::string>& planned_from);
+
+  const std::vector<PassRecord>& passes() const { return passes_; }
+  const std::vector<Breach>& breaches() const { return breaches_; }
+  const std::optional<Analysis>& analysis() const { return analysis_; }
+  const std::vector<StageTimes>& baseline_times() const { return baseline_times_; }
+  bool is_interrupted() const { return is_interrupted_; }
+  int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran
+
+ private:
+  StepResult run_step(PassRecord& record, const std::string& folder,
+                      const std::vector<std::string>& argv,
+                      std::map<std::string, std::string> environment, const StepLimits& limits);
+  void add(std::vector<Breach> breaches);
+  void skip(const std::string& pass, const std::string& reason, const std::string& sentence);
+  void finish(PassRecord record);
+  bool may_go_on() const;
+
+  void read_baseline(const std::filesystem::path& directory, const StepResult& step);
+  bool keep_report(const std::filesystem::path& report, const StepResult& step, const Gate& gate,
+                   std::filesystem::file_time_type start);
+  void scrub_report(const std::filesystem::path& report, const std::filesystem::path& sqlite);
+  void read_recording(const std::filesystem::path& report, bool was_cut);
+  void run_ncu_plan(const NcuPlan& plan, PassRecord& record);
+
+  const RunSetup& setup_;
+  const Artifacts& artifacts_;
+  Context& context_;
+  Progress& progress_;
+  std::filesystem::path scratch_;
+  std::vector<PassRecord> passes_;
+  std::vector<Breach> breaches_;
+  bool is_interrupted_ = false;
+  int workload_exit_code_ = 0;
+
+  // What passes hand to each other.
+  std::optional<std::vector<SeenMark>> baseline_marks_;
+  std::vector<StageTimes> baseline_times_;
+  std::size_t baseline_processes_ = 0;
+  std::int64_t baseline_ns_ = 0;
+  std::optional<Analysis> analysis_;
+  std::optional<Trace> trace_;
+};
+
+// The name of the session of nsys, unique on the machine.
+std::string session_name(const Artifacts& artifacts);
+
+// The commands a run would start, for --dry-run: one text a pass, each with its environment.
+struct DryCommand {
+  std::string pass;
+  std::map<std::string, std::string> environment;  // added to the user's
+  std::vector<std::string> argv;
+};
+std::vector<DryCommand> dry_commands(const RunSetup& setup);
+
+// From a plan to what ncu is told.
+NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen);
+
+}  // namespace llmprof

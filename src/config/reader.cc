@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the composed tree to typed values, with an error that says which key is wrong and who set
+// it.
+#include "config/reader.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace llmprof {
+
+const Json& ConfigReader::at(const std::string& path) const {
+  const Json* value = find_value(config_.tree, path);
+  if (value == nullptr) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} is needed and was removed", path));
+  }
+  return *value;
+}
+
+void ConfigReader::fail(const std::string& path, const std::string& wanted) const {
+  const auto origin = config_.origins.find(path);
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{} takes {}, not {}", path, wanted, printable(to_json_line(at(path)))),
+              origin == config_.origins.end() ? "" : fmt::format("set by {}", origin->second));
+}
+
+std::string ConfigReader::text(const std::string& path) const {
+  const Json& value = at(path);
+  if (!value.is_string() || value.get_ref<const std::string&>().empty()) {
+    fail(path, "a text");
+  }
+  return value.get<std::string>();
+}
+
+std::optional<std::string> ConfigReader::optional_text(const std::string& path) const {
+  if (at(path).is_null()) {
+    return std::nullopt;
+  }
+  return text(path);
+}
+
+bool ConfigReader::flag(const std::string& path) const {
+  const Json& value = at(path);
+  if (!value.is_boolean()) {
+    fail(path, "true or false");
+  }
+  return value.get<bool>();
+}
+
+std::int64_t ConfigReader::whole_from(const std::string& path, std::int64_t least) const {
+  const Json& value = at(path);
+  if (!value.is_number_integer() || value.get<std::int64_t>() < least) {
+    fail(path, fmt::format("a whole number of at least {}", least));
+  }
+  return value.get<std::int64_t>();
+}
+
+std::vector<std::string> ConfigReader::texts(const std::string& path) const {
+  std::vector<std::string> texts;
+  if (!at(path).is_array()) {
+    fail(path, "a list of texts");
+  }
+  for (const Json& value : at(path)) {
+    if (!value.is_string()) {
+      fail(path, "a list of texts");
+    }
+    texts.push_back(value.get<std::string>());
+  }
+  return texts;
+}
+
+std::map<std::string, std::string> ConfigReader::text_map(const std::string& path) const {
+  std::map<std::string, std::string> texts;
+  if (!at(path).is_object()) {
+    fail(path, "a mapping");
+  }
+  for (const auto& [key, value] : at(path).items()) {
+    texts[key] = value.is_string() ? value.get<std::string>() : to_json_line(value);
+  }
+  return texts;
+}
+
+std::string ConfigReader::choice(const std::string& path,
+                                 const std::vector<std::string>& choices) const {
+  const std::string given = text(path);
+  if (std::find(choices.begin(), choices.end(), given) == choices.end()) {
+    fail(path, fmt::format("one of {}", fmt::join(choices, ", ")));
+  }
+  return given;
+}
+
+}  // namespace llmprof

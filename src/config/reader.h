@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/compose.h"
+
+namespace llmprof {
+
+// Values of a configuration by dotted path, each held against what it must be. Everything throws
+// kUsage, naming the key and where its value came from.
+class ConfigReader {
+ public:
+  explicit ConfigReader(const Config& config) : config_(config) {}
+
+  std::string text(const std::string& path) const;                          // not empty
+  std::optional<std::string> optional_text(const std::string& path) const;  // null: nothing
+  bool flag(const std::string& path) const;
+  std::int64_t whole_from(const std::string& path, std::int64_t least) const;
+  std::vector<std::string> texts(const std::string& path) const;
+  std::map<std::string, std::string> text_map(const std::string& path) const;
+
+  // One of `choices`.
+  std::string choice(const std::string& path, const std::vector<std::string>& choices) const;
+
+  [[noreturn]] void fail(const std::string& path, const std::string& wanted) const;
+
+ private:
+  const Json& at(const std::string& path) const;
+
+  const Config& config_;
+};
+
+}  // namespace llmprof

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""llmprof run with the real nsys, without a GPU: every way a capture goes wrong has its reason, sentence, next command
+and exit code, and none exits 0 with an empty bundle."""
+import argparse
+import csv
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+from runs import Runner, processes_of, wait_until
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
+
+
+def check_whole(runner):
+    """Stage times of the two passes stand in the bundle as the files behind them say."""
+    run = runner.run()
+    assert run.code == 0, run
+    for name in ("manifest.json", "env.json", "config.yaml", "inputs.yaml", "stage1/ranges.csv", "stage1/metrics.json",
+                 "stage1/log.txt", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep", "nsys/run.sqlite",
+                 "metrics.json", "kernels.md"):
+        assert (run.bundle / name).stat().st_size > 0, name
+    assert not (run.bundle / "running.json").exists()
+    assert run.step("ncu")["status"] == "skipped" and run.step("ncu")["reason"] == "no_gpu"
+
+    rows = list(csv.DictReader((run.bundle / "stage1/ranges.csv").open()))
+    steps = [int(r["duration_ns"]) for r in rows if r["name"] == "decode_step"]
+    assert len(steps) == 20 and {r["domain"] for r in rows} == {"LLM"}, rows
+    stage1 = {s["stage"]: s for s in run.json("stage1/metrics.json")["stages"]}
+    assert stage1["decode_step"]["n"] == 20 and stage1["prefill"]["n"] == 1
+    assert abs(stage1["decode_step"]["mean_ns"] - mean(steps)) < 1
+    assert stage1["prefill"]["tokens"] == 512 and stage1["decode_step"]["tokens"] == 20
+    assert 30e6 <= stage1["prefill"]["mean_ns"] < 300e6, stage1["prefill"]
+
+    with sqlite3.connect(run.bundle / "nsys/run.sqlite") as database:
+        profiled = [row[0] for row in database.execute(
+            "SELECT n.end - n.start FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId "
+            "WHERE coalesce(n.text, s.value) = 'decode_step' ORDER BY n.start")]
+    assert len(profiled) == 20, profiled
+    overhead = {row["stage"]: row for row in run.json("metrics.json")["overhead"]}["decode_step"]
+    assert abs(overhead["profiled_mean_ns"] - mean(profiled[1:])) < 1, overhead
+    assert abs(overhead["baseline_mean_ns"] - mean(steps[1:])) < 1, overhead
+    assert abs(overhead["overhead_fraction"] - (mean(profiled[1:]) / mean(steps[1:]) - 1)) < 1e-9
+    assert "What the profiler added" in run.err and "decode_step" in run.err.split("What the profiler added")[1], run
+    assert subprocess.run([runner.program, "artifacts", "--verify", run.bundle], capture_output=True).returncode == 0
+
+
+def check_gates(runner):
+    refused = runner.run("run.gate=LLM:nosuch")
+    assert refused.code == 4 and "gate_not_fired" in refused.findings(), refused
+    assert not (refused.bundle / "nsys/log.txt").exists(), "nsys was started for a gate that cannot fire"
+    assert "LLM:" in refused.err, refused
+    silent = runner.run("--passes", "nsys", "run.gate=LLM:nosuch")
+    assert silent.code == 4 and "gate_not_fired" in silent.findings(), silent
+    assert silent.step("nsys")["steps"][0]["exit_code"] == 0, "nsys itself answers 0"
+    assert "llmprof run --passes nsys" in silent.err and "run.gate=none -- " in silent.err, silent
+    never = runner.run("--passes", "nsys", "run.gate=LLM:request", command=[runner.workload, "--no-ranges"])
+    assert never.code == 4 and "gate_not_fired" in never.findings(), never
+    for wrong, why in (("request@LLM", "swapped"), ("prefill:LLM", "swapped"), ("LLM:*", "wildcards"),
+                       ("LLM:prefill,LLM:decode_all", "one range"), ("LLM:", "no name"), ("prefill", "no domain")):
+        bad = runner.run(f"run.gate={wrong}")
+        assert bad.code == 2 and why in bad.err and not bad.out, (wrong, str(bad))
+    plain = runner.run(command=[runner.workload, "--unregistered"])
+    assert plain.code == 0 and plain.json("metrics.json")["stages"], plain
+    start_end = runner.run(command=[runner.workload, "--start-end"])
+    assert start_end.code == 0, start_end
+    unmarked = runner.run(command=[runner.workload, "--no-ranges"])
+    assert unmarked.code == 0 and not unmarked.findings()["no_marks"]["fatal"], unmarked
+
+
+def check_ends(runner):
+    failed = runner.run(command=[runner.workload, "--exit", "3"])
+    assert failed.code == 4 and "code 3" in failed.findings()["workload_failed"]["sentence"], failed
+    assert failed.step("nsys")["status"] == "skipped", "a program that fails bare is not run again"
+    assert failed.run_part()["workload_exit_code"] == 3
+    forwarded = runner.run("--propagate-exit", command=[runner.workload, "--exit", "3"])
+    assert forwarded.code == 3, forwarded
+    allowed = runner.run("contract.workload_may_fail=true", command=[runner.workload, "--exit", "3"])
+    assert allowed.code == 0 and (allowed.bundle / "nsys/run.nsys-rep").exists(), allowed
+    assert allowed.step("nsys")["steps"][0]["exit_code"] == 3
+    crashed = runner.run("--passes", "nsys", command=[runner.workload, "--segfault"])
+    assert crashed.code == 4 and "SIGSEGV" in crashed.findings()["workload_failed"]["sentence"], crashed
+    assert (crashed.bundle / "metrics.json").exists(), "what was recorded before the crash is analysed"
+    lost = runner.run(command=[runner.workload, "--_exit"])
+    assert lost.code == 4 and "dropped_events" in lost.findings(), lost
+    window = runner.run("--passes", "nsys", "pipeline.nsys.duration_s=1", command=[runner.workload, "--hang"])
+    assert window.code == 0 and window.step("nsys")["steps"][0]["exit_code"] == 143, window
+
+
+def check_children(runner):
+    forked = runner.run(command=[runner.workload, "--fork-first"])
+    finding = forked.findings().get("children_not_traced")
+    assert forked.code == 4 and finding, forked
+    assert "pipeline.nsys.trace_fork_before_exec=true -- " in forked.err, forked
+    followed = runner.run("pipeline.nsys.trace_fork_before_exec=true", command=[runner.workload, "--fork-first"])
+    assert followed.code == 0, followed
+    # nsys knows nothing of a domain that was made before the fork, whatever it is told.
+    late = runner.run("pipeline.nsys.trace_fork_before_exec=true", command=[runner.workload, "--fork"])
+    assert late.code == 4 and "children_not_traced" in late.findings(), late
+    spawned = runner.run(command=[runner.workload, "--spawn"])
+    assert spawned.code == 0, spawned
+    daemon = runner.run("--passes", "baseline", command=[
+        "/bin/sh", "-c", "setsid sleep 600 & exec " + runner.workload])
+    assert daemon.code == 0 and "sleep" in daemon.step("baseline")["steps"][0]["left_over"][0], daemon
+
+
+def check_limits(runner):
+    hung = runner.run("--passes", "baseline,nsys", "run.timeout_s=2", "contract.workload_may_fail=true",
+                      command=[runner.workload, "--hang"])
+    assert hung.code == 4 and "timeout" in hung.findings(), hung
+    assert hung.step("baseline")["steps"][0]["ended_by"] == "timeout"
+    deaf = runner.run("--passes", "nsys", "run.timeout_s=2",
+                      command=[runner.workload, "--hang", "--ignore-sigterm"])
+    assert deaf.code == 4 and "timeout" in deaf.findings(), deaf
+    assert (deaf.bundle / "nsys/run.sqlite").exists(), "what was recorded is kept"
+    large = runner.run("--passes", "nsys", "run.max_report_bytes=1000",
+                       command=[runner.workload, "--steps", "100000"])
+    assert not large.findings()["too_large"]["fatal"] and large.step("nsys")["steps"][0]["ended_by"] == "too_large", large
+    full = runner.run("--passes", "baseline", f"run.min_free_bytes={2**60}", command=[runner.workload, "--hang"])
+    assert full.code == 4 and "disk_full" in full.findings(), full
+
+
+def check_interrupts(runner):
+    process = runner.start("--passes", "nsys", command=[runner.workload, "--hang"])
+    wait_until(lambda: any(name == "llmprof_nvtx_wo" for _, name in processes_of(runner.newest()))
+               if any(runner.directory.iterdir()) else False)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (out, err)
+    bundle = pathlib.Path(out.strip())
+    assert not processes_of(bundle) and (bundle / "manifest.json").exists()
+    assert (bundle / "metrics.json").exists(), "what was recorded is analysed"
+    process = runner.start("--passes", "baseline", command=[
+        "/bin/sh", "-c", "trap '' INT TERM; sleep 600; sleep 600"])
+    bundle = wait_until(lambda: next((p for p in sorted(runner.directory.iterdir(), reverse=True)
+                                      if (p / "running.json").exists() and processes_of(p)), None))
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    before = time.time()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and time.time() - before < 8, (out, err)
+    assert not processes_of(bundle)
+
+
+def check_contract(runner):
+    vision = runner.run("contract.stages=[prefill, vision]", "--passes", "baseline")
+    assert vision.code == 4 and "vision" in vision.findings()["stage_missing"]["sentence"], vision
+    often = runner.run("contract.stages=[decode_step]", "contract.min_instances=20")
+    assert often.code == 0, often
+    if not shutil.which("nvidia-smi"):
+        wanted = runner.run("contract.gpu=required")
+        assert wanted.code == 5 and "no_gpu" in wanted.err and not wanted.out, wanted
+    no_program = runner.run(command=["no-such-program-anywhere"])
+    assert no_program.code == 2 and "PATH" in no_program.err, no_program
+    tools = runner.directory / "tools"
+    tools.mkdir()
+    for name in ("sh", "sleep"):
+        (tools / name).symlink_to(shutil.which(name))
+    bare = runner.run(PATH=str(tools))
+    assert bare.code == 5 and "tool_missing" in bare.findings(), bare
+    assert bare.step("baseline")["status"] == "done" and bare.json("stage1/metrics.json")["stages"]
+    blocked = runner.directory / "a-file"
+    blocked.write_text("")
+    nowhere = runner.run(f"artifacts.stage2_dir={blocked}/below")
+    assert nowhere.code == 1 and "artifacts.stage2_dir" in nowhere.err, nowhere
+    for name, words in (("unknown_set", ["pipeline.ncu.set=nosuch"]),
+                        ("unknown_section", ["pipeline.ncu.sections=[SpeedOfLigth]"]),
+                        ("unknown_metric", ["pipeline.ncu.metrics=[dram__bytez.sum]"])):
+        unknown = runner.run(*words)
+        assert unknown.code == 2 and name in unknown.err and not unknown.out, unknown
+    assert "did you mean" in unknown.err, unknown
+
+
+def check_secrets(runner):
+    key = "hf_" + "q7Rk" * 9
+    run = runner.run(command=["/bin/sh", "-c", f"echo token={key}; exec {runner.workload}"], HF_TOKEN=key,
+                     UNNAMED_THING="plain-but-private-0815")
+    assert run.code == 0 and not run.findings()["secrets_in_report"]["fatal"], run
+    for path in run.bundle.rglob("*"):
+        if path.is_file():
+            contents = path.read_bytes()
+            assert key.encode() not in contents and b"plain-but-private-0815" not in contents, path
+    assert not (run.bundle / "nsys/run.nsys-rep").exists()
+    kept = runner.run("artifacts.keep_report=true", HF_TOKEN=key)
+    assert (kept.bundle / "nsys/run.nsys-rep").exists() and "secrets_in_report" not in kept.findings(), kept
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--workload", required=True)
+    parser.add_argument("--only")
+    arguments = parser.parse_known_args()[0]
+    if not shutil.which("nsys") or not shutil.which("ncu"):
+        print("skipped: nsys and ncu are not installed (tools/install-deps.sh nsight)")
+        return 77
+    if "nvtx no" in subprocess.run([arguments.workload, "--steps", "1"], capture_output=True, text=True).stdout:
+        print("skipped: the workload was built without NVTX headers")
+        return 77
+    runner = Runner(arguments.program, arguments.workload)
+    try:
+        for name, check in sorted(globals().items()):
+            if name.startswith("check_") and (not arguments.only or arguments.only in name):
+                start = time.time()
+                check(runner)
+                print(f"{name[6:]}: {time.time() - start:.1f} s")
+    finally:
+        runner.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""llmprof run --dry-run on every preset: starts nothing, and the installed nsys and ncu accept every command it prints."""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+def dry(program, directory, *overrides):
+    result = subprocess.run([program, "run", "--dry-run", f"artifacts.stage2_dir={directory}/none", *overrides, "--",
+                             "/bin/true"], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result
+    assert not (directory / "none").exists(), "a dry run made a bundle"
+    lines = result.stdout.splitlines()
+    commands = {name[2:]: command for name, command in zip(lines[::2], lines[1::2])}
+    assert list(commands) == ["baseline", "nsys", "ncu"], lines
+    return commands
+
+
+def accept(command, directory, seen):
+    """Runs the command as printed, with real folders for the words that stand for them; its program is /bin/true."""
+    for folder in ("SCRATCH", "BUNDLE/nsys", "BUNDLE/ncu"):
+        (directory / folder).mkdir(parents=True, exist_ok=True)
+    command = command.replace("SCRATCH", f"{directory}/SCRATCH").replace("BUNDLE", f"{directory}/BUNDLE")
+    if command in seen:
+        return
+    seen.add(command)
+    for attempt in range(3):
+        result = subprocess.run(["/bin/sh", "-c", command.replace("llmprof-RUN", f"llmprof-{os.getpid()}-{attempt}")],
+                                capture_output=True, text=True, timeout=60,
+                                env={**os.environ, "TMPDIR": str(directory / "SCRATCH")})
+        # nsys now and then loses its own agent on a busy machine, before it looks at the program.
+        if result.returncode == 0 or "End of file" not in result.stdout + result.stderr:
+            break
+    assert result.returncode == 0, (command, result.stdout, result.stderr)
+    assert "error" not in result.stderr.lower(), (command, result.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    arguments = parser.parse_known_args()[0]
+    if not shutil.which("nsys") or not shutil.which("ncu"):
+        print("skipped: nsys and ncu are not installed (tools/install-deps.sh nsight)")
+        return 77
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-dry-"))
+    conf = pathlib.Path(__file__).parents[2] / "conf"
+    seen = set()
+    try:
+        presets = [f"{group}={path.stem}" for group in ("workload", "profiling/nsys", "profiling/ncu")
+                   for path in sorted((conf / group).glob("*.yaml"))]
+        assert len(presets) >= 12, presets
+        for overrides in [[preset] for preset in presets] + [
+                ["run.mode=light"], ["run.gate=LLM:request"], ["run.gate=:a range"], ["run.gate=cuda_profiler_api"],
+                ["pipeline.nsys.gating_nvtx=false", "pipeline.ncu.gating_nvtx=false"],
+                ["pipeline.nsys.trace_fork_before_exec=true", "pipeline.nsys.duration_s=5"],
+                ["pipeline.ncu.metrics=[dram__bytes.sum, sm__throughput.avg.pct_of_peak_sustained_elapsed]"]]:
+            for name, command in dry(arguments.program, directory, *overrides).items():
+                if name != "baseline":
+                    accept(command, directory, seen)
+        print(f"{len(seen)} commands accepted")
+        # The oracle can say no.
+        try:
+            accept(dry(arguments.program, directory)["ncu"].replace("LLM@prefill/", "LLM@*/"), directory, seen)
+        except AssertionError:
+            return 0
+        raise AssertionError("ncu accepts everything")
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

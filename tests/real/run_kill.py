@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""llmprof is killed in the middle of a pass: doctor names what is left and how to clean it, and nobody takes the bundle
+for a whole one."""
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+from runs import Runner, end, processes_of, wait_until
+
+
+def leftovers(runner):
+    printed = subprocess.run([runner.program, "doctor", "--json", f"artifacts.stage2_dir={runner.directory}"],
+                             capture_output=True, text=True, timeout=120).stdout
+    return next(check for check in json.loads(printed)["checks"] if check["id"] == "leftovers")
+
+
+def check_pass(runner, name):
+    """`name` is the pass that is running when the run is killed."""
+    process = runner.start("--passes", name, command=[runner.workload, "--hang"])
+    try:
+        bundle = wait_until(lambda: next((p for p in runner.directory.iterdir() if (p / "running.json").exists()), None))
+        wait_until(lambda: any(comm == "llmprof_nvtx_wo" for _, comm in processes_of(bundle)))
+        check = leftovers(runner)
+        assert check["status"] == "OK" and str(bundle) in check["finding"], check
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        left = processes_of(bundle)
+        assert left, "nothing to find: the test shows nothing"
+        check = leftovers(runner)
+        assert check["status"] == "WARN" and str(bundle) in check["finding"], check
+        # The agents of nsys may end by themselves between the two looks; the workload does not.
+        workload = [pid for pid, comm in left if comm == "llmprof_nvtx_wo"]
+        assert all(str(pid) in check["finding"] and str(pid) in check["remedy"] for pid in workload), (left, check)
+        listed = subprocess.run([runner.program, "artifacts", bundle], capture_output=True, text=True)
+        assert listed.returncode != 0 and "did not finish" in listed.stderr, listed
+        # What it tells the user to type cleans up.
+        assert subprocess.run(["/bin/sh", "-c", check["remedy"].replace("; ", " ; ")]).returncode in (0, 1)
+        wait_until(lambda: not processes_of(bundle))
+        assert not bundle.exists() and leftovers(runner)["status"] == "OK"
+    finally:
+        end([process.pid, *[pid for p in runner.directory.iterdir() for pid, _ in processes_of(p)]])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--workload", required=True)
+    arguments = parser.parse_known_args()[0]
+    if not shutil.which("nsys"):
+        print("skipped: nsys is not installed (tools/install-deps.sh nsight)")
+        return 77
+    runner = Runner(arguments.program, arguments.workload)
+    try:
+        check_pass(runner, "baseline")
+        check_pass(runner, "nsys")
+    finally:
+        runner.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

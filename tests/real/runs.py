@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of `llmprof run` share; no test itself."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+
+class Run:
+    """One `llmprof run`, ended: its exit code, words, and bundle (None where there is none)."""
+
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+        path = pathlib.Path(out.strip().splitlines()[-1]) if out.strip() else None
+        self.bundle = path if path and path.is_dir() else None
+
+    def json(self, name):
+        return json.loads((self.bundle / name).read_text())
+
+    def run_part(self):
+        return self.json("manifest.json")["run"]
+
+    def findings(self):
+        return {finding["reason"]: finding for finding in self.run_part()["contract"]["findings"]}
+
+    def step(self, name):
+        return next(p for p in self.run_part()["passes"] if p["pass"] == name)
+
+    def __str__(self):
+        return f"exit {self.code}\n--- out\n{self.out}\n--- err\n{self.err}"
+
+
+class Runner:
+    def __init__(self, program, workload):
+        self.program, self.workload = program, workload
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-run-"))
+
+    def argv(self, *words, command=()):
+        options = [word for word in words]
+        return [self.program, "run", "--progress", "plain", f"artifacts.stage2_dir={self.directory}", *options,
+                "--", *(command or [self.workload])]
+
+    def run(self, *words, command=(), timeout=120, **environment):
+        result = subprocess.run(self.argv(*words, command=command), capture_output=True, text=True, timeout=timeout,
+                                env={**os.environ, **environment})
+        run = Run(result.returncode, result.stdout, result.stderr)
+        if run.bundle:
+            assert not processes_of(run.bundle), (processes_of(run.bundle), str(run))
+        return run
+
+    def start(self, *words, command=()):
+        return subprocess.Popen(self.argv(*words, command=command), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+
+    def newest(self):
+        return max((p for p in self.directory.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime)
+
+    def close(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def processes_of(bundle):
+    """Living processes that carry the run's variable: what it started, wherever it went."""
+    wanted = f"LLMPROF_RUN={os.path.abspath(bundle)}".encode()
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+                if wanted in (entry / "environ").read_bytes().split(b"\0") and state not in "ZX":
+                    found.append((int(entry.name), (entry / "comm").read_text().strip()))
+            except OSError:
+                pass
+    return found
+
+
+def wait_until(condition, seconds=30):
+    end = time.time() + seconds
+    while time.time() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
+def end(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass

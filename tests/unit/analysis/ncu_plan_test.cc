@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans of recordings small enough to plan by hand; and stretches of random ones against trying
+// every stretch there is.
+#include "analysis/ncu_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace llmprof {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+constexpr std::int64_t kUs = 1000;
+
+struct MadeLaunch {
+  std::string name;
+  std::int64_t duration_ns = 0;
+  int shape = 0;
+  int device = 0;
+  std::string mangled = "";
+};
+
+// A range of domain LLM and what is launched inside; an empty stage has no range. `steps` parts the
+// launches into decode_step ranges of this many.
+struct MadeStage {
+  std::string stage;
+  std::vector<MadeLaunch> launches;
+  int process = 0;
+  std::size_t steps = 0;
+};
+
+template <typename T, typename Rows, typename Get>
+Column<T> column(const Rows& rows, Get get) {
+  Column<T> made(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    made[i] = static_cast<T>(get(rows[i]));
+  }
+  return made;
+}
+
+Trace trace_of(const std::vector<MadeStage>& stages) {
+  struct Row {
+    std::int64_t start, end;
+    StringId name, mangled;
+    int shape, device, process;
+    std::uint32_t correlation;
+  };
+  struct RangeRow {
+    std::int64_t start, end;
+    StringId text;
+    int thread;
+  };
+  Trace trace;
+  trace.capture.has_cuda = true;
+  trace.processes = {{1 << 24, 1}, {2 << 24, 2}};
+  trace.threads = {{1 << 24, 1, 0}, {2 << 24, 2, 1}};
+  trace.devices = {{0, "A", 1, 1, 1, 1}, {1, "B", 1, 1, 1, 1}};
+  trace.shapes = {{{1, 1, 1}, {32, 1, 1}}, {{8, 2, 1}, {128, 1, 1}}};
+  trace.streams.emplace_back();
+  const StringId domain = trace.strings.intern("LLM");
+  const StringId call_name = trace.strings.intern("cudaLaunchKernel");
+  std::vector<Row> kernels;
+  std::vector<Row> calls;
+  std::vector<RangeRow> ranges;
+  std::int64_t now = 1000;
+  std::uint32_t correlation = 1;
+  for (const MadeStage& stage : stages) {
+    const std::int64_t start = now;
+    std::int64_t step_start = ++now;
+    std::size_t in_step = 0;
+    for (const MadeLaunch& launch : stage.launches) {
+      const StringId mangled =
+          launch.mangled.empty() ? StringId{} : trace.strings.intern(launch.mangled);
+      calls.push_back({now, now + 5, call_name, {}, 0, 0, stage.process, correlation});
+      kernels.push_back({now + 10, now + 10 + launch.duration_ns, trace.strings.intern(launch.name),
+                         mangled, launch.shape, launch.device, stage.process, correlation});
+      ++correlation;
+      now += launch.duration_ns + 20;
+      if (++in_step == stage.steps) {
+        ranges.push_back({step_start, now, trace.strings.intern("decode_step"), stage.process});
+        step_start = ++now;
+        in_step = 0;
+      }
+    }
+    if (!stage.stage.empty()) {
+      ranges.push_back({start, ++now, trace.strings.intern(stage.stage), stage.process});
+    }
+    now += 100;
+  }
+  std::reverse(kernels.begin(), kernels.end());  // the order of rows means nothing
+  const auto fill = [](auto& table, const std::vector<Row>& rows) {
+    table.start_ns = column<std::int64_t>(rows, [](const Row& r) { return r.start; });
+    table.end_ns = column<std::int64_t>(rows, [](const Row& r) { return r.end; });
+    table.name = column<StringId>(rows, [](const Row& r) { return r.name; });
+    table.correlation = column<std::uint32_t>(rows, [](const Row& r) { return r.correlation; });
+  };
+  fill(trace.kernels, kernels);
+  Kernels& k = trace.kernels;
+  k.mangled_name = column<StringId>(kernels, [](const Row& r) { return r.mangled; });
+  k.shape = column<std::uint32_t>(kernels, [](const Row& r) { return r.shape; });
+  k.stream = column<std::uint32_t>(kernels, [](const Row&) { return 0; });
+  k.process = column<std::uint16_t>(kernels, [](const Row& r) { return r.process; });
+  k.device = column<std::uint16_t>(kernels, [](const Row& r) { return r.device; });
+  k.is_graph_node = column<std::uint8_t>(kernels, [](const Row&) { return 0; });
+  fill(trace.api_calls, calls);
+  trace.api_calls.thread = column<std::uint32_t>(calls, [](const Row& r) { return r.process; });
+  Ranges& r = trace.ranges;
+  r.start_ns = column<std::int64_t>(ranges, [](const RangeRow& row) { return row.start; });
+  r.end_ns = column<std::int64_t>(ranges, [](const RangeRow& row) { return row.end; });
+  r.text = column<StringId>(ranges, [](const RangeRow& row) { return row.text; });
+  r.domain = column<StringId>(ranges, [&](const RangeRow&) { return domain; });
+  r.payload = column<std::int64_t>(ranges, [](const RangeRow&) { return kNoPayload; });
+  r.thread = column<std::uint32_t>(ranges, [](const RangeRow& row) { return row.thread; });
+  r.kind = column<RangeKind>(ranges, [](const RangeRow&) { return RangeKind::kPushPop; });
+  return trace;
+}
+
+NcuPlan plan_of(const std::vector<MadeStage>& stages, const PlanOptions& options = {}) {
+  const Trace trace = trace_of(stages);
+  const Rules rules =
+      rules_from({{"families", {{{"family", "communication"}, {"words", {"ringy"}}}}}},
+                 {{"stages", Json::array()}});
+  return plan_ncu(trace, rules, analyze(trace, rules), options);
+}
+
+std::vector<std::string> planned(const NcuPlan& plan) {
+  std::vector<std::string> names;
+  for (const PlannedKernel& kernel : plan.kernels) {
+    names.push_back(kernel.group.kernel_name);
+  }
+  return names;
+}
+
+std::vector<std::pair<std::string, std::string>> excluded(const NcuPlan& plan) {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const ExcludedKernel& kernel : plan.excluded) {
+    names.emplace_back(kernel.group.kernel_name, kernel.reason);
+  }
+  return names;
+}
+
+TEST(NcuPlan, AnEmptyRecordingHasAnEmptyPlan) {
+  for (const bool per_launch_config : {false, true}) {
+    PlanOptions options;
+    options.has_per_launch_config = per_launch_config;
+    for (const NcuPlan& plan : {plan_of({}, options), plan_of({{"prefill", {}}}, options),
+                                plan_of({{"prefill", {{"ringy", 5}}}}, options)}) {
+      EXPECT_THAT(plan.kernels, IsEmpty());
+      EXPECT_THAT(plan.commands, IsEmpty());
+      EXPECT_EQ(plan.forecast_s, 0);
+      EXPECT_EQ(plan.covered_ns, 0);
+    }
+  }
+}
+
+TEST(NcuPlan, TheTopByTimeInOrder) {
+  const MadeStage stage = {"prefill", {{"small", 10}, {"big", 100}, {"often", 30}, {"often", 31}}};
+  PlanOptions options;
+  options.top_n = 2;
+  const NcuPlan plan = plan_of({stage, stage}, options);
+  EXPECT_THAT(planned(plan), ElementsAre("big", "often"));
+  EXPECT_THAT(excluded(plan), ElementsAre(Pair("small", "beyond_top_n")));
+  EXPECT_EQ(plan.kernel_ns, 2 * 171);
+  EXPECT_EQ(plan.covered_ns, 2 * 161);
+  options.top_n = 0;
+  EXPECT_THAT(plan_of({stage}, options).kernels, IsEmpty());
+}
+
+TEST(NcuPlan, WithoutMarksEverythingIsOneStage) {
+  const NcuPlan plan = plan_of({{"", {{"a", 10}, {"b", 5}}}});
+  EXPECT_THAT(planned(plan), ElementsAre("a", "b"));
+  ASSERT_EQ(plan.commands.size(), 1U);
+  EXPECT_EQ(plan.commands[0].launch_skip, 0);
+  EXPECT_EQ(plan.commands[0].launch_count, 2);
+}
+
+TEST(NcuPlan, GpusThatDoTheSameAreOneGroup) {
+  const MadeStage stage = {"prefill", {{"a", 100, 0, 0}, {"a", 50, 0, 1}, {"a", 7, 1, 1}}};
+  const NcuPlan plan = plan_of({stage, stage});
+  ASSERT_EQ(plan.kernels.size(), 2U) << "a shape is a group, a GPU is none";
+  EXPECT_EQ(plan.kernels[0].group.total_ns, 300);
+  EXPECT_EQ(plan.kernels[0].group.calls, 4);
+  EXPECT_EQ(plan.kernels[1].group.total_ns, 14);
+}
+
+TEST(NcuPlan, ProcessesThatDoTheSameAreMeasuredInTheBusiest) {
+  const NcuPlan plan = plan_of({{"prefill", {{"a", 50}, {"mine", 1}}, 0},
+                                {"prefill", {{"a", 60}, {"other", 20}}, 1},
+                                {"prefill", {{"a", 50}, {"mine", 1}}, 0},
+                                {"prefill", {{"a", 60}, {"other", 20}}, 1}});
+  EXPECT_THAT(planned(plan), ElementsAre("a", "other"));
+  EXPECT_EQ(plan.kernels[0].group.total_ns, 220);
+  EXPECT_EQ(plan.kernels[0].group.process, 1);
+  EXPECT_EQ(plan.kernels[0].group.max_ns, 60) << "of the process that will be measured";
+  EXPECT_THAT(excluded(plan), ElementsAre(Pair("mine", "other_process")));
+}
+
+TEST(NcuPlan, WhatIsLeftOutAndWhy) {
+  const MadeStage steady = {"prefill",
+                            {{"gemm", 100},
+                             {"ringy", 90},
+                             {"ncclDevKernel_x", 80},
+                             {"oneShotAllReduceKernel", 70},
+                             {"my_cooperative_thing", 60}}};
+  MadeStage first = steady;
+  first.launches.push_back({"autotune", 500});
+  const NcuPlan plan = plan_of({{"", {{"load", 1000}}}, first, steady});
+  EXPECT_THAT(planned(plan), ElementsAre("gemm"));
+  EXPECT_THAT(excluded(plan),
+              ElementsAre(Pair("load", "outside_stages"), Pair("autotune", "warm_up"),
+                          Pair("ringy", "communication"), Pair("ncclDevKernel_x", "communication"),
+                          Pair("oneShotAllReduceKernel", "communication"),
+                          Pair("my_cooperative_thing", "communication")))
+      << "by time";
+  EXPECT_EQ(plan.covered_ns, 200);
+  EXPECT_EQ(plan.kernel_ns, 200 + 180 + 160 + 140 + 120 + 1000 + 500);
+}
+
+TEST(NcuPlan, TheWarmUpIsNotMeasured) {
+  const MadeStage stage = {"prefill", {{"a", 100}, {"b", 100}}};
+  NcuPlan plan = plan_of({stage, stage, stage});
+  ASSERT_EQ(plan.commands.size(), 1U);
+  EXPECT_EQ(plan.commands[0].launch_skip, 2);
+  EXPECT_EQ(plan.commands[0].launch_count, 2);
+  EXPECT_EQ(plan.commands[0].expected_launches, 2);
+  plan = plan_of({stage});
+  EXPECT_EQ(plan.commands.at(0).launch_skip, 0) << "a stage that ran once has no other";
+}
+
+TEST(NcuPlan, TheFirstStepOfOneLoopIsWarmUpToo) {
+  const NcuPlan plan = plan_of({{"decode_all", {{"a", 10}, {"a", 10}, {"a", 10}}, 0, 1}});
+  ASSERT_EQ(plan.commands.size(), 1U);
+  EXPECT_THAT(plan.commands[0].stages, ElementsAre("decode"));
+  EXPECT_EQ(plan.commands[0].launch_skip, 1);
+  EXPECT_EQ(plan.commands[0].launch_count, 1);
+}
+
+TEST(NcuPlan, EachProcessHasItsOwnWarmUp) {
+  // Process 1 is the busiest, and process 0 was first by a moment.
+  const NcuPlan plan = plan_of({{"prefill", {{"a", 10}}, 0},
+                                {"prefill", {{"a", 90}}, 1},
+                                {"prefill", {{"a", 10}}, 0},
+                                {"prefill", {{"a", 90}}, 1}});
+  ASSERT_EQ(plan.commands.size(), 1U);
+  EXPECT_EQ(plan.commands[0].launch_skip, 1);
+}
+
+TEST(NcuPlan, TheLaunchIsLikeTheOthers) {
+  const MadeStage warm = {"prefill", {{"a", 1000}}};
+  const NcuPlan plan =
+      plan_of({warm, {"prefill", {{"a", 5000}, {"a", 100}, {"a", 1010}, {"a", 990}, {"a", 1000}}}});
+  ASSERT_EQ(plan.commands.size(), 1U);
+  EXPECT_EQ(plan.commands[0].launch_skip, 3) << "the first is warm-up, two are outliers";
+  EXPECT_EQ(plan.commands[0].launch_count, 1);
+}
+
+TEST(NcuPlan, AStageIsACommandWithItsOwnCount) {
+  const MadeStage prefill = {"prefill", {{"x", 900}, {"y", 9}, {"x", 900}}};
+  const MadeStage decode = {"decode_all", {{"x", 10}, {"z", 10}}};
+  PlanOptions options;
+  NcuPlan plan = plan_of({prefill, decode, prefill, decode}, options);
+  ASSERT_EQ(plan.commands.size(), 2U);
+  EXPECT_THAT(plan.commands[0].stages, ElementsAre("decode"));
+  EXPECT_THAT(plan.commands[0].names, ElementsAre("x", "z"));
+  EXPECT_EQ(plan.commands[0].launch_skip, 2);
+  EXPECT_EQ(plan.commands[0].launch_count, 2);
+  EXPECT_THAT(plan.commands[1].stages, ElementsAre("prefill"));
+  EXPECT_THAT(plan.commands[1].names, ElementsAre("x", "y"));
+  EXPECT_EQ(plan.commands[1].launch_skip, 3);
+  for (const PlannedKernel& kernel : plan.kernels) {
+    EXPECT_THAT(plan.commands.at(kernel.command).stages, ElementsAre(kernel.group.stage));
+  }
+  // Without the gate launches of these names count wherever they are made.
+  options.is_gated = false;
+  plan = plan_of({prefill, decode, prefill, decode}, options);
+  ASSERT_EQ(plan.commands.size(), 2U);
+  EXPECT_THAT(plan.commands[0].stages, IsEmpty());
+  EXPECT_EQ(plan.commands[0].launch_skip, 6) << "x x, x z, x x | x z: y is not of this command";
+  EXPECT_EQ(plan.commands[1].launch_skip, 4) << "x y x, x | x y";
+}
+
+TEST(NcuPlan, SignaturesAreCountedAloneWhereNcuCan) {
+  const MadeStage stage = {"prefill", {{"a", 100}, {"a", 100}, {"b", 50}, {"b", 50, 1}}};
+  PlanOptions options;
+  options.has_per_launch_config = true;
+  NcuPlan plan = plan_of({stage, stage, stage}, options);
+  ASSERT_EQ(plan.commands.size(), 1U);
+  EXPECT_TRUE(plan.commands[0].is_per_launch_config);
+  EXPECT_EQ(plan.commands[0].launch_skip, 2) << "a has two launches in the warm-up";
+  EXPECT_EQ(plan.commands[0].launch_count, 1);
+  EXPECT_EQ(plan.commands[0].expected_launches, 3);
+  // b has but two launches: skipping two would measure none of it.
+  plan = plan_of({stage, stage}, options);
+  EXPECT_EQ(plan.commands[0].launch_skip, 1);
+}
+
+TEST(NcuPlan, StagesThatLaunchAlikeAreMeasuredApart) {
+  const MadeStage prefill = {"prefill", {{"x", 900}, {"x", 900}}};
+  const MadeStage alike = {"decode_all", {{"x", 10}}};
+  const MadeStage apart = {"decode_all", {{"x", 10, 1}, {"y", 5}}};
+  PlanOptions options;
+  options.has_per_launch_config = true;
+  NcuPlan plan = plan_of({prefill, alike, prefill, alike}, options);
+  ASSERT_EQ(plan.commands.size(), 2U);
+  EXPECT_THAT(plan.commands[0].stages, ElementsAre("decode"));
+  EXPECT_EQ(plan.commands[0].launch_skip, 1);
+  EXPECT_EQ(plan.commands[1].launch_skip, 2);
+  EXPECT_EQ(plan.commands[0].expected_launches + plan.commands[1].expected_launches, 2);
+  plan = plan_of({prefill, apart, prefill, apart}, options);
+  ASSERT_EQ(plan.commands.size(), 1U) << "another shape tells them apart";
+  EXPECT_THAT(plan.commands[0].stages, ElementsAre("decode", "prefill"));
+  EXPECT_EQ(plan.commands[0].expected_launches, 3);
+}
+
+TEST(NcuPlan, MangledNamesOnlyWhereAllHaveThem) {
+  const MadeStage both = {"prefill", {{"a", 100, 0, 0, "_Z1a"}, {"b", 50, 0, 0, "_Z1b"}}};
+  NcuPlan plan = plan_of({both});
+  EXPECT_TRUE(plan.commands.at(0).is_mangled);
+  EXPECT_THAT(plan.commands[0].names, ElementsAre("_Z1a", "_Z1b"));
+  plan = plan_of({{"prefill", {{"a", 100, 0, 0, "_Z1a"}, {"b", 50}}}});
+  EXPECT_FALSE(plan.commands.at(0).is_mangled);
+  EXPECT_THAT(plan.commands[0].names, ElementsAre("a", "b"));
+}
+
+TEST(NcuPlan, TheForecastIsThatOfItsText) {
+  const MadeStage stage = {"prefill", {{"a", 1000 * kUs}, {"b", 500 * kUs}}};
+  PlanOptions options;
+  options.passes = 10;
+  options.program_s = 4;
+  const NcuPlan plan = plan_of({stage}, options);
+  EXPECT_NEAR(plan.forecast_s, 1.5 * 4 + 10 * (3 * 0.001 + 0.02) + 10 * (3 * 0.0005 + 0.02), 1e-9);
+  EXPECT_DOUBLE_EQ(plan.commands.at(0).forecast_s, plan.forecast_s);
+  options.passes = 20;
+  const NcuPlan more_passes = plan_of({stage}, options);
+  EXPECT_GT(more_passes.forecast_s, plan.forecast_s);
+  options.passes = 10;
+  options.top_n = 1;
+  EXPECT_LT(plan_of({stage}, options).forecast_s, plan.forecast_s);
+}
+
+TEST(NcuPlan, TheBudgetDropsTheLeast) {
+  const MadeStage stage = {"prefill", {{"a", 300}, {"b", 200}, {"c", 100}}};
+  PlanOptions options;
+  options.passes = 10;      // 0.2 s a launch
+  options.budget_s = 0.45;  // two of them
+  NcuPlan plan = plan_of({stage}, options);
+  EXPECT_THAT(planned(plan), ElementsAre("a", "b"));
+  EXPECT_THAT(excluded(plan), ElementsAre(Pair("c", "budget")));
+  EXPECT_LE(plan.forecast_s, options.budget_s);
+  EXPECT_EQ(plan.covered_ns, 500);
+  EXPECT_EQ(plan.commands.at(0).launch_count, 2);
+  // One kernel stays whatever it costs: a run that measures nothing helps nobody.
+  options.budget_s = 0;
+  plan = plan_of({stage}, options);
+  EXPECT_THAT(planned(plan), ElementsAre("a"));
+  EXPECT_GT(plan.forecast_s, plan.budget_s);
+}
+
+// Launches in the order of the host, as a person would list them.
+struct Listed {
+  std::pair<std::string, int> group;
+  std::int64_t duration_ns;
+  bool is_warm_up;
+};
+
+TEST(NcuPlan, TheShortestStretchOfRandomRecordings) {
+  std::mt19937 random(11);
+  const auto pick = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  for (int round = 0; round < 300; ++round) {
+    std::vector<MadeStage> stages(static_cast<std::size_t>(pick(1, 3)), {"prefill", {}});
+    std::vector<Listed> listed;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      for (int n = pick(1, 12); n > 0; --n) {
+        const MadeLaunch launch{std::string(1, static_cast<char>('a' + pick(0, 3))),
+                                pick(0, 4) == 0 ? pick(1, 5000) : pick(900, 1100), pick(0, 1)};
+        stages[i].launches.push_back(launch);
+        listed.push_back(
+            {{launch.name, launch.shape}, launch.duration_ns, i == 0 && stages.size() > 1});
+      }
+    }
+    const NcuPlan plan = plan_of(stages);
+    if (plan.kernels.empty()) {
+      continue;  // all of it was warm-up
+    }
+    std::map<std::pair<std::string, int>, std::int64_t> median;
+    std::set<std::string> names;
+    for (const PlannedKernel& kernel : plan.kernels) {
+      median[{kernel.group.kernel_name, kernel.group.shape.grid[0] == 8 ? 1 : 0}] =
+          kernel.group.median_ns;
+      names.insert(kernel.group.kernel_name);
+    }
+    std::erase_if(listed, [&](const Listed& l) { return !names.contains(l.group.first); });
+    const auto rank_of = [&](const Listed& l) {
+      const double ratio =
+          static_cast<double>(l.duration_ns) / static_cast<double>(median.at(l.group));
+      return l.is_warm_up ? 0 : ratio <= 1.25 && ratio >= 0.8 ? 2 : 1;
+    };
+    std::map<std::pair<std::string, int>, int> best_rank;
+    for (const Listed& l : listed) {
+      if (median.contains(l.group)) {
+        best_rank[l.group] = std::max(best_rank[l.group], rank_of(l));
+      }
+    }
+    std::size_t best_start = 0;
+    std::size_t best_count = SIZE_MAX;
+    for (std::size_t start = 0; start < listed.size(); ++start) {
+      std::set<std::pair<std::string, int>> found;
+      for (std::size_t end = start; end < listed.size(); ++end) {
+        const Listed& l = listed[end];
+        if (median.contains(l.group) && rank_of(l) == best_rank[l.group]) {
+          found.insert(l.group);
+        }
+        if (found.size() == median.size() && end + 1 - start < best_count) {
+          best_start = start;
+          best_count = end + 1 - start;
+        }
+      }
+    }
+    ASSERT_EQ(plan.commands.size(), 1U) << round;
+    EXPECT_EQ(plan.commands[0].launch_count, static_cast<std::int64_t>(best_count)) << round;
+    EXPECT_EQ(plan.commands[0].launch_skip, static_cast<std::int64_t>(best_start)) << round;
+    std::int64_t covered = 0;
+    for (const PlannedKernel& kernel : plan.kernels) {
+      covered += kernel.group.total_ns;
+    }
+    EXPECT_EQ(plan.covered_ns, covered);
+  }
+}
+
+}  // namespace
+}  // namespace llmprof
