@@ -4,20 +4,26 @@
 kernels; the one of ncu has the real ncu check its arguments, prints what ncu prints and delivers a recorded report."""
 import argparse
 import json
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
-from runs import Runner
+from runs import Runner, end, leftovers, processes_of, wait_until
 
 NSYS = r'''#!/usr/bin/env python3
-import shutil, subprocess, sys
+import os, shutil, subprocess, sys
 arguments = sys.argv[1:]
 if arguments[:1] == ["profile"] and "--help" not in arguments:
     program = next(i for i, word in enumerate(arguments[1:], 1) if not word.startswith("-"))
     code = subprocess.run(arguments[program:]).returncode
     report = next(word.split("=", 1)[1] for word in arguments if word.startswith("--output="))
+    if os.environ.get("DOUBLE_MODE") == "raw":
+        open(os.environ["TMPDIR"] + "/nsys-report-4711.qdstrm", "w").write("a raw stream")
+        print("Importer error status: An unknown error occurred.")
+        sys.exit(1)
     open(report, "w").write("a report")
     print("Generated:\n    " + report)
     sys.exit(code)
@@ -118,6 +124,26 @@ def main():
         forbidden = runner.run(*passes, DOUBLE_MODE="forbidden", **environment)
         assert forbidden.code == 5 and "counter_permission" in forbidden.findings(), forbidden
         assert forbidden.step("nsys")["status"] == "done" and (forbidden.bundle / "kernels.md").exists()
+
+        raw = runner.run("--passes", "nsys", DOUBLE_MODE="raw", **environment)
+        assert raw.code == 5 and "importer_failed" in raw.findings(), raw
+        assert (raw.bundle / "nsys/nsys-report-4711.qdstrm").read_text() == "a raw stream", "it is kept for another importer"
+
+        # Killed in the ncu pass: the same as in the others, see run_kill.py.
+        before = set(runner.directory.iterdir())
+        killed = subprocess.Popen(runner.argv(*passes), env={**os.environ, **environment, "DOUBLE_MODE": "hang"},
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        bundle = wait_until(lambda: next((p for p in set(runner.directory.iterdir()) - before
+                                          if list((p / "ncu").glob("*.ncu-rep"))), None))
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
+        left = processes_of(bundle)
+        check = leftovers(runner)
+        assert left and check["status"] == "WARN" and str(bundle) in check["finding"], (left, check)
+        assert all(str(pid) in check["remedy"] for pid, _ in left), (left, check)
+        assert not (bundle / "manifest.json").exists()
+        end(pid for pid, _ in left)
+        shutil.rmtree(bundle)
 
         again = runner.run("--passes", "ncu", "--plan", str(run.bundle), "run.top_n_kernels=3", **environment)
         assert again.code == 0 and again.json("ncu/plan.json")["kernels"] == plan["kernels"], again

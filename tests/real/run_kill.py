@@ -3,20 +3,13 @@
 """llmprof is killed in the middle of a pass: doctor names what is left and how to clean it, and nobody takes the bundle
 for a whole one."""
 import argparse
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 
-from runs import Runner, end, processes_of, wait_until
-
-
-def leftovers(runner):
-    printed = subprocess.run([runner.program, "doctor", "--json", f"artifacts.stage2_dir={runner.directory}"],
-                             capture_output=True, text=True, timeout=120).stdout
-    return next(check for check in json.loads(printed)["checks"] if check["id"] == "leftovers")
+from runs import Runner, end, leftovers, processes_of, wait_until
 
 
 def check_pass(runner, name):

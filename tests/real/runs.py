@@ -78,6 +78,13 @@ def processes_of(bundle):
     return found
 
 
+def leftovers(runner):
+    """What doctor says of runs that were cut off."""
+    printed = subprocess.run([runner.program, "doctor", "--json", f"artifacts.stage2_dir={runner.directory}"],
+                             capture_output=True, text=True, timeout=120).stdout
+    return next(check for check in json.loads(printed)["checks"] if check["id"] == "leftovers")
+
+
 def wait_until(condition, seconds=30):
     end = time.time() + seconds
     while time.time() < end:
