@@ -7,6 +7,7 @@
 // same; then the driver is known from /proc and the GPUs are not, and `gpu_problem` says so.
 #include "capture/machine.h"
 
+#include <algorithm>
 #include <charconv>
 #include <thread>
 
@@ -17,6 +18,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "capture/processes.h"
 #include "capture/subprocess.h"
 #include "capture/tools.h"
 
@@ -198,17 +200,9 @@ MachineFacts machine_facts(const System& system) {
 std::vector<std::string> running_processes(const System& system,
                                            const std::vector<std::string>& names) {
   std::vector<std::string> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(system.at("/proc"), ignored)) {
-    const std::string pid = entry.path().filename().string();
-    if (pid.find_first_not_of("0123456789") != std::string::npos) {
-      continue;
-    }
-    const std::string comm = read_pseudo_file(entry.path() / "comm");
-    for (const std::string& name : names) {
-      if (trim(comm) == name) {
-        found.push_back(fmt::format("{} (pid {})", name, pid));
-      }
+  for (const RunningProcess& process : all_processes(system)) {
+    if (std::find(names.begin(), names.end(), process.name) != names.end()) {
+      found.push_back(process.text());
     }
   }
   return found;

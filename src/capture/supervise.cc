@@ -21,10 +21,8 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
-#include <map>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -35,9 +33,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "capture/processes.h"
 
 namespace llmprof {
 namespace {
@@ -64,53 +62,15 @@ void count_interrupt(int /*signal*/) {
 
 constexpr std::array<int, 3> kCountedSignals = {SIGINT, SIGTERM, SIGHUP};
 
-struct Relative {
-  pid_t pid = 0;
-  std::string name;
-
-  std::string text() const { return fmt::format("{} (pid {})", name, pid); }
-  // The tools' own processes, as /proc names them (cut at 15 characters).
-  bool is_tool() const {
-    return name.starts_with("nsys") || name.starts_with("ncu") ||
-           name.starts_with("TreeLauncher") || name.starts_with("QdstrmImporter");
-  }
-};
-
-// Every living process below this one.
-std::vector<Relative> descendants() {
-  std::map<pid_t, std::vector<Relative>> children;
-  std::error_code failure;
-  for (const auto& entry : fs::directory_iterator("/proc", failure)) {
-    const std::string name = entry.path().filename().string();
-    pid_t pid = 0;
-    const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (bad != std::errc() || end != name.data() + name.size()) {
-      continue;
-    }
-    // "12 (name) S 1 ...": the name may hold anything, so its end is the last ')'.
-    const std::string stat = read_pseudo_file(entry.path() / "stat");
-    const std::size_t open = stat.find('(');
-    const std::size_t close = stat.rfind(')');
-    if (open == std::string::npos || close == std::string::npos || close + 4 > stat.size()) {
-      continue;
-    }
-    pid_t parent = 0;
-    std::from_chars(stat.data() + close + 4, stat.data() + stat.size(), parent);
-    const bool is_dead = stat[close + 2] == 'Z' || stat[close + 2] == 'X';
-    if (!is_dead) {
-      children[parent].push_back({pid, stat.substr(open + 1, close - open - 1)});
-    }
-  }
-  std::vector<Relative> found = children[::getpid()];
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const std::vector<Relative> below = children[found[i].pid];
-    found.insert(found.end(), below.begin(), below.end());
-  }
-  return found;
+// The tools' own processes.
+bool is_tool(const RunningProcess& process) {
+  constexpr std::string_view kTools[] = {"nsys", "ncu", "TreeLauncher", "QdstrmImporter"};
+  return std::any_of(std::begin(kTools), std::end(kTools),
+                     [&](std::string_view start) { return process.name.starts_with(start); });
 }
 
-void signal_all(const std::vector<Relative>& processes, int signal) {
-  for (const Relative& process : processes) {
+void signal_all(const std::vector<RunningProcess>& processes, int signal) {
+  for (const RunningProcess& process : processes) {
     ::kill(process.pid, signal);
   }
 }
@@ -380,8 +340,8 @@ class Supervision {
   }
 
   static void signal_workload(int signal) {
-    for (const Relative& process : descendants()) {
-      if (!process.is_tool()) {
+    for (const RunningProcess& process : descendants()) {
+      if (!is_tool(process)) {
         ::kill(process.pid, signal);
       }
     }
@@ -390,9 +350,9 @@ class Supervision {
   // Orphans get time to end by themselves, then SIGTERM, then SIGKILL.
   void end_the_rest() {
     reap_orphans();
-    std::vector<Relative> rest = descendants();
+    std::vector<RunningProcess> rest = descendants();
     rest = wait_for(rest, kGraceOfRest);
-    for (const Relative& process : rest) {
+    for (const RunningProcess& process : rest) {
       result_.left_over.push_back(process.text());
     }
     signal_all(rest, SIGTERM);
@@ -402,7 +362,7 @@ class Supervision {
     reap_orphans();
   }
 
-  std::vector<Relative> wait_for(std::vector<Relative> rest, milliseconds grace) {
+  std::vector<RunningProcess> wait_for(std::vector<RunningProcess> rest, milliseconds grace) {
     const Clock::time_point until = Clock::now() + grace;
     while (!rest.empty() && Clock::now() < until) {
       output_.take();

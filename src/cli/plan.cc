@@ -17,7 +17,6 @@
 #include "cli/exit_code.h"
 #include "cli/marks.h"
 #include "cli/recording.h"
-#include "cli/run_session.h"
 
 namespace llmprof {
 namespace {
@@ -164,6 +163,19 @@ NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const PlanSourc
   wanted.is_gated =
       options.is_ncu_gated && marks_of_stages(stages, seen_marks(*source.trace)).has_value();
   return plan_ncu(*source.trace, recording_rules(), *source.analysis, wanted);
+}
+
+NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen) {
+  NcuFilter filter;
+  filter.is_mangled = command.is_mangled;
+  filter.names = command.names;
+  filter.launch_skip = command.launch_skip;
+  filter.launch_count = command.launch_count;
+  filter.is_per_launch_config = command.is_per_launch_config;
+  if (!command.stages.empty()) {
+    filter.marks = marks_of_stages(command.stages, seen).value_or(std::vector<SeenMark>{});
+  }
+  return filter;
 }
 
 Json plan_json(const NcuPlan& plan) {

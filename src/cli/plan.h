@@ -18,6 +18,9 @@ struct PlanSource {
 // marks.
 NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const PlanSource& source);
 
+// From a plan to what ncu is told.
+NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen);
+
 Json plan_json(const NcuPlan& plan);
 
 }  // namespace llmprof

@@ -20,6 +20,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/facts.h"
+#include "cli/run_dry.h"
 #include "cli/run_session.h"
 #include "report/report.h"
 

@@ -97,15 +97,4 @@ class RunSession {
 // The name of the session of nsys, unique on the machine.
 std::string session_name(const Artifacts& artifacts);
 
-// The commands a run would start, for --dry-run: one text a pass, each with its environment.
-struct DryCommand {
-  std::string pass;
-  std::map<std::string, std::string> environment;  // added to the user's
-  std::vector<std::string> argv;
-};
-std::vector<DryCommand> dry_commands(const RunSetup& setup);
-
-// From a plan to what ncu is told.
-NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen);
-
 }  // namespace llmprof

@@ -11,6 +11,15 @@
 namespace llmprof {
 namespace {
 
+// As /proc/<pid>/stat, whose fields behind the parent do not matter here.
+std::string stat_line(int pid, const std::string& name) {
+  std::string line = std::to_string(pid) + " (" + name + ") S 1";
+  for (int field = 5; field <= 52; ++field) {
+    line += " 0";
+  }
+  return line + "\n";
+}
+
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -167,7 +176,7 @@ TEST_F(Machine, ContainersGetTheirOwnRemedy) {
 
 TEST_F(Machine, OtherCounterClientsAreNamed) {
   EXPECT_EQ(check("counter_clients").status, CheckStatus::kOk);
-  directory.add("root/proc/4711/comm", "nv-hostengine\n");
+  directory.add("root/proc/4711/stat", stat_line(4711, "nv-hostengine"));
   EXPECT_EQ(check("counter_clients").status, CheckStatus::kWarn);
   EXPECT_THAT(check("counter_clients").finding, HasSubstr("nv-hostengine (pid 4711)"));
   EXPECT_THAT(check("counter_clients").remedy, HasSubstr("dcgmi profiling --pause"));
@@ -179,7 +188,7 @@ TEST_F(Machine, SharedGpusAreWarnedOf) {
   EXPECT_THAT(check("gpu_sharing").finding, HasSubstr("MIG"));
   EXPECT_NE(check("gpu_sharing").remedy, "");
   EXPECT_EQ(check("gpu_persistence").status, CheckStatus::kWarn);
-  directory.add("root/proc/99/comm", "nvidia-cuda-mps\n");
+  directory.add("root/proc/99/stat", stat_line(99, "nvidia-cuda-mps"));
   EXPECT_THAT(check("gpu_sharing").finding, HasSubstr("MPS"));
 }
 

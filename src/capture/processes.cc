@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which processes are there, and who is whose child? Read from /proc: no library call lists them.
+#include "capture/processes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Fields of /proc/<pid>/stat behind the name (proc(5) counts them from 3).
+constexpr std::size_t kState = 0;
+constexpr std::size_t kParent = 1;
+constexpr std::size_t kStartTime = 19;
+
+template <typename Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string RunningProcess::text() const {
+  return fmt::format("{} (pid {})", name, pid);
+}
+
+std::optional<RunningProcess> find_process(const System& system, int pid) {
+  // "12 (name) S 1 ...": the name may hold anything, so its end is the last ')'.
+  const std::string stat = read_pseudo_file(system.at(fmt::format("/proc/{}/stat", pid)));
+  const std::size_t open = stat.find('(');
+  const std::size_t close = stat.rfind(')');
+  if (open == std::string::npos || close == std::string::npos || close + 2 > stat.size()) {
+    return std::nullopt;
+  }
+  const std::string rest = stat.substr(close + 2);
+  const auto fields = split(rest, ' ');
+  if (fields.size() <= kStartTime) {
+    return std::nullopt;
+  }
+  RunningProcess process;
+  process.pid = pid;
+  process.parent = number_in<int>(fields[kParent]).value_or(0);
+  process.name = stat.substr(open + 1, close - open - 1);
+  process.start_time = fields[kStartTime];
+  process.is_zombie = fields[kState] == "Z" || fields[kState] == "X";
+  return process;
+}
+
+std::vector<RunningProcess> all_processes(const System& system) {
+  std::vector<RunningProcess> found;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(system.at("/proc"), failure)) {
+    const std::string name = entry.path().filename().string();
+    if (const auto pid = number_in<int>(name)) {
+      if (auto process = find_process(system, *pid)) {
+        found.push_back(std::move(*process));
+      }
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [](const RunningProcess& a, const RunningProcess& b) { return a.pid < b.pid; });
+  return found;
+}
+
+std::vector<RunningProcess> descendants() {
+  std::map<int, std::vector<RunningProcess>> children;
+  for (RunningProcess& process : all_processes(System{})) {
+    if (!process.is_zombie) {
+      children[process.parent].push_back(std::move(process));
+    }
+  }
+  std::vector<RunningProcess> found = children[::getpid()];
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::vector<RunningProcess> below = children[found[i].pid];
+    found.insert(found.end(), below.begin(), below.end());
+  }
+  return found;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run would start. Words in capitals stand for what only a run knows: its folders, and the
+// kernels of a plan that is made from its recording.
+#include "cli/run_dry.h"
+
+#include "capture/nvtx_library.h"
+
+namespace llmprof {
+
+std::vector<DryCommand> dry_commands(const RunSetup& setup) {
+  std::vector<DryCommand> commands;
+  const RunOptions& options = setup.options;
+  const System nobody;
+  std::vector<std::string> notes;
+  const std::map<std::string, std::string> added =
+      work_environment(nobody, options.workload, false, notes);
+  if (options.has_baseline) {
+    std::map<std::string, std::string> environment = added;
+    environment["NVTX_INJECTION64_PATH"] = "SCRATCH/libllmprof_nvtx.so";
+    environment["LLMPROF_NVTX_DIR"] = "SCRATCH/ranges";
+    commands.push_back({"baseline", environment, setup.work_argv});
+  }
+  if (options.has_nsys && setup.nsys) {
+    const Gate gate = choose_gate(options.gate, nullptr);
+    std::map<std::string, std::string> environment = added;
+    environment.merge(nsys_gate_environment(gate));
+    environment["TMPDIR"] = "SCRATCH";
+    commands.push_back(
+        {"nsys", environment,
+         build_nsys_cmd(*setup.nsys, options.nsys, gate,
+                        {"llmprof-RUN", "BUNDLE/nsys/run.nsys-rep", "/tmp"}, setup.work_argv)});
+  }
+  if (options.has_ncu && setup.ncu) {
+    NcuFilter filter;
+    filter.names = {"PLANNED_KERNEL"};
+    filter.is_per_launch_config = setup.ncu->has_per_launch_config;
+    if (options.is_ncu_gated) {
+      filter.marks = {{{"LLM", "prefill"}, 1, true, true, false},
+                      {{"LLM", "decode_all"}, 1, true, true, false}};
+    }
+    commands.push_back({"ncu", added,
+                        build_ncu_cmd(*setup.ncu, options.ncu, filter, "BUNDLE/ncu/run0.ncu-rep",
+                                      setup.work_argv)});
+  }
+  return commands;
+}
+
+}  // namespace llmprof
