@@ -169,6 +169,12 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
     summarise_kernels(trace, rules, stages, attribution, analysis);
   }
 
+  // Which launches are alike?
+  {
+    const PassTimer::Scope pass(timer, "launch groups");
+    analysis.launch_groups = group_launches(trace, rules, stages, attribution);
+  }
+
   // What did each NVTX range launch?
   {
     const PassTimer::Scope pass(timer, "ranges");

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/launch_groups.h"
 #include "analysis/rules.h"
 #include "base/pass_timer.h"
 #include "trace/trace.h"
@@ -121,10 +122,11 @@ struct Analysis {
   std::int64_t capture_ns = 0;  // from the first recorded event to the last
   std::string stage_source;     // which marks told the stages, in words
   std::vector<StageSummary> stages;
-  std::vector<KernelRecord> kernels;  // by total time, then by name, device, stage
-  std::vector<FamilyTotal> families;  // by total time
-  std::vector<StageLedger> ledgers;   // stages in order, then the whole capture; each by device
-  std::vector<RangeTotal> ranges;     // by kernel time
+  std::vector<KernelRecord> kernels;       // by total time, then by name, device, stage
+  std::vector<LaunchGroup> launch_groups;  // by total time
+  std::vector<FamilyTotal> families;       // by total time
+  std::vector<StageLedger> ledgers;  // stages in order, then the whole capture; each by device
+  std::vector<RangeTotal> ranges;    // by kernel time
   std::vector<DeviceSummary> devices;
   std::int64_t kernel_ns = 0;
   std::int64_t unattributed_ns =

@@ -8,7 +8,6 @@
 #include "analysis/kernels.h"
 
 #include <algorithm>
-#include <bit>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -16,31 +15,11 @@
 
 #include <fmt/format.h>
 
+#include "analysis/duration_steps.h"
 #include "analysis/names.h"
 
 namespace llmprof {
 namespace {
-
-// Eight steps an octave: the three bits behind the leading one. Below 8 ns each value is its own
-// step.
-int step_of(std::int64_t duration_ns) {
-  const auto value = static_cast<std::uint64_t>(std::max<std::int64_t>(duration_ns, 0));
-  if (value < 8) {
-    return static_cast<int>(value);
-  }
-  const int octave = static_cast<int>(std::bit_width(value)) - 4;
-  return octave * 8 + static_cast<int>(value >> octave);
-}
-
-// The longest duration of a step.
-std::int64_t last_of(int step) {
-  if (step < 16) {
-    return step;
-  }
-  const int octave = step / 8 - 1;
-  const auto mantissa = static_cast<std::uint64_t>(step % 8 + 8);
-  return static_cast<std::int64_t>(((mantissa + 1) << octave) - 1);
-}
 
 struct Group {
   std::uint32_t stage = 0;  // of Stages, or kNone
@@ -50,7 +29,7 @@ struct Group {
   std::int64_t calls = 0;
   std::int64_t min_ns = INT64_MAX;
   std::int64_t max_ns = 0;
-  std::vector<std::uint32_t> steps = std::vector<std::uint32_t>(512);
+  std::vector<std::uint32_t> steps = std::vector<std::uint32_t>(kNumDurationSteps);
   std::uint32_t last_shape = kNone;
   std::unordered_set<std::uint32_t> shapes;
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/rules.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+struct Attribution;
+struct Stages;
+
+// Launches that are alike: one kernel, one grid and block, one stage, one GPU, one process. What a
+// counter measurement of one of them may stand for.
+struct LaunchGroup {
+  std::string kernel_name;   // demangled, whole
+  std::string mangled_name;  // empty where the recording has none
+  std::string family;
+  std::string stage;          // kOutsideStages where launched in none
+  std::uint16_t device = 0;   // into Trace::devices
+  std::uint32_t ordinal = 0;  // of that device, as CUDA numbers it
+  std::uint16_t process = 0;  // into Trace::processes
+  LaunchShape shape;
+  std::int64_t calls = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t min_ns = 0;
+  std::int64_t median_ns = 0;  // to an eighth of an octave, never outside min..max
+  std::int64_t max_ns = 0;
+  std::int64_t first_ns = 0;  // when the earliest of them began
+};
+
+// All kernels of a recording in groups, by total time, then by name, stage, device, process, shape.
+// One pass; memory by group, not by launch.
+std::vector<LaunchGroup> group_launches(const Trace& trace, const Rules& rules,
+                                        const Stages& stages, const Attribution& attribution);
+
+}  // namespace llmprof

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Launch groups of random recordings against a plain sort of all durations.
+#include "analysis/launch_groups.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "analysis/attribution.h"
+#include "analysis/stages.h"
+
+namespace llmprof {
+namespace {
+
+struct Launch {
+  int name, mangled, shape, device, process, stage;  // stage -1: outside
+  std::int64_t start_ns, duration_ns;
+};
+
+struct Made {
+  Trace trace;
+  Stages stages;
+  Attribution attribution;
+};
+
+Made make(const std::vector<Launch>& launches) {
+  Made made;
+  Trace& trace = made.trace;
+  made.stages.names = {"prefill", "decode"};
+  made.stages.is_nested = {false, false};
+  made.stages.instances.resize(2);
+  made.stages.instances[1].stage = 1;
+  trace.devices = {{4, "A", 1, 1, 1, 1}, {7, "B", 1, 1, 1, 1}};
+  trace.processes = {{1, 1}, {2, 2}};
+  trace.shapes = {{{1, 1, 1}, {32, 1, 1}}, {{8, 2, 1}, {128, 1, 1}}};
+  const StringId names[] = {trace.strings.intern("gemm<int>"), trace.strings.intern("other")};
+  const StringId mangled[] = {StringId{}, trace.strings.intern("_Z4gemm")};
+  const std::size_t n = launches.size();
+  Kernels& kernels = trace.kernels;
+  kernels.start_ns = Column<std::int64_t>(n);
+  kernels.end_ns = Column<std::int64_t>(n);
+  kernels.name = Column<StringId>(n);
+  kernels.mangled_name = Column<StringId>(n);
+  kernels.shape = Column<std::uint32_t>(n);
+  kernels.device = Column<std::uint16_t>(n);
+  kernels.process = Column<std::uint16_t>(n);
+  made.attribution.kernels.instance = Column<std::uint32_t>(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const Launch& launch = launches[i];
+    kernels.start_ns[i] = launch.start_ns;
+    kernels.end_ns[i] = launch.start_ns + launch.duration_ns;
+    kernels.name[i] = names[launch.name];
+    kernels.mangled_name[i] = mangled[launch.mangled];
+    kernels.shape[i] = static_cast<std::uint32_t>(launch.shape);
+    kernels.device[i] = static_cast<std::uint16_t>(launch.device);
+    kernels.process[i] = static_cast<std::uint16_t>(launch.process);
+    made.attribution.kernels.instance[i] =
+        launch.stage < 0 ? kNone : static_cast<std::uint32_t>(launch.stage);
+  }
+  return made;
+}
+
+Rules rules() {
+  return rules_from({{"families", {{{"family", "gemm"}, {"words", {"gemm"}}}}}},
+                    {{"stages", Json::array()}});
+}
+
+std::vector<LaunchGroup> groups_of(const std::vector<Launch>& launches) {
+  const Made made = make(launches);
+  return group_launches(made.trace, rules(), made.stages, made.attribution);
+}
+
+TEST(LaunchGroups, AShapeOrAStageMakesAGroup) {
+  const auto groups = groups_of({
+      {0, 1, 0, 0, 0, 0, 900, 40},
+      {0, 1, 0, 0, 0, 0, 100, 60},
+      {0, 1, 1, 0, 0, 0, 200, 50},   // another shape
+      {0, 1, 0, 0, 0, 1, 300, 30},   // another stage
+      {1, 0, 0, 1, 1, -1, 400, 20},  // outside, another GPU
+  });
+  ASSERT_EQ(groups.size(), 4U);
+  EXPECT_EQ(groups[0].kernel_name, "gemm<int>");
+  EXPECT_EQ(groups[0].mangled_name, "_Z4gemm");
+  EXPECT_EQ(groups[0].family, "gemm");
+  EXPECT_EQ(groups[0].stage, "prefill");
+  EXPECT_EQ(groups[0].ordinal, 4U);
+  EXPECT_EQ(groups[0].calls, 2);
+  EXPECT_EQ(groups[0].total_ns, 100);
+  EXPECT_EQ(groups[0].min_ns, 40);
+  EXPECT_EQ(groups[0].max_ns, 60);
+  EXPECT_EQ(groups[0].first_ns, 100);
+  EXPECT_EQ(groups[1].shape.block[0], 128);
+  EXPECT_EQ(groups[2].stage, "decode");
+  EXPECT_EQ(groups[3].stage, "outside");
+  EXPECT_EQ(groups[3].family, "other");
+  EXPECT_EQ(groups[3].mangled_name, "");
+  EXPECT_EQ(groups[3].device, 1);
+  EXPECT_EQ(groups[3].ordinal, 7U);
+}
+
+TEST(LaunchGroups, NoKernelsNoGroups) {
+  EXPECT_TRUE(groups_of({}).empty());
+}
+
+TEST(LaunchGroups, SumsAreExactAndMediansLieWithinAStep) {
+  std::mt19937 random(5);
+  const auto pick = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  std::vector<Launch> launches;
+  std::map<std::tuple<std::string, std::string, std::string, int, int, int>,
+           std::vector<std::int64_t>>
+      expected;
+  const char* const names[] = {"gemm<int>", "other"};
+  const char* const mangled[] = {"", "_Z4gemm"};
+  const char* const stages[] = {"outside", "prefill", "decode"};
+  for (int i = 0; i < 20'000; ++i) {
+    const Launch launch{pick(0, 1), pick(0, 1),  pick(0, 1), pick(0, 1),
+                        pick(0, 1), pick(-1, 1), i,          1LL << pick(0, 30)};
+    launches.push_back(launch);
+    launches.back().duration_ns += pick(0, 1000);
+    expected[{names[launch.name], mangled[launch.mangled], stages[launch.stage + 1], launch.shape,
+              launch.device, launch.process}]
+        .push_back(launches.back().duration_ns);
+  }
+  const auto groups = groups_of(launches);
+  ASSERT_EQ(groups.size(), expected.size());
+  EXPECT_TRUE(std::is_sorted(groups.begin(), groups.end(),
+                             [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; }));
+  for (const LaunchGroup& group : groups) {
+    std::vector<std::int64_t>& all =
+        expected.at({group.kernel_name, group.mangled_name, group.stage,
+                     group.shape.grid[0] == 8 ? 1 : 0, group.device, group.process});
+    std::sort(all.begin(), all.end());
+    std::int64_t total = 0;
+    for (const std::int64_t duration : all) {
+      total += duration;
+    }
+    EXPECT_EQ(group.total_ns, total);
+    EXPECT_EQ(group.calls, static_cast<std::int64_t>(all.size()));
+    EXPECT_EQ(group.min_ns, all.front());
+    EXPECT_EQ(group.max_ns, all.back());
+    const auto median = static_cast<double>(all[(all.size() - 1) / 2]);
+    EXPECT_GE(static_cast<double>(group.median_ns), median);
+    EXPECT_LE(static_cast<double>(group.median_ns), median * 1.125 + 1);
+  }
+}
+
+}  // namespace
+}  // namespace llmprof
