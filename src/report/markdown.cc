@@ -4,6 +4,7 @@
 // hold every character a table or a code span is made of: a name never leaves its cell.
 #include <fmt/format.h>
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -25,17 +26,6 @@ std::string code_cell(std::string_view name) {
     }
   }
   return "`" + (cell.empty() ? " " : cell) + "`";
-}
-
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string cell = "\"";
-  for (const char c : text) {
-    cell += c == '"' ? std::string("\"\"") : std::string(1, c);
-  }
-  return cell + "\"";
 }
 
 }  // namespace
