@@ -14,6 +14,7 @@
 #include "capture/nsys.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
+#include "ingest/nsys_csv.h"
 #include "trace/filter.h"
 
 namespace llmprof {
@@ -64,6 +65,37 @@ void check_filter(const TraceFilter& filter, const Trace& trace) {
   check("--pid", filter.pid, pids);
 }
 
+// Ceilings from conf/hardware/gpus.yaml: TFLOP/s and GB/s there, base units here.
+std::vector<GpuTableRow> gpu_table() {
+  std::vector<GpuTableRow> rows;
+  const Json table = embedded_yaml("hardware/gpus.yaml");
+  for (const Json& gpu : table.at("gpus")) {
+    GpuTableRow& row = rows.emplace_back();
+    row.device_names = gpu.at("device_names").get<std::vector<std::string>>();
+    row.compute_capability = gpu.at("compute_capability").get<std::string>();
+    row.num_sms = gpu.at("sms").get<double>();
+    row.roofs.name = gpu.at("name").get<std::string>();
+    row.roofs.source = "conf/hardware/gpus.yaml";
+    row.roofs.memory_bytes_per_s = gpu.at("memory_gb_per_s").get<double>() * 1e9;
+    for (const auto& [dtype, tflops] : gpu.at("dense_tflops").items()) {
+      row.roofs.flops_per_s[dtype] = tflops.get<double>() * 1e12;
+    }
+  }
+  return rows;
+}
+
+void add_counters(const std::vector<std::string>& files, Analysis& analysis, PassTimer* timer) {
+  if (files.empty()) {
+    return;
+  }
+  const PassTimer::Scope pass(timer, "counters");
+  std::vector<Counters> counters;
+  for (const std::string& file : files) {
+    counters.push_back(load_counters(file));
+  }
+  join_counters(merge_counters(std::move(counters)), gpu_table(), analysis);
+}
+
 }  // namespace
 
 void add_recording_options(Command& command, RecordingOptions& target) {
@@ -80,6 +112,12 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
   const Rules rules =
       rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
   std::filesystem::path file = recording_in(path);
+  if (is_kernel_summary(file)) {
+    Analysis analysis = analyze_summary(load_kernel_summary(file), rules);
+    analysis.capture.path = path;
+    add_counters(options.ncu, analysis, timer);
+    return analysis;
+  }
   if (is_nsys_report(file)) {
     const PassTimer::Scope pass(timer, "export");
     file = exported_sqlite(system, file, report_writer_version(head_of(file)));
@@ -93,7 +131,9 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
     check_filter(filter, trace);
     apply_filter(filter, trace);
   }
-  return analyze(trace, rules, timer);
+  Analysis analysis = analyze(trace, rules, timer);
+  add_counters(options.ncu, analysis, timer);
+  return analysis;
 }
 
 void keep_stage(const std::string& stage, Analysis& analysis) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/analysis.h"
 #include "cli/command.h"
@@ -13,10 +14,12 @@ struct RecordingOptions {
   std::string gpu;
   std::string pid;
   std::string threads = "2";
+  std::vector<std::string> ncu;  // counters to join: analyze only
 };
 void add_recording_options(Command& command, RecordingOptions& target);
 
-// Loads a recording, through nsys if it is a report, and analyses it with the rules of conf/.
+// Loads a recording, through nsys if it is a report, and analyses it with the rules of conf/; a
+// kernel summary as far as that goes. Counters are joined where they are given.
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
                            const System& system, PassTimer* timer = nullptr);
 
