@@ -76,7 +76,7 @@ Json result_json(const Counters& counters, const CounterResult& result) {
   metrics.reserve(result.metrics.size());
   for (const CounterMetric& metric : result.metrics) {
     metrics.Container::emplace_back(
-        strings[metric.name], metric.is_text() ? Json(strings[metric.text]) : Json(metric.value));
+        strings[metric.name], metric.is_text() ? Json(strings[metric.text()]) : Json(metric.value));
   }
   row["metrics"] = std::move(metrics);
   row["rules"] = Json::array();
@@ -103,7 +103,7 @@ Json counters_json(const Counters& counters) {
   for (const CounterResult& result : counters.results) {
     document["results"].push_back(result_json(counters, result));
     for (const CounterMetric& metric : result.metrics) {
-      units[static_cast<std::size_t>(metric.name)] = metric.unit;
+      units[static_cast<std::size_t>(metric.name)] = metric.unit();
     }
   }
   document["units"] = Json::object();
@@ -132,8 +132,8 @@ std::string counters_csv(const Counters& counters) {
         shape.grid[1], shape.grid[2], shape.block[0], shape.block[1], shape.block[2]);
     for (const CounterMetric& metric : result.metrics) {
       text += fmt::format(
-          "{},{},{},{}\n", launch, csv_cell(strings[metric.name]), strings[metric.unit],
-          metric.is_text() ? csv_cell(strings[metric.text]) : fmt::format("{}", metric.value));
+          "{},{},{},{}\n", launch, csv_cell(strings[metric.name]), strings[metric.unit()],
+          metric.is_text() ? csv_cell(strings[metric.text()]) : fmt::format("{}", metric.value));
     }
   }
   return text;

@@ -180,7 +180,7 @@ void ResultReader::read_metric(pbf_reader message, CounterResult& result) {
   }
   metric.name = known.id;
   if (!metric.is_text()) {
-    metric.unit = counters_.strings.intern(unit_of_metric(counters_.strings[known.id]));
+    metric.detail = counters_.strings.intern(unit_of_metric(counters_.strings[known.id]));
   }
   result.metrics.push_back(metric);
 }
@@ -191,8 +191,8 @@ bool ResultReader::read_value(pbf_reader message, CounterMetric& metric) {
   each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
     switch (tag) {
       case bytes_field(1):
-        metric.text = intern(field);
-        has_value = metric.is_text();
+        metric = CounterMetric::of_text(metric.name, intern(field));
+        has_value = metric.text() != StringId{};
         return true;
       case fixed32_field(2):
         metric.value = static_cast<double>(field.get_float());
@@ -209,6 +209,7 @@ bool ResultReader::read_value(pbf_reader message, CounterMetric& metric) {
       default:
         return false;
     }
+    metric.detail = StringId{};
     has_value = std::isfinite(metric.value);
     num_not_finite_ += has_value ? 0 : 1;
     return true;

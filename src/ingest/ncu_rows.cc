@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "base/text.h"
 #include "ingest/ncu_units.h"
@@ -113,7 +114,6 @@ void NcuRowCollector::add_metric(const NcuRow& row, CounterResult& result) {
       row.value == "inf") {
     return;
   }
-  CounterMetric metric;
   std::string_view name = row.metric;
   std::string label;
   if (name.find("__") == std::string_view::npos && !row.section.empty()) {
@@ -126,15 +126,15 @@ void NcuRowCollector::add_metric(const NcuRow& row, CounterResult& result) {
       name = label.append(row.metric);
     }
   }
-  metric.name = strings.intern(name);
+  const StringId id = strings.intern(name);
   if (const auto number = parse_number(row.value)) {
     const UnitScale scale = unit_scale(row.unit);
-    metric.unit = strings.intern(scale.base);
-    metric.value = *number * scale.factor;
+    if (const double value = *number * scale.factor; std::isfinite(value)) {
+      result.metrics.push_back(CounterMetric::number(id, strings.intern(scale.base), value));
+    }
   } else {
-    metric.text = strings.intern(row.value);
+    result.metrics.push_back(CounterMetric::of_text(id, strings.intern(row.value)));
   }
-  result.metrics.push_back(metric);
 }
 
 void NcuRowCollector::add(const NcuRow& row) {

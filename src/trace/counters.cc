@@ -132,8 +132,7 @@ class Translation {
   void operator()(std::vector<CounterMetric>& metrics) {
     for (CounterMetric& metric : metrics) {
       (*this)(metric.name);
-      (*this)(metric.unit);
-      (*this)(metric.text);
+      (*this)(metric.detail);
     }
   }
 
@@ -163,7 +162,7 @@ std::optional<std::string_view> text_of(const Counters& counters, const CounterR
                                         std::string_view name) {
   const CounterMetric* metric = find_metric(counters, result, name);
   return metric == nullptr || !metric->is_text() ? std::nullopt
-                                                 : std::optional(counters.strings[metric->text]);
+                                                 : std::optional(counters.strings[metric->text()]);
 }
 
 void complete_results(Counters& counters) {

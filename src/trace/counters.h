@@ -8,7 +8,9 @@
 // no known identifier is kept as "section/label".
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,14 +22,22 @@
 
 namespace llmprof {
 
-// A number with its base unit (0: none known), or a text.
+// A number with its base unit, or a text. 16 bytes, about what a report itself takes.
 struct CounterMetric {
   StringId name{};
-  StringId unit{};
-  StringId text{};  // 0: a number
-  double value = 0;
+  StringId detail{};  // a number's unit (0: none known), or the text
+  double value = 0;   // nan: a text; numbers are finite
 
-  bool is_text() const { return text != StringId{}; }
+  bool is_text() const { return std::isnan(value); }
+  StringId unit() const { return is_text() ? StringId{} : detail; }
+  StringId text() const { return is_text() ? detail : StringId{}; }
+
+  static CounterMetric number(StringId name, StringId unit, double value) {
+    return {name, unit, value};
+  }
+  static CounterMetric of_text(StringId name, StringId text) {
+    return {name, text, std::numeric_limits<double>::quiet_NaN()};
+  }
 };
 
 // An NVTX range that was open at the launch, outermost first.

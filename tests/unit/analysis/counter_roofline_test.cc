@@ -16,7 +16,7 @@ struct Launch {
   }
 
   Launch& set(std::string_view metric, double value) {
-    counters.results[0].metrics.push_back({counters.strings.intern(metric), {}, {}, value});
+    counters.results[0].metrics.push_back({counters.strings.intern(metric), {}, value});
     return *this;
   }
 

@@ -94,7 +94,7 @@ struct Profiled {
   }
 
   void set(CounterResult& result, std::string_view metric, double value) {
-    result.metrics.push_back({counters.strings.intern(metric), {}, {}, value});
+    result.metrics.push_back({counters.strings.intern(metric), {}, value});
   }
 
   const CounterFindings& join(Analysis& analysis) {

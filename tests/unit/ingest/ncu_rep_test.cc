@@ -67,7 +67,7 @@ TEST(NcuRep, JoinsTheStringTablesOfAllBlocks) {
   const Counters counters = parse_ncu_rep(report);
   EXPECT_EQ(number_of(counters, counters.results[0], "dram__bytes.sum.per_second"), 40);
   const CounterMetric& metric = counters.results[0].metrics.back();
-  EXPECT_EQ(text(counters, metric.unit), "byte/second");
+  EXPECT_EQ(text(counters, metric.unit()), "byte/second");
 }
 
 TEST(NcuRep, FallsBackToTheFunctionName) {
