@@ -319,6 +319,7 @@ GpuRoofs roofs_of(const Counters& counters, const CounterResult& result,
     boost_hz = row->roofs.flops_per_s.at("fp32") / (row->num_sms * *lanes * 2);
   }
   const double scale = clock_fraction(clock_hz, boost_hz);
+  roofs.boost_clock_hz = boost_hz;
 
   roofs.memory_bytes_per_s = memory_from_attributes(metrics);
   if (!roofs.memory_bytes_per_s) {

@@ -9,13 +9,14 @@
 // wrong counter is worse than none.
 //
 // ncu serialises kernels, locks clocks and flushes caches before each pass, so its durations differ
-// from the workload's; by how much is the transfer's slowdown. Inside a factor of 1.25 nothing was
-// disturbed that matters; inside 2 it is what locked clocks and cold caches cost a short kernel.
-// Beyond that, or where the group's own launches differ more than that among themselves, confidence
-// is low. A result outside of everything the group ever did (twice as fast as its fastest, four
-// times slower than its slowest) was another problem size, and is withheld. The factors are ours:
-// they come from comparing the two tools on launches of known size, and fail on kernels whose work
-// depends on data.
+// from the workload's; by how much is the transfer's slowdown, of which the locked clock explains
+// the part up to boost over clock. What is left inside a factor of 1.25 disturbed nothing that
+// matters; inside 2 it is what locked clocks and cold caches cost a short kernel. Beyond that, or
+// where the group's own launches differ more than that among themselves, confidence is low. A
+// result outside of everything the group ever did (twice as fast as its fastest, four times slower
+// than its slowest) was another problem size, and is withheld. The factors are ours: they come from
+// comparing the two tools on launches of known size, and fail on kernels whose work depends on
+// data.
 #include "analysis/join.h"
 
 #include <algorithm>
@@ -184,8 +185,21 @@ double factor_between(double a, double b) {
   return a > 0 && b > 0 ? std::max(a / b, b / a) : INFINITY;
 }
 
-Transfer judge(const RooflineInput& input, const Together& group) {
+// How fast the SMs ran under ncu: locked clocks alone make a kernel slower by as much.
+void compare_clocks(const KernelCounters& kernel, const std::optional<double>& clock_hz,
+                    Transfer& transfer) {
+  transfer.ncu_clock_hz = clock_hz;
+  const std::optional<double>& boost_hz = kernel.roofs.boost_clock_hz;
+  if (clock_hz && boost_hz && *boost_hz > 0) {
+    transfer.clock_fraction = std::min(*clock_hz / *boost_hz, 1.0);
+  }
+}
+
+Transfer judge(const KernelCounters& kernel, const std::optional<double>& clock_hz,
+               const Together& group) {
+  const RooflineInput& input = kernel.input;
   Transfer transfer;
+  compare_clocks(kernel, clock_hz, transfer);
   if (!input.duration_ns) {
     transfer.reason = "ncu recorded no duration to compare";
     return transfer;
@@ -203,10 +217,20 @@ Transfer judge(const RooflineInput& input, const Together& group) {
         static_cast<double>(group.max_ns) / 1e3);
     return transfer;
   }
-  const double factor = factor_between(ncu_ns, static_cast<double>(group.median_ns));
+  // At the workload's clock it would take between this and the time measured.
+  const double at_boost_ns = ncu_ns * transfer.clock_fraction.value_or(1);
+  const auto median_ns = static_cast<double>(group.median_ns);
+  const double factor =
+      median_ns >= at_boost_ns && median_ns <= ncu_ns
+          ? 1
+          : std::min(factor_between(ncu_ns, median_ns), factor_between(at_boost_ns, median_ns));
   const double spread =
       factor_between(static_cast<double>(group.min_ns), static_cast<double>(group.max_ns));
   transfer.reason = fmt::format("under ncu {:.2f} times its median", transfer.slowdown.value_or(0));
+  if (transfer.clock_fraction) {
+    transfer.reason +=
+        fmt::format(" at {:.0f} % of the boost clock", *transfer.clock_fraction * 100);
+  }
   if (!group.has_shape && spread > kDisturbedFactor) {
     transfer.reason += "; the summary puts launches of all shapes together";
   } else if (spread > kDisturbedFactor * kDisturbedFactor) {
@@ -351,9 +375,7 @@ void join_counters(const Counters& counters, const std::vector<GpuTableRow>& gpu
       continue;
     }
     const Together group = together(kernel.groups, analysis.launch_groups);
-    const std::optional<double> clock_hz = kernel.transfer.ncu_clock_hz;
-    kernel.transfer = judge(kernel.input, group);
-    kernel.transfer.ncu_clock_hz = clock_hz;
+    kernel.transfer = judge(kernel, kernel.transfer.ncu_clock_hz, group);
     if (kernel.transfer.confidence == Confidence::kWithheld) {
       continue;
     }

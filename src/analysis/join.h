@@ -32,8 +32,10 @@ const char* confidence_name(Confidence confidence);
 struct Transfer {
   Confidence confidence = Confidence::kLow;
   std::optional<double> slowdown;      // ncu's duration by the group's median
-  std::optional<double> ncu_clock_hz;  // of the SMs
-  std::string reason;                  // a sentence
+  std::optional<double> ncu_clock_hz;  // of the SMs, under ncu
+  std::optional<double>
+      clock_fraction;  // of the GPU's boost clock, which a workload mostly runs at
+  std::string reason;  // a sentence
 };
 
 // One profiled launch and what it stands for.

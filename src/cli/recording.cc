@@ -90,6 +90,7 @@ void add_counters(const std::vector<std::string>& files, Analysis& analysis, Pas
   }
   const PassTimer::Scope pass(timer, "counters");
   std::vector<Counters> counters;
+  counters.reserve(files.size());
   for (const std::string& file : files) {
     counters.push_back(load_counters(file));
   }

@@ -279,14 +279,14 @@ void ResultReader::read_nvtx(pbf_reader message, CounterResult& result) {
     if (tag != bytes_field(1)) {
       return false;
     }
-    auto& [id, name] = domains.emplace_back();
+    std::pair<std::uint64_t, StringId>& known = domains.emplace_back();
     each_field(field.get_message(), [&](std::uint32_t inner, pbf_reader& domain) {
       if (inner == varint_field(1)) {
-        id = domain.get_uint64();
+        known.first = domain.get_uint64();
         return true;
       }
       if (inner == bytes_field(2)) {
-        name = intern(domain);
+        known.second = intern(domain);
         return true;
       }
       return false;

@@ -15,7 +15,8 @@ struct GpuRoofs {
   std::string name;
   std::map<std::string, double> flops_per_s;  // by dtype: fp64, fp32, tf32, bf16, fp16, fp8
   std::optional<double> memory_bytes_per_s;
-  std::string source;  // "device attributes", "conf/hardware/gpus.yaml"
+  std::optional<double> boost_clock_hz;  // of the SMs
+  std::string source;                    // "device attributes", "conf/hardware/gpus.yaml"
 };
 
 // A row of the table of GPUs, and by what one is recognised.

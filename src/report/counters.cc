@@ -64,6 +64,7 @@ Json kernel_json(const Analysis& analysis, const KernelCounters& kernel) {
       {"slowdown_under_ncu", number_or_null(kernel.transfer.slowdown)},
       {"ncu_duration_ns", number_or_null(kernel.input.duration_ns)},
       {"ncu_sm_clock_hz", number_or_null(kernel.transfer.ncu_clock_hz)},
+      {"ncu_clock_fraction", number_or_null(kernel.transfer.clock_fraction)},
       {"bound", kernel.roofline.bound == Bound::kUnknown ? Json(nullptr)
                                                          : Json(bound_name(kernel.roofline.bound))},
       {"bound_reason",

@@ -44,12 +44,25 @@ void* operator new(std::size_t size) {
   return memory;
 }
 
+// Sorting asks for memory this way.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void operator delete(void* memory) noexcept {
   live_bytes -= malloc_usable_size(memory);
   std::free(memory);
 }
 
 void operator delete(void* memory, std::size_t) noexcept {
+  operator delete(memory);
+}
+
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
   operator delete(memory);
 }
 

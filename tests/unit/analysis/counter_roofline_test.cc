@@ -119,7 +119,10 @@ TEST(CounterRoofline, WavesFromLimitsWhereTheyAreNotCounted) {
 TEST(CounterRoofline, AttributesComeBeforeTheTable) {
   // A T4: 5001 MHz, 256 bits, 40 SMs of 64 lanes at 1590 MHz.
   const std::vector<GpuTableRow> table = {
-      {{"Tesla T4"}, "7.5", 40, {"T4", {{"fp32", 8.1e12}, {"fp16", 65e12}}, 320e9, "the table"}}};
+      {{"Tesla T4"},
+       "7.5",
+       40,
+       {"T4", {{"fp32", 8.1e12}, {"fp16", 65e12}}, 320e9, std::nullopt, "the table"}}};
   Launch launch("f", "7.5");
   launch.counters.results[0].device_name = launch.counters.strings.intern("Tesla T4");
   const GpuRoofs roofs = launch.set("device__attribute_max_mem_frequency_khz", 5'001'000)
@@ -134,8 +137,11 @@ TEST(CounterRoofline, AttributesComeBeforeTheTable) {
 
 TEST(CounterRoofline, TheTableIsScaledToTheClockOfTheMeasurement) {
   const std::vector<GpuTableRow> table = {
-      {{"X"}, "12.0", 100, {"X", {{"fp32", 51.2e12}, {"bf16", 200e12}}, 1e12, "the table"}},
-      {{"Y"}, "12.0", 50, {"Y", {{"fp32", 25.6e12}}, 1e12, "the table"}}};
+      {{"X"},
+       "12.0",
+       100,
+       {"X", {{"fp32", 51.2e12}, {"bf16", 200e12}}, 1e12, std::nullopt, "the table"}},
+      {{"Y"}, "12.0", 50, {"Y", {{"fp32", 25.6e12}}, 1e12, std::nullopt, "the table"}}};
   // No name: found by compute capability and number of SMs. Boost is 51.2e12 / (100*128*2) = 2 GHz.
   const GpuRoofs roofs = Launch("f", "12.0")
                              .set("launch__sm_count", 100)

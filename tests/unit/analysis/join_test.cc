@@ -190,6 +190,20 @@ TEST(Join, ConfidenceFollowsTheDurations) {
   EXPECT_EQ(judged(100, 900, 1000, 1100).transfer.confidence, Confidence::kWithheld);
 }
 
+TEST(Join, LockedClocksExplainASlowdown) {
+  const auto confidence = [](double clock_hz) {
+    Analysis analysis = recording({group("f(int)", 1000, 1)});
+    Profiled profiled;
+    CounterResult& result = profiled.add("f(int)", 1600);
+    profiled.set(result, "smsp__cycles_elapsed.avg.per_second", clock_hz);
+    profiled.set(result, "device__attribute_max_gpu_frequency_khz", 2'000'000);
+    return profiled.join(analysis).kernels[0].transfer;
+  };
+  EXPECT_EQ(confidence(2e9).confidence, Confidence::kMedium);
+  EXPECT_EQ(confidence(1.2e9).confidence, Confidence::kHigh);
+  EXPECT_DOUBLE_EQ(*confidence(1.2e9).clock_fraction, 0.6);
+}
+
 TEST(Join, TheNearestOfSeveralResultsStandsForAGroup) {
   Analysis analysis = recording({group("f(int)", 1000, 1)});
   Profiled profiled;

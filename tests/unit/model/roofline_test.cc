@@ -7,7 +7,7 @@ namespace llmprof {
 namespace {
 
 GpuRoofs roofs() {
-  return {"test", {{"fp32", 10e12}, {"bf16", 100e12}, {"fp16", 100e12}}, 1e12, "table"};
+  return {"test", {{"fp32", 10e12}, {"bf16", 100e12}, {"fp16", 100e12}}, 1e12, 2e9, "table"};
 }
 
 RooflineInput busy(double dram, double compute) {
