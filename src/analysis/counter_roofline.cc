@@ -244,6 +244,19 @@ double clock_fraction(const std::optional<double>& clock_hz,
   return clock_hz && boost_hz && *boost_hz > 0 ? std::min(*clock_hz / *boost_hz, 1.0) : 1.0;
 }
 
+// ncu prints L1's share of the cycles in which it was active, which flatters a kernel whose SMs
+// idle; its share of all memory pipes is of the whole time and includes L1, so L1 has at most that.
+std::optional<double> l1_fraction(const Metrics& metrics) {
+  const auto of_elapsed = metrics.fraction({"l1tex__throughput.avg.pct_of_peak_sustained_elapsed"});
+  if (of_elapsed) {
+    return of_elapsed;
+  }
+  const auto of_active = metrics.fraction({"l1tex__throughput.avg.pct_of_peak_sustained_active"});
+  const auto all_memory =
+      metrics.fraction({"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"});
+  return of_active && all_memory ? std::optional(std::min(*of_active, *all_memory)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<double> sm_clock_hz(const Counters& counters, const CounterResult& result) {
@@ -277,8 +290,7 @@ RooflineInput roofline_input(const Counters& counters, const CounterResult& resu
   input.dram_fraction = metrics.fraction({"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
                                           "dram__throughput.avg.pct_of_peak_sustained_elapsed"});
   input.l2_fraction = metrics.fraction({"lts__throughput.avg.pct_of_peak_sustained_elapsed"});
-  input.l1_fraction = metrics.fraction({"l1tex__throughput.avg.pct_of_peak_sustained_elapsed",
-                                        "l1tex__throughput.avg.pct_of_peak_sustained_active"});
+  input.l1_fraction = l1_fraction(metrics);
   input.no_eligible_fraction =
       metrics.fraction({"smsp__issue_inst0.avg.pct_of_peak_sustained_active"});
   if (!input.no_eligible_fraction) {

@@ -107,7 +107,9 @@ Command analyze_command() {
       json_option(asked->json),
   };
   add_recording_options(command, asked->recording);
-  command.examples = "  llmprof analyze run.sqlite --out report\n";
+  command.examples =
+      "  llmprof analyze run.sqlite --out report\n"
+      "  llmprof analyze run.sqlite --ncu counters.ncu-rep\n";
   command.run = [asked](Context& context) { return run_analyze(*asked, context); };
   return command;
 }

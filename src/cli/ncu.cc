@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/counter_roofline.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -14,6 +15,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/recording.h"
 #include "ingest/ingest.h"
 
 namespace llmprof {
@@ -41,7 +43,14 @@ Json text_or_null(std::string_view text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
-Json result_json(const Counters& counters, const CounterResult& result) {
+// Judged alone: without a recording nothing is known of the workload's own duration.
+Roofline judged(const Counters& counters, const CounterResult& result,
+                const std::vector<GpuTableRow>& gpus) {
+  return roofline(roofline_input(counters, result), roofs_of(counters, result, gpus));
+}
+
+Json result_json(const Counters& counters, const CounterResult& result,
+                 const std::vector<GpuTableRow>& gpus) {
   const StringPool& strings = counters.strings;
   Json row = {{"id", result.id},
               {"kernel_name", name_of(counters, result)},
@@ -65,6 +74,9 @@ Json result_json(const Counters& counters, const CounterResult& result) {
     row["grid"] = result.shape->grid;
     row["block"] = result.shape->block;
   }
+  const Roofline roof = judged(counters, result, gpus);
+  row["bound"] = roof.bound == Bound::kUnknown ? Json(nullptr) : Json(bound_name(roof.bound));
+  row["bound_reason"] = roof.reason;
   row["nvtx"] = Json::array();
   for (const CounterRange& range : result.ranges) {
     row["nvtx"].push_back({{"domain", strings[range.domain]},
@@ -99,9 +111,10 @@ Json counters_json(const Counters& counters) {
   document["tool_version"] = text_or_null(counters.tool_version);
   document["clock_control"] = text_or_null(counters.clock_control);
   std::vector<StringId> units(counters.strings.size());
+  const std::vector<GpuTableRow> gpus = gpu_table();
   document["results"] = Json::array();
   for (const CounterResult& result : counters.results) {
-    document["results"].push_back(result_json(counters, result));
+    document["results"].push_back(result_json(counters, result, gpus));
     for (const CounterMetric& metric : result.metrics) {
       units[static_cast<std::size_t>(metric.name)] = metric.unit();
     }
@@ -140,7 +153,8 @@ std::string counters_csv(const Counters& counters) {
 }
 
 // What a person looks at first; the rest is in --json.
-std::string result_text(const Counters& counters, const CounterResult& result) {
+std::string result_text(const Counters& counters, const CounterResult& result,
+                        const std::vector<GpuTableRow>& gpus) {
   static constexpr std::pair<const char*, const char*> kShares[] = {
       {"compute", "sm__throughput.avg.pct_of_peak_sustained_elapsed"},
       {"memory", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"},
@@ -162,6 +176,9 @@ std::string result_text(const Counters& counters, const CounterResult& result) {
     }
   }
   text += separator == ", " ? "\n" : "";
+  if (const Roofline roof = judged(counters, result, gpus); roof.bound != Bound::kUnknown) {
+    text += fmt::format("      bound by {}: {}\n", bound_name(roof.bound), roof.reason);
+  }
   if (!result.ranges.empty()) {
     text += "      in";
     for (const CounterRange& range : result.ranges) {
@@ -185,8 +202,9 @@ std::string counters_text(const Counters& counters) {
       "{} profiled launch{}, {}{}\n", counters.results.size(),
       counters.results.size() == 1 ? "" : "es", counters.format,
       counters.tool_version.empty() ? "" : " of ncu " + printable(counters.tool_version));
+  const std::vector<GpuTableRow> gpus = gpu_table();
   for (const CounterResult& result : counters.results) {
-    text += result_text(counters, result);
+    text += result_text(counters, result, gpus);
   }
   if (!counters.diagnostics.empty()) {
     text += "\nData quality\n";

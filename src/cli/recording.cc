@@ -65,25 +65,6 @@ void check_filter(const TraceFilter& filter, const Trace& trace) {
   check("--pid", filter.pid, pids);
 }
 
-// Ceilings from conf/hardware/gpus.yaml: TFLOP/s and GB/s there, base units here.
-std::vector<GpuTableRow> gpu_table() {
-  std::vector<GpuTableRow> rows;
-  const Json table = embedded_yaml("hardware/gpus.yaml");
-  for (const Json& gpu : table.at("gpus")) {
-    GpuTableRow& row = rows.emplace_back();
-    row.device_names = gpu.at("device_names").get<std::vector<std::string>>();
-    row.compute_capability = gpu.at("compute_capability").get<std::string>();
-    row.num_sms = gpu.at("sms").get<double>();
-    row.roofs.name = gpu.at("name").get<std::string>();
-    row.roofs.source = "conf/hardware/gpus.yaml";
-    row.roofs.memory_bytes_per_s = gpu.at("memory_gb_per_s").get<double>() * 1e9;
-    for (const auto& [dtype, tflops] : gpu.at("dense_tflops").items()) {
-      row.roofs.flops_per_s[dtype] = tflops.get<double>() * 1e12;
-    }
-  }
-  return rows;
-}
-
 void add_counters(const std::vector<std::string>& files, Analysis& analysis, PassTimer* timer) {
   if (files.empty()) {
     return;
@@ -135,6 +116,24 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
   Analysis analysis = analyze(trace, rules, timer);
   add_counters(options.ncu, analysis, timer);
   return analysis;
+}
+
+std::vector<GpuTableRow> gpu_table() {
+  std::vector<GpuTableRow> rows;
+  const Json table = embedded_yaml("hardware/gpus.yaml");
+  for (const Json& gpu : table.at("gpus")) {
+    GpuTableRow& row = rows.emplace_back();
+    row.device_names = gpu.at("device_names").get<std::vector<std::string>>();
+    row.compute_capability = gpu.at("compute_capability").get<std::string>();
+    row.num_sms = gpu.at("sms").get<double>();
+    row.roofs.name = gpu.at("name").get<std::string>();
+    row.roofs.source = "conf/hardware/gpus.yaml";
+    row.roofs.memory_bytes_per_s = gpu.at("memory_gb_per_s").get<double>() * 1e9;
+    for (const auto& [dtype, tflops] : gpu.at("dense_tflops").items()) {
+      row.roofs.flops_per_s[dtype] = tflops.get<double>() * 1e12;
+    }
+  }
+  return rows;
 }
 
 void keep_stage(const std::string& stage, Analysis& analysis) {

@@ -23,6 +23,9 @@ void add_recording_options(Command& command, RecordingOptions& target);
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
                            const System& system, PassTimer* timer = nullptr);
 
+// The ceilings of conf/hardware/gpus.yaml: TFLOP/s and GB/s there, base units here.
+std::vector<GpuTableRow> gpu_table();
+
 // Leaves only one stage's rows in what is shown. Throws kUsage when there is no such stage.
 void keep_stage(const std::string& stage, Analysis& analysis);
 

@@ -106,6 +106,23 @@ TEST(CounterRoofline, TrafficFromHalvesOrRates) {
                    2000);
 }
 
+TEST(CounterRoofline, L1IsOfTheWholeTime) {
+  const char* const active = "l1tex__throughput.avg.pct_of_peak_sustained_active";
+  EXPECT_EQ(Launch("f").set(active, 90).input().l1_fraction, std::nullopt);
+  EXPECT_DOUBLE_EQ(*Launch("f")
+                        .set(active, 90)
+                        .set("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", 50)
+                        .input()
+                        .l1_fraction,
+                   0.5);
+  EXPECT_DOUBLE_EQ(*Launch("f")
+                        .set(active, 90)
+                        .set("l1tex__throughput.avg.pct_of_peak_sustained_elapsed", 40)
+                        .input()
+                        .l1_fraction,
+                   0.4);
+}
+
 TEST(CounterRoofline, WavesFromLimitsWhereTheyAreNotCounted) {
   Launch launch("f");
   launch.counters.results[0].shape = LaunchShape{{60, 1, 1}, {128, 1, 1}};
