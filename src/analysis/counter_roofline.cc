@@ -244,14 +244,12 @@ double clock_fraction(const std::optional<double>& clock_hz,
   return clock_hz && boost_hz && *boost_hz > 0 ? std::min(*clock_hz / *boost_hz, 1.0) : 1.0;
 }
 
-// ncu prints L1's share of the cycles in which it was active, which flatters a kernel whose SMs
-// idle; its share of all memory pipes is of the whole time and includes L1, so L1 has at most that.
+// L1's share is of the cycles in which it was active, also where the metric's name says elapsed: it
+// flatters a kernel whose SMs idle. ncu's share of all memory pipes is of the whole time and has L1
+// in it, so L1 has at most that; without it, nothing is said of L1.
 std::optional<double> l1_fraction(const Metrics& metrics) {
-  const auto of_elapsed = metrics.fraction({"l1tex__throughput.avg.pct_of_peak_sustained_elapsed"});
-  if (of_elapsed) {
-    return of_elapsed;
-  }
-  const auto of_active = metrics.fraction({"l1tex__throughput.avg.pct_of_peak_sustained_active"});
+  const auto of_active = metrics.fraction({"l1tex__throughput.avg.pct_of_peak_sustained_elapsed",
+                                           "l1tex__throughput.avg.pct_of_peak_sustained_active"});
   const auto all_memory =
       metrics.fraction({"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"});
   return of_active && all_memory ? std::optional(std::min(*of_active, *all_memory)) : std::nullopt;

@@ -115,12 +115,6 @@ TEST(CounterRoofline, L1IsOfTheWholeTime) {
                         .input()
                         .l1_fraction,
                    0.5);
-  EXPECT_DOUBLE_EQ(*Launch("f")
-                        .set(active, 90)
-                        .set("l1tex__throughput.avg.pct_of_peak_sustained_elapsed", 40)
-                        .input()
-                        .l1_fraction,
-                   0.4);
 }
 
 TEST(CounterRoofline, WavesFromLimitsWhereTheyAreNotCounted) {
