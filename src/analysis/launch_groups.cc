@@ -11,9 +11,10 @@
 #include "analysis/launch_groups.h"
 
 #include <algorithm>
-#include <map>
+#include <bit>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/attribution.h"
 #include "analysis/duration_steps.h"
@@ -34,20 +35,64 @@ struct Key {
   bool operator==(const Key&) const = default;
 };
 
+std::uint64_t hash_of(const Key& key) {
+  // Multiplied by 2^64 divided by the golden ratio, which spreads what differs in few bits (Knuth,
+  // The Art of Computer Programming 3, 6.4), and by two primes of that size.
+  const std::uint64_t names =
+      static_cast<std::uint64_t>(key.name) << 32 | static_cast<std::uint64_t>(key.mangled_name);
+  const std::uint64_t place = std::uint64_t{key.shape} << 32 | key.stage;
+  const std::uint64_t owner = std::uint64_t{key.device} << 16 | key.process;
+  const std::uint64_t hash = names * 0x9e3779b97f4a7c15 ^
+                             std::rotl(place * 0xc2b2ae3d27d4eb4f, 31) ^ owner * 0x165667b19e3779f9;
+  return hash ^ hash >> 32;
+}
+
 struct KeyHash {
-  std::size_t operator()(const Key& key) const {
-    // Each step multiplies by 2^64 divided by the golden ratio, which spreads what differs in few
-    // bits (Knuth, The Art of Computer Programming 3, 6.4).
-    std::uint64_t hash = 0;
-    for (const std::uint64_t part :
-         {std::uint64_t{key.stage}, static_cast<std::uint64_t>(key.name),
-          static_cast<std::uint64_t>(key.mangled_name), std::uint64_t{key.shape},
-          std::uint64_t{key.device}, std::uint64_t{key.process}}) {
-      hash = (hash ^ part) * 0x9e3779b97f4a7c15;
-      hash ^= hash >> 32;
+  std::size_t operator()(const Key& key) const { return hash_of(key); }
+};
+
+// How many launches fell on each step of the scale. Mostly a few steps, found by looking through
+// them; where they become many, the whole scale.
+class StepCounts {
+ public:
+  void add(int step) {
+    if (!dense_.empty()) {
+      ++dense_[static_cast<std::size_t>(step)];
+      return;
     }
-    return hash;
+    for (auto& [known, launches] : sparse_) {
+      if (known == step) {
+        ++launches;
+        return;
+      }
+    }
+    sparse_.emplace_back(step, 1);
+    if (sparse_.size() > kMostSparse) {
+      dense_.resize(kNumDurationSteps);
+      for (const auto& [known, launches] : sparse_) {
+        dense_[static_cast<std::size_t>(known)] = launches;
+      }
+    }
   }
+
+  // By step.
+  std::vector<std::pair<int, std::int64_t>> sorted() const {
+    std::vector<std::pair<int, std::int64_t>> counts = sparse_;
+    if (!dense_.empty()) {
+      counts.clear();
+      for (std::size_t step = 0; step < dense_.size(); ++step) {
+        counts.emplace_back(static_cast<int>(step), dense_[step]);
+      }
+    }
+    std::sort(counts.begin(), counts.end());
+    return counts;
+  }
+
+ private:
+  static constexpr std::size_t kMostSparse = 16;
+
+  std::vector<std::pair<int, std::int64_t>> sparse_;
+  std::vector<std::int64_t> dense_;
 };
 
 struct Tally {
@@ -56,7 +101,7 @@ struct Tally {
   std::int64_t min_ns = INT64_MAX;
   std::int64_t max_ns = 0;
   std::int64_t first_ns = INT64_MAX;
-  std::map<int, std::int64_t> steps;
+  StepCounts steps;
 
   void add(std::int64_t start_ns, std::int64_t duration_ns) {
     total_ns += duration_ns;
@@ -64,12 +109,12 @@ struct Tally {
     min_ns = std::min(min_ns, duration_ns);
     max_ns = std::max(max_ns, duration_ns);
     first_ns = std::min(first_ns, start_ns);
-    ++steps[step_of(duration_ns)];
+    steps.add(step_of(duration_ns));
   }
 
   std::int64_t median_ns() const {
     std::int64_t seen = 0;
-    for (const auto& [step, launches] : steps) {
+    for (const auto& [step, launches] : steps.sorted()) {
       seen += launches;
       if (2 * seen >= calls) {
         return std::clamp(last_of(step), min_ns, max_ns);
@@ -79,13 +124,34 @@ struct Tally {
   }
 };
 
+// Tallies by key. A program launches the same few hundred groups over and over: the last one of
+// each slot is remembered, and the table is asked only for the others.
+class Tallies {
+ public:
+  Tally& operator[](const Key& key) {
+    std::pair<const Key, Tally>*& recent = recent_[hash_of(key) % kNumRecent];
+    if (recent == nullptr || !(recent->first == key)) {
+      recent = &*all_.try_emplace(key).first;
+    }
+    return recent->second;
+  }
+
+  const std::unordered_map<Key, Tally, KeyHash>& all() const { return all_; }
+
+ private:
+  static constexpr std::size_t kNumRecent = 1024;
+
+  std::unordered_map<Key, Tally, KeyHash> all_;
+  std::vector<std::pair<const Key, Tally>*> recent_ =
+      std::vector<std::pair<const Key, Tally>*>(kNumRecent);
+};
+
 }  // namespace
 
 std::vector<LaunchGroup> group_launches(const Trace& trace, const Rules& rules,
                                         const Stages& stages, const Attribution& attribution) {
   const Kernels& kernels = trace.kernels;
-  std::unordered_map<Key, Tally, KeyHash> tallies;
-  std::pair<const Key, Tally>* last = nullptr;  // launches alike often follow each other
+  Tallies tallies;
   for (std::size_t row = 0; row < kernels.size(); ++row) {
     const std::uint32_t instance = attribution.kernels.instance[row];
     const Key key{instance == kNone ? kNone : stages.instances[instance].stage,
@@ -94,15 +160,12 @@ std::vector<LaunchGroup> group_launches(const Trace& trace, const Rules& rules,
                   kernels.shape[row],
                   kernels.device[row],
                   kernels.process[row]};
-    if (last == nullptr || !(last->first == key)) {
-      last = &*tallies.try_emplace(key).first;
-    }
-    last->second.add(kernels.start_ns[row], kernels.end_ns[row] - kernels.start_ns[row]);
+    tallies[key].add(kernels.start_ns[row], kernels.end_ns[row] - kernels.start_ns[row]);
   }
   std::unordered_map<StringId, std::string_view> families;
   std::vector<LaunchGroup> groups;
-  groups.reserve(tallies.size());
-  for (const auto& [key, tally] : tallies) {
+  groups.reserve(tallies.all().size());
+  for (const auto& [key, tally] : tallies.all()) {
     LaunchGroup& group = groups.emplace_back();
     group.kernel_name = trace.strings[key.name];
     group.mangled_name = trace.strings[key.mangled_name];
