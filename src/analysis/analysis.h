@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/join.h"
 #include "analysis/launch_groups.h"
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
 #include "base/pass_timer.h"
+#include "trace/kernel_summary.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -34,6 +36,8 @@ struct KernelRecord {
   // Durations on a logarithmic scale, eight steps an octave: step -> launches. Sums over ranks are
   // exact.
   std::map<int, std::int64_t> histogram;
+  std::optional<std::size_t> counters;  // into CounterFindings::kernels: what bounds most of it
+  std::int64_t covered_ns = 0;          // of total_ns: launches whose counters were measured
 
   double total_ms() const { return static_cast<double>(total_ns) / 1e6; }
   double mean_ms() const {
@@ -119,6 +123,7 @@ struct DeviceSummary {
 
 struct Analysis {
   CaptureInfo capture;
+  bool is_summary = false;  // made of a kernel summary: no times of day, no stages, no devices
   std::int64_t capture_start_ns = 0;
   std::int64_t capture_ns = 0;  // from the first recorded event to the last
   std::string stage_source;     // which marks told the stages, in words
@@ -139,11 +144,15 @@ struct Analysis {
   std::int64_t stage_overlap_ns = 0;         // stage windows (all but nested) minus their union
   std::int64_t outside_ns = 0;               // of the capture: in no stage's window
   std::vector<std::string> unmatched_names;  // kernels of family other, by time, when it is large
+  std::optional<CounterFindings> counters;   // nothing: no ncu capture was given
   Diagnostics diagnostics;
 };
 
 // `timer`, if given, learns how long each pass took.
 Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer = nullptr);
+
+// The same of a kernel summary, as far as that goes.
+Analysis analyze_summary(const KernelSummary& summary, const Rules& rules);
 
 // The first `n` of the table; `records` are sorted by total time.
 std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records, std::size_t n);

@@ -141,6 +141,10 @@ void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& sta
     add_record(group, "[CUDA graph, recorded as a whole]", std::string(kOpaqueGraph));
     analysis.opaque_graph_ns += group.total_ns;
   }
+  finish_kernel_table(analysis);
+}
+
+void finish_kernel_table(Analysis& analysis) {
   std::sort(analysis.kernels.begin(), analysis.kernels.end(),
             [](const KernelRecord& a, const KernelRecord& b) {
               return std::tuple(-a.total_ns, a.kernel_name, a.device, a.stage) <

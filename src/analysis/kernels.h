@@ -8,9 +8,13 @@
 namespace llmprof {
 
 inline constexpr const char* kOutsideStages = "outside";
+inline constexpr const char* kWholeRecording = "all";  // where no stages are known
 
 // Fills in the kernel table, the families and their totals.
 void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& stages,
                        const Attribution& attribution, Analysis& analysis);
+
+// Sorts the rows and makes of them what follows: families, short names, names without a family.
+void finish_kernel_table(Analysis& analysis);
 
 }  // namespace llmprof

@@ -24,6 +24,7 @@ struct LaunchGroup {
   std::uint32_t ordinal = 0;  // of that device, as CUDA numbers it
   std::uint16_t process = 0;  // into Trace::processes
   LaunchShape shape;
+  bool has_shape = true;  // false: a summary that puts all shapes together
   std::int64_t calls = 0;
   std::int64_t total_ns = 0;
   std::int64_t min_ns = 0;

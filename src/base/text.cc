@@ -157,17 +157,6 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string cell = "\"";
-  for (const char c : text) {
-    cell += c == '"' ? std::string("\"\"") : std::string(1, c);
-  }
-  return cell + "\"";
-}
-
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));

@@ -32,9 +32,6 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
 // direction overrides and invalid UTF-8 become visible escapes such as \x1b or \u202e.
 std::string printable(std::string_view text);
 
-// `text` as a cell of a CSV file (RFC 4180): quoted where it must be.
-std::string csv_cell(std::string_view text);
-
 // Columns a terminal needs for `text`, one a code point. Wide scripts are not told apart.
 std::size_t display_width(std::string_view text);
 

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "nvtx/range_file.h"

@@ -93,11 +93,13 @@ Command analyze_command() {
   command.options = {
       {"FILE",
        "",
-       "SQLite export or report of Nsight Systems, or a bundle",
+       "SQLite export, report or kernel summary (CSV) of Nsight Systems, or a bundle",
        &asked->files,
        {},
        nullptr,
        true},
+      {"--ncu", "FILE", "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed",
+       &asked->recording.ncu},
       {"--out", "DIR", "Write metrics.json and kernels.md there", &asked->out},
       {"--stage", "NAME", "Print only this stage", &asked->stage},
       {"--top", "N", "Kernels to print (10)", &asked->top},
@@ -105,7 +107,9 @@ Command analyze_command() {
       json_option(asked->json),
   };
   add_recording_options(command, asked->recording);
-  command.examples = "  llmprof analyze run.sqlite --out report\n";
+  command.examples =
+      "  llmprof analyze run.sqlite --out report\n"
+      "  llmprof analyze run.sqlite --ncu counters.ncu-rep\n";
   command.run = [asked](Context& context) { return run_analyze(*asked, context); };
   return command;
 }

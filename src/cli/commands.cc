@@ -14,6 +14,7 @@ std::vector<Command> all_commands() {
       plan_command(),        //
       kernels_command(),     //
       ranges_command(),      //
+      ncu_command(),         //
       artifacts_command(),   //
       list_command(),        //
       completion_command(),  //

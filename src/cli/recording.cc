@@ -14,6 +14,7 @@
 #include "capture/nsys.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
+#include "ingest/nsys_csv.h"
 #include "trace/filter.h"
 
 namespace llmprof {
@@ -94,12 +95,65 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
                            const System& system, PassTimer* timer) {
   const TraceFilter filter{number_of("--gpu", options.gpu), number_of("--pid", options.pid)};
   const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
+  const Rules rules = recording_rules();
+  const std::vector<std::string> files = options.ncu.empty() ? counters_in(path) : options.ncu;
+  if (const std::filesystem::path file = recording_in(path); is_kernel_summary(file)) {
+    Analysis analysis = analyze_summary(load_kernel_summary(file), rules);
+    analysis.capture.path = path;
+    add_counters(files, analysis, timer);
+    return analysis;
+  }
   Trace trace = load_recording(path, system, num_threads, timer);
   if (!filter.is_empty()) {
     check_filter(filter, trace);
     apply_filter(filter, trace);
   }
-  return analyze(trace, recording_rules(), timer);
+  Analysis analysis = analyze(trace, rules, timer);
+  add_counters(files, analysis, timer);
+  return analysis;
+}
+
+std::vector<std::string> counters_in(const std::filesystem::path& bundle) {
+  std::vector<std::string> files;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(bundle / "ncu", failure)) {
+    if (entry.path().extension() == ".ncu-rep") {
+      files.push_back(entry.path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void add_counters(const std::vector<std::string>& files, Analysis& analysis, PassTimer* timer) {
+  if (files.empty()) {
+    return;
+  }
+  const PassTimer::Scope pass(timer, "counters");
+  std::vector<Counters> counters;
+  counters.reserve(files.size());
+  for (const std::string& file : files) {
+    counters.push_back(load_counters(file));
+  }
+  join_counters(merge_counters(std::move(counters)), gpu_table(), analysis);
+}
+
+std::vector<GpuTableRow> gpu_table() {
+  std::vector<GpuTableRow> rows;
+  const Json table = embedded_yaml("hardware/gpus.yaml");
+  for (const Json& gpu : table.at("gpus")) {
+    GpuTableRow& row = rows.emplace_back();
+    row.device_names = gpu.at("device_names").get<std::vector<std::string>>();
+    row.compute_capability = gpu.at("compute_capability").get<std::string>();
+    row.num_sms = gpu.at("sms").get<double>();
+    row.roofs.name = gpu.at("name").get<std::string>();
+    row.roofs.source = "conf/hardware/gpus.yaml";
+    row.roofs.memory_bytes_per_s = gpu.at("memory_gb_per_s").get<double>() * 1e9;
+    for (const auto& [dtype, tflops] : gpu.at("dense_tflops").items()) {
+      row.roofs.flops_per_s[dtype] = tflops.get<double>() * 1e12;
+    }
+  }
+  return rows;
 }
 
 void keep_stage(const std::string& stage, Analysis& analysis) {

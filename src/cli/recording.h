@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "analysis/analysis.h"
 #include "cli/command.h"
@@ -13,6 +15,7 @@ struct RecordingOptions {
   std::string gpu;
   std::string pid;
   std::string threads = "2";
+  std::vector<std::string> ncu;  // counters to join: analyze only; without, those of the bundle
 };
 void add_recording_options(Command& command, RecordingOptions& target);
 
@@ -23,9 +26,21 @@ Rules recording_rules();
 Trace load_recording(const std::string& path, const System& system, unsigned num_threads = 2,
                      PassTimer* timer = nullptr);
 
-// Loads a recording, through nsys if it is a report, and analyses it with the rules of conf/.
+// Loads a recording, through nsys if it is a report, and analyses it with the rules of conf/; a
+// kernel summary as far as that goes. Counters are joined where they are given or stand in the
+// bundle.
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
                            const System& system, PassTimer* timer = nullptr);
+
+// The counters of a bundle, sorted; none where it is no bundle.
+std::vector<std::string> counters_in(const std::filesystem::path& bundle);
+
+// Joins counters of files to an analysis; nothing happens without files.
+void add_counters(const std::vector<std::string>& files, Analysis& analysis,
+                  PassTimer* timer = nullptr);
+
+// The ceilings of conf/hardware/gpus.yaml: TFLOP/s and GB/s there, base units here.
+std::vector<GpuTableRow> gpu_table();
 
 // Leaves only one stage's rows in what is shown. Throws kUsage when there is no such stage.
 void keep_stage(const std::string& stage, Analysis& analysis);

@@ -403,8 +403,22 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     expected.stage_instances = instances_of(baseline_times_);
   }
   add(check_recording(setup_.options.contract, expected, facts));
+  write_results();
+}
+
+void RunSession::write_results() const {
   artifacts_.write("metrics.json", to_json_text(metrics_json(*analysis_)));
   write_kernel_markdown(*analysis_, artifacts_.path("kernels.md"), kKernelRows);
+}
+
+// What ncu measured, laid over what nsys recorded.
+void RunSession::join_reports() {
+  try {
+    add_counters(counters_in(artifacts_.root()), *analysis_);
+    write_results();
+  } catch (const Error& error) {
+    add({{"report_unreadable", "ncu", error.what(), error.hint(), ""}});
+  }
 }
 
 void RunSession::run_ncu(const std::optional<std::string>& planned_from) {
@@ -445,6 +459,7 @@ void RunSession::run_ncu(const std::optional<std::string>& planned_from) {
           "no launch of the recording deserves counters; ncu/plan.json says why of each", "", ""}});
   }
   run_ncu_plan(plan, record);
+  join_reports();
   progress_.end(outcome_of(breaches_, before));
   finish(std::move(record));
 }

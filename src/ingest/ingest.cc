@@ -17,6 +17,8 @@ namespace {
 
 const std::array<const Importer*, 2> kImporters = {&kNsysReport, &kNsysSqlite};
 
+const std::array<const CounterImporter*, 2> kCounterImporters = {&kNcuReport, &kNcuCsv};
+
 constexpr std::size_t kHeadSize = 256;
 
 }  // namespace
@@ -58,6 +60,20 @@ Trace load_trace(const std::filesystem::path& path, unsigned num_threads) {
   }
   throw Error(ErrorKind::kInput, fmt::format("{} is no recording llmprof reads", path.string()),
               "it reads SQLite exports of Nsight Systems: nsys export --type sqlite FILE.nsys-rep");
+}
+
+Counters load_counters(const std::filesystem::path& path) {
+  const std::string head = head_of(path);
+  for (const CounterImporter* importer : kCounterImporters) {
+    if (importer->sniff(head, path)) {
+      Counters counters = with_context(path.string(), [&] { return importer->load(path); });
+      counters.path = path.string();
+      counters.format = importer->name;
+      return counters;
+    }
+  }
+  throw Error(ErrorKind::kInput, fmt::format("{} holds no counters llmprof reads", path.string()),
+              "it reads reports of Nsight Compute (.ncu-rep) and what ncu prints with --csv");
 }
 
 }  // namespace llmprof

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "trace/counters.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -19,6 +20,16 @@ struct Importer {
 // Reads a recording, whatever its format; errors name the file. `num_threads` of at least 1.
 Trace load_trace(const std::filesystem::path& path, unsigned num_threads);
 
+// A format of counters. `sniff` as above; `load` throws kInput.
+struct CounterImporter {
+  const char* name;
+  bool (*sniff)(std::string_view head, const std::filesystem::path& path);
+  Counters (*load)(const std::filesystem::path& path);
+};
+
+// Reads what Nsight Compute measured, whatever the format; errors name the file.
+Counters load_counters(const std::filesystem::path& path);
+
 // Whether a file is a report or raw capture of Nsight Systems, which only nsys opens.
 bool is_nsys_report(const std::filesystem::path& path);
 
@@ -32,5 +43,7 @@ std::string head_of(const std::filesystem::path& path);
 // Defined in the file of its format.
 extern const Importer kNsysSqlite;
 extern const Importer kNsysReport;
+extern const CounterImporter kNcuReport;
+extern const CounterImporter kNcuCsv;
 
 }  // namespace llmprof

@@ -51,7 +51,7 @@ std::string shape_text(const LaunchShape& shape) {
                      shape.block[0], shape.block[1], shape.block[2]);
 }
 
-Json kernel_json(const KernelRecord& kernel) {
+Json kernel_json(const Analysis& analysis, const KernelRecord& kernel) {
   constexpr std::size_t kMostShapes = 8;
   Json shapes = Json::array();
   for (const LaunchShape& shape : kernel.shapes) {
@@ -72,11 +72,13 @@ Json kernel_json(const KernelRecord& kernel) {
           {"calls", kernel.calls},
           {"min_ns", kernel.min_ns},
           {"median_ns", kernel.median_ns},
-          {"p99_ns", kernel.p99_ns},
+          {"p99_ns", kernel.histogram.empty() ? Json(nullptr) : Json(kernel.p99_ns)},
           {"max_ns", kernel.max_ns},
           {"num_shapes", kernel.shapes.size()},
           {"shapes", shapes},
-          {"histogram", histogram}};
+          {"histogram", histogram},
+          {"bound", kernel.counters ? Json(bound_text(analysis, kernel)) : Json(nullptr)},
+          {"covered_ns", kernel.covered_ns}};
 }
 
 const char* severity_name(Severity severity) {
@@ -161,7 +163,7 @@ Json metrics_json(const Analysis& analysis) {
   }
   document["kernels"] = Json::array();
   for (const KernelRecord& kernel : analysis.kernels) {
-    document["kernels"].push_back(kernel_json(kernel));
+    document["kernels"].push_back(kernel_json(analysis, kernel));
   }
   // Programs may name every range differently; the rest is in `llmprof ranges`.
   constexpr std::size_t kMostRanges = 100;
@@ -174,6 +176,7 @@ Json metrics_json(const Analysis& analysis) {
                                     {"kernel_ns", range.kernel_ns}});
     }
   }
+  document["counters"] = counters_json(analysis);
   document["data_quality"] = Json::array();
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
     document["data_quality"].push_back({{"kind", diagnostic.kind},

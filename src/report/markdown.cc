@@ -4,6 +4,7 @@
 // hold every character a table or a code span is made of: a name never leaves its cell.
 #include <fmt/format.h>
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -27,25 +28,37 @@ std::string code_cell(std::string_view name) {
   return "`" + (cell.empty() ? " " : cell) + "`";
 }
 
+double share_of(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
 }  // namespace
 
 std::string kernel_markdown(const Analysis& analysis, std::size_t top) {
   const std::vector<KernelRecord> records = top_n_kernels(analysis.kernels, top);
+  const bool has_counters = analysis.counters.has_value();
   std::string text = fmt::format(
       "# Kernels\n\n{} of {} rows, by total time. Durations are from Nsight Systems; share is of "
       "all "
-      "kernel time.\n\n| kernel_name | total_ms | calls | mean_ms | device | stage | family | "
+      "kernel time.{}\n\n| kernel_name | total_ms | calls | mean_ms | device | stage | family | "
       "share "
-      "|\n|---|---:|---:|---:|---|---|---|---:|\n",
-      records.size(), analysis.kernels.size());
+      "|{}\n|---|---:|---:|---:|---|---|---|---:|{}\n",
+      records.size(), analysis.kernels.size(),
+      has_counters
+          ? " What bounds a kernel, and how much of its time counters cover, is from Nsight "
+            "Compute."
+          : " What bounds a kernel: n/a (needs an ncu capture).",
+      has_counters ? " bound | covered |" : "", has_counters ? "---|---:|" : "");
   for (const KernelRecord& record : records) {
-    const double share = analysis.kernel_ns == 0 ? 0
-                                                 : static_cast<double>(record.total_ns) /
-                                                       static_cast<double>(analysis.kernel_ns);
-    text += fmt::format("| {} | {:.6f} | {} | {:.6f} | {} | {} | {} | {} |\n",
-                        code_cell(record.short_name), record.total_ms(), record.calls,
-                        record.mean_ms(), record.device, printable(record.stage),
-                        printable(record.family), format_fraction(share));
+    text += fmt::format(
+        "| {} | {:.6f} | {} | {:.6f} | {} | {} | {} | {} |", code_cell(record.short_name),
+        record.total_ms(), record.calls, record.mean_ms(), record.device, printable(record.stage),
+        printable(record.family), format_fraction(share_of(record.total_ns, analysis.kernel_ns)));
+    if (has_counters) {
+      text += fmt::format(" {} | {} |", bound_text(analysis, record),
+                          format_fraction(share_of(record.covered_ns, record.total_ns)));
+    }
+    text += "\n";
   }
   if (records.empty()) {
     text += "\n" + verdict(analysis) + "\n";

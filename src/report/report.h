@@ -36,6 +36,14 @@ std::string kernels_csv(const std::vector<KernelRecord>& records);
 // range,instances,kernels,kernel_ns with whole names.
 std::string ranges_csv(const std::vector<RangeTotal>& ranges);
 
+// Counters joined to the recording: what bounds each kernel, how sure that is, and how much of the
+// GPU time it covers.
+Json counters_json(const Analysis& analysis);
+std::string counters_text(const Analysis& analysis, std::size_t top);
+
+// The class of a kernel's row, as "memory"; "n/a" where no counters cover it.
+std::string bound_text(const Analysis& analysis, const KernelRecord& record);
+
 // What a person reads first: verdict, stages, where the time went, the kernels on top.
 std::string terminal_summary(const Analysis& analysis, std::size_t top);
 

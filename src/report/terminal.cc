@@ -63,12 +63,14 @@ std::string kernels_text(const Analysis& analysis, std::size_t top) {
   std::string text = fmt::format("\nKernels, {} of {} by time\n",
                                  std::min(top, analysis.kernels.size()), analysis.kernels.size());
   for (const KernelRecord& kernel : top_n_kernels(analysis.kernels, top)) {
+    const std::string bound =
+        analysis.counters ? fmt::format("{:<8}", bound_text(analysis, kernel)) : "";
     text += fmt::format(
-        "  {:>7} {:>9} {:>8} x {:>9}  {:<13} {:<8} {}\n",
+        "  {:>7} {:>9} {:>8} x {:>9}  {:<13} {:<8} {}{}\n",
         format_fraction(fraction_of(kernel.total_ns, analysis.kernel_ns)),
         format_duration_ns(kernel.total_ns), kernel.calls,
         format_duration_ns(kernel.total_ns / std::max<std::int64_t>(kernel.calls, 1)),
-        printable(kernel.family), printable(kernel.stage), printable(kernel.short_name));
+        printable(kernel.family), printable(kernel.stage), bound, printable(kernel.short_name));
   }
   return text;
 }
@@ -147,6 +149,11 @@ std::string verdict(const Analysis& analysis) {
     }
     return text;
   }
+  if (analysis.is_summary) {
+    return fmt::format(
+        "{} of kernels, from a summary without times of day: stages, gaps and devices are n/a.",
+        format_duration_ns(analysis.kernel_ns));
+  }
   if (analysis.kernel_ns == 0) {
     return "CUDA calls were recorded, but no kernel: the work ran elsewhere, or kernel tracing "
            "failed.";
@@ -174,13 +181,18 @@ std::string terminal_summary(const Analysis& analysis, std::size_t top) {
         device.name.empty() ? "n/a (the recording does not name it)" : printable(device.name),
         device.num_kernels);
   }
-  text += stages_text(analysis);
-  text += overhead_text(analysis);
+  if (!analysis.stages.empty()) {
+    text += stages_text(analysis);
+    text += overhead_text(analysis);
+  }
   if (!analysis.ledgers.empty()) {
     text += ledger_text(analysis);
   }
   if (!analysis.kernels.empty()) {
     text += kernels_text(analysis, top);
+  }
+  if (analysis.counters) {
+    text += counters_text(analysis, top);
   }
   if (!analysis.unmatched_names.empty()) {
     text +=

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,6 +28,12 @@ class StringPool {
     texts_.emplace_back(text);
     ids_.emplace(texts_.back(), id);
     return id;
+  }
+
+  // The number of a text that is known; nothing is added.
+  std::optional<StringId> find(std::string_view text) const {
+    const auto found = ids_.find(text);
+    return found == ids_.end() ? std::nullopt : std::optional(found->second);
   }
 
   std::string_view operator[](StringId id) const { return texts_[static_cast<std::size_t>(id)]; }

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ncu prints with --csv. Pages differ in columns and releases in spelling, so a column is
+// known by its heading and a page by its columns: with "Metric Name" a row is one metric or one
+// rule (details, or a summary by kernel when there is an "Average"), without it a row is a launch
+// and every column that is not known is a metric (raw), whose units stand in a row of their own.
+//
+// Rows are ragged: metric rows stop behind the value. ncu shares stdout with the program it
+// watches, so before, between and behind tables may stand anything: a table begins with its
+// headings, and since ncu quotes every cell, a line that does not begin with a quote is not ncu's.
+#include "ingest/ncu_csv.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "ingest/ingest.h"
+
+namespace llmprof {
+namespace {
+
+using Cells = std::vector<std::string_view>;
+using Target = std::string_view NcuRow::*;
+
+constexpr std::pair<std::string_view, Target> kColumns[] = {
+    {"ID", &NcuRow::id},
+    {"Process ID", &NcuRow::pid},
+    {"Process Name", &NcuRow::process},
+    {"Kernel Name", &NcuRow::kernel},
+    {"Context", &NcuRow::context},
+    {"Stream", &NcuRow::stream},
+    {"Block Size", &NcuRow::block},
+    {"Grid Size", &NcuRow::grid},
+    {"Device", &NcuRow::device},
+    {"Device Id", &NcuRow::device},
+    {"CC", &NcuRow::compute_capability},
+    {"Invocations", &NcuRow::invocations},
+    {"Section Name", &NcuRow::section},
+    {"Body Item Label", &NcuRow::item},
+    {"Metric Name", &NcuRow::metric},
+    {"Metric Unit", &NcuRow::unit},
+    {"Metric Value", &NcuRow::value},
+    {"Average", &NcuRow::value},
+    {"Rule Name", &NcuRow::rule},
+    {"Rule Description", &NcuRow::rule_text},
+    {"Estimated Speedup Type", &NcuRow::speedup_type},
+    {"Estimated Speedup", &NcuRow::speedup},
+};
+
+// Known, and neither a fact of the launch nor a metric.
+constexpr std::string_view kIgnored[] = {"Host Name", "Kernel Time", "Minimum", "Maximum",
+                                         "Rule Type"};
+
+// Where each known column stands; the rest are metrics of a raw page.
+struct Headings {
+  std::vector<std::pair<std::size_t, Target>> known;
+  std::vector<std::pair<std::size_t, std::string>> metrics;
+  std::vector<std::string> units;  // by metric; empty before the row of units was read
+  std::size_t num_columns = 0;
+  bool has_metric_name = false;
+  bool is_quoted = false;
+};
+
+Headings headings_of(const Cells& cells, bool is_quoted) {
+  Headings headings;
+  headings.num_columns = cells.size();
+  headings.is_quoted = is_quoted;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto* at = std::find_if(std::begin(kColumns), std::end(kColumns),
+                                  [&](const auto& column) { return column.first == cells[i]; });
+    if (at != std::end(kColumns)) {
+      headings.known.emplace_back(i, at->second);
+      headings.has_metric_name |= at->first == "Metric Name";
+    } else if (cells[i].find("Push/Pop_Range") != std::string_view::npos) {
+      headings.known.emplace_back(i, &NcuRow::push_pop);
+    } else if (cells[i].find("Start/Stop_Range") != std::string_view::npos) {
+      headings.known.emplace_back(i, &NcuRow::start_stop);
+    } else if (std::find(std::begin(kIgnored), std::end(kIgnored), cells[i]) ==
+               std::end(kIgnored)) {
+      headings.metrics.emplace_back(i, cells[i]);
+    }
+  }
+  return headings;
+}
+
+// A heading line begins with ID or Process ID and names the kernel's column.
+bool is_heading(std::string_view line) {
+  return (line.starts_with("\"ID\",") || line.starts_with("ID,") ||
+          line.starts_with("\"Process ID\",") || line.starts_with("Process ID,")) &&
+         line.find("Kernel Name") != std::string_view::npos;
+}
+
+void visit_record(const Cells& cells, Headings& headings, const NcuCsv::Visit& visit) {
+  NcuRow row;
+  for (const auto& [at, target] : headings.known) {
+    if (at < cells.size()) {
+      row.*target = cells[at];
+    }
+  }
+  if (headings.has_metric_name) {
+    if (!row.kernel.empty()) {
+      visit(row);
+    }
+    return;
+  }
+  if (headings.units.empty() && row.id.empty() && row.kernel.empty()) {
+    for (const auto& [at, name] : headings.metrics) {
+      headings.units.emplace_back(at < cells.size() ? cells[at] : std::string_view());
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < headings.metrics.size() && !row.kernel.empty(); ++i) {
+    const auto& [at, name] = headings.metrics[i];
+    row.metric = name;
+    row.unit = i < headings.units.size() ? std::string_view(headings.units[i]) : "";
+    row.value = at < cells.size() ? cells[at] : std::string_view();
+    visit(row);
+  }
+}
+
+// Whatever is text may hold a table somewhere: the program's own output may come first.
+bool is_ncu_csv(std::string_view head, const std::filesystem::path&) {
+  return head.find('\0') == std::string_view::npos;
+}
+
+Counters load_ncu_csv(const std::filesystem::path& path) {
+  const std::string text = read_file(path, kGiB);
+  return kernels_from_ncu_rows(parse_ncu_csv(text));
+}
+
+bool is_source_page(std::string_view text) {
+  return text.starts_with("\"Kernel Name\",") &&
+         text.find("\n\"Address\"") != std::string_view::npos;
+}
+
+// What ncu said instead of a table, if it did.
+std::string error_in(std::string_view text) {
+  const std::size_t at = text.find("==ERROR==");
+  return at == std::string_view::npos ? "" : printable(text.substr(at, text.find('\n', at) - at));
+}
+
+}  // namespace
+
+std::size_t NcuCsv::each_row(const Visit& visit) const {
+  CsvReader reader(text_);
+  Headings headings;
+  std::size_t num_tables = 0;
+  while (!reader.is_done()) {
+    const std::string_view line = reader.peek_line();
+    if (is_heading(line)) {
+      headings = headings_of(reader.next(), line.starts_with('"'));
+      ++num_tables;
+    } else if (num_tables == 0 || line.empty() || line.starts_with("==") ||
+               (headings.is_quoted && !line.starts_with('"'))) {
+      reader.skip_line();
+    } else {
+      visit_record(reader.next(), headings, visit);
+    }
+  }
+  return num_tables;
+}
+
+Counters kernels_from_ncu_rows(const NcuCsv& rows) {
+  NcuRowCollector collector;
+  const NcuCsv::Visit collect = [&](const NcuRow& row) { collector.add(row); };
+  if (rows.each_row(collect) == 0 && each_ncu_text_row(rows.text(), collect) == 0) {
+    if (is_source_page(rows.text())) {
+      throw Error(
+          ErrorKind::kInput,
+          "a source page of Nsight Compute: instructions of kernels, no counters of launches",
+          "print another page: ncu --import FILE.ncu-rep --csv --page raw");
+    }
+    if (const std::string said = error_in(rows.text()); !said.empty()) {
+      throw Error(ErrorKind::kInput, "ncu wrote an error and no table: " + said);
+    }
+    throw Error(ErrorKind::kInput, "no table of Nsight Compute in it",
+                "print one with ncu --import FILE.ncu-rep --csv --page raw");
+  }
+  return collector.finish();
+}
+
+const CounterImporter kNcuCsv = {"ncu output", is_ncu_csv, load_ncu_csv};
+
+}  // namespace llmprof

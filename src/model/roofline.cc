@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel is bound by the ceiling it is nearest to; if it is near none, by what keeps it away.
+//
+// In order: a launch that is shorter than launching takes and does not fill the GPU once is bound
+// by launching, whatever its counters say. One that reaches 60 % of a ceiling is bound by it; where
+// it reaches both, by the higher. Below that, warps that mostly wait, or too few of them, make it
+// latency bound. What remains has warps to issue and reaches no ceiling: it is counted to the
+// nearer one, with its fraction shown.
+//
+// The profiler's fraction of compute counts the busiest pipe at its fastest rate. A tensor pipe
+// that accumulates in FP32 on a GeForce cannot go faster than half of that, so FLOPs against the
+// table's roof may say more, and the larger of both counts. What it gets wrong: kernels that
+// alternate between phases look like neither.
+#include "model/roofline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace llmprof {
+namespace {
+
+std::optional<double> ratio(const std::optional<double>& above,
+                            const std::optional<double>& below) {
+  return above && below && *below > 0 ? std::optional(*above / *below) : std::nullopt;
+}
+
+std::optional<double> per_second(const std::optional<double>& amount,
+                                 const std::optional<double>& duration_ns) {
+  return amount && duration_ns && *duration_ns > 0 ? std::optional(*amount / (*duration_ns / 1e9))
+                                                   : std::nullopt;
+}
+
+// "fp16/bf16" has the roof of either.
+std::optional<double> roof_of(const GpuRoofs& roofs, const std::string& dtype) {
+  const auto at = roofs.flops_per_s.find(dtype.substr(0, dtype.find('/')));
+  return at == roofs.flops_per_s.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::optional<double> larger(const std::optional<double>& a, const std::optional<double>& b) {
+  return a && b ? std::optional(std::max(*a, *b)) : (a ? a : b);
+}
+
+std::string percent(double fraction) {
+  return fmt::format("{:.1f} %", fraction * 100);
+}
+
+void find_memory_level(const RooflineInput& input, Roofline& result) {
+  const std::pair<const char*, const std::optional<double>*> levels[] = {
+      {"dram", &input.dram_fraction}, {"l2", &input.l2_fraction}, {"l1", &input.l1_fraction}};
+  for (const auto& [name, fraction] : levels) {
+    if (*fraction && (!result.memory_fraction || **fraction > *result.memory_fraction)) {
+      result.memory_fraction = *fraction;
+      result.memory_level = name;
+    }
+  }
+}
+
+bool is_launch_bound(const RooflineInput& input, const BoundThresholds& thresholds) {
+  const auto duration_ns =
+      input.workload_duration_ns ? input.workload_duration_ns : input.duration_ns;
+  return duration_ns && *duration_ns < thresholds.launch_ns && input.waves &&
+         *input.waves < thresholds.launch_waves;
+}
+
+std::string launch_reason(const RooflineInput& input) {
+  return fmt::format(
+      "{:.1f} us long, {:.2f} waves of blocks",
+      (input.workload_duration_ns ? *input.workload_duration_ns : *input.duration_ns) / 1000,
+      *input.waves);
+}
+
+std::string latency_reason(const RooflineInput& input, const BoundThresholds& thresholds) {
+  if (input.no_eligible_fraction && *input.no_eligible_fraction > thresholds.no_eligible_fraction) {
+    return fmt::format("no warp could issue in {} of cycles", percent(*input.no_eligible_fraction));
+  }
+  if (input.theoretical_occupancy_fraction &&
+      *input.theoretical_occupancy_fraction < thresholds.occupancy_fraction) {
+    return fmt::format("its launch allows {} of an SM's warps",
+                       percent(*input.theoretical_occupancy_fraction));
+  }
+  return "";
+}
+
+void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roofline& result) {
+  if (is_launch_bound(input, thresholds)) {
+    result.bound = Bound::kLaunch;
+    result.reason = launch_reason(input);
+    return;
+  }
+  if (!result.sol_fraction) {
+    result.reason = "n/a (no throughput counters)";
+    return;
+  }
+  const double memory = result.memory_fraction.value_or(0);
+  const double compute = result.compute_fraction.value_or(0);
+  const std::string reached =
+      fmt::format("{} {} and compute {} of their ceilings",
+                  result.memory_level.empty() ? "memory" : result.memory_level,
+                  result.memory_fraction ? percent(memory) : "n/a",
+                  result.compute_fraction ? percent(compute) : "n/a");
+  if (*result.sol_fraction < thresholds.roof_fraction) {
+    const std::string waiting = latency_reason(input, thresholds);
+    if (!waiting.empty()) {
+      result.bound = Bound::kLatency;
+      result.reason = reached + "; " + waiting;
+      return;
+    }
+  }
+  result.bound = memory >= compute ? Bound::kMemory : Bound::kCompute;
+  result.reason = reached;
+}
+
+}  // namespace
+
+const char* bound_name(Bound bound) {
+  switch (bound) {
+    case Bound::kMemory:
+      return "memory";
+    case Bound::kCompute:
+      return "compute";
+    case Bound::kLatency:
+      return "latency";
+    case Bound::kLaunch:
+      return "launch";
+    case Bound::kUnknown:
+      break;
+  }
+  return "n/a";
+}
+
+Roofline roofline(const RooflineInput& input, const GpuRoofs& roofs,
+                  const BoundThresholds& thresholds) {
+  Roofline result;
+  result.intensity_flops_per_byte = ratio(input.flops, input.dram_bytes);
+  result.flops_per_s = per_second(input.flops, input.duration_ns);
+  result.dram_bytes_per_s = per_second(input.dram_bytes, input.duration_ns);
+  result.l2_bytes_per_s = per_second(input.l2_bytes, input.duration_ns);
+  result.l1_bytes_per_s = per_second(input.l1_bytes, input.duration_ns);
+  result.roof_flops_per_s = input.flops ? roof_of(roofs, input.dtype) : std::nullopt;
+  result.roof_bytes_per_s = roofs.memory_bytes_per_s;
+  result.compute_fraction =
+      larger(input.compute_fraction, ratio(result.flops_per_s, result.roof_flops_per_s));
+  RooflineInput levels = input;
+  if (!levels.dram_fraction) {
+    levels.dram_fraction = ratio(result.dram_bytes_per_s, result.roof_bytes_per_s);
+  }
+  find_memory_level(levels, result);
+  result.sol_fraction = larger(result.compute_fraction, result.memory_fraction);
+  classify(input, thresholds, result);
+  return result;
+}
+
+}  // namespace llmprof

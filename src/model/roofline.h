@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What bounds a kernel: its counters against the ceilings of its GPU.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace llmprof {
+
+// Ceilings of a GPU. What is not known is absent.
+struct GpuRoofs {
+  std::string name;
+  std::map<std::string, double> flops_per_s;  // by dtype: fp64, fp32, tf32, bf16, fp16, fp8
+  std::optional<double> memory_bytes_per_s;
+  std::optional<double> boost_clock_hz;  // of the SMs
+  std::string source;                    // "device attributes", "conf/hardware/gpus.yaml"
+};
+
+// A row of the table of GPUs, and by what one is recognised.
+struct GpuTableRow {
+  std::vector<std::string> device_names;
+  std::string compute_capability;
+  double num_sms = 0;
+  GpuRoofs roofs;  // at boost clock, dense
+};
+
+// What the counters of one launch say. Fractions are of the GPU's ceiling, as the profiler measured
+// them at the clocks of its own run.
+struct RooflineInput {
+  std::optional<double> duration_ns;           // under the profiler
+  std::optional<double> workload_duration_ns;  // in the workload, where it is known
+  std::optional<double> flops;                 // of the dtype that has most
+  std::string dtype;                           // of these; "fp16/bf16" where counters do not tell
+  std::string flops_reason;                    // why there are none
+  std::optional<double> dram_bytes;
+  std::optional<double> l2_bytes;
+  std::optional<double> l1_bytes;
+  std::optional<double> compute_fraction;
+  std::optional<double> dram_fraction;
+  std::optional<double> l2_fraction;
+  std::optional<double> l1_fraction;
+  std::optional<double> no_eligible_fraction;  // cycles without a warp that could issue
+  std::optional<double> theoretical_occupancy_fraction;
+  std::optional<double> achieved_occupancy_fraction;
+  std::optional<double> waves;  // of blocks over the whole GPU
+};
+
+enum class Bound { kUnknown, kMemory, kCompute, kLatency, kLaunch };
+const char* bound_name(Bound bound);
+
+struct Roofline {
+  std::optional<double> intensity_flops_per_byte;  // of DRAM
+  std::optional<double> flops_per_s;
+  std::optional<double> dram_bytes_per_s;
+  std::optional<double> l2_bytes_per_s;
+  std::optional<double> l1_bytes_per_s;
+  std::optional<double> roof_flops_per_s;
+  std::optional<double> roof_bytes_per_s;
+  std::optional<double>
+      compute_fraction;                   // the larger of the profiler's and flops against the roof
+  std::optional<double> memory_fraction;  // of the busiest level
+  std::string memory_level;               // dram, l2 or l1
+  std::optional<double> sol_fraction;     // of the nearest ceiling: 1 - this is what can be won
+  Bound bound = Bound::kUnknown;
+  std::string reason;  // a sentence with the figures that decided
+};
+
+// Where the classes end. One place, each with its source.
+struct BoundThresholds {
+  // ncu's SpeedOfLight rule calls a kernel that reaches less of both ceilings latency bound.
+  double roof_fraction = 0.60;
+  // More than half of the cycles without a warp to issue from.
+  double no_eligible_fraction = 0.50;
+  // Registers, shared memory or block size leave less than half of the warps an SM can hold.
+  double occupancy_fraction = 0.50;
+  // A launch costs the host and the GPU's front end a few microseconds: below, it is what counts.
+  double launch_ns = 5000;
+  double launch_waves = 1;
+};
+
+Roofline roofline(const RooflineInput& input, const GpuRoofs& roofs,
+                  const BoundThresholds& thresholds = {});
+
+}  // namespace llmprof

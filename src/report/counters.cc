@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counters beside the recording. A class is never shown without the launches it was measured on:
+// coverage comes first, and what could not be joined or was withheld is listed with its reason.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/report.h"
+
+namespace llmprof {
+namespace {
+
+Json number_or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+double share_of(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Json roofline_json(const KernelCounters& kernel) {
+  const RooflineInput& input = kernel.input;
+  const Roofline& roof = kernel.roofline;
+  return {{"dtype", input.dtype.empty() ? Json(nullptr) : Json(input.dtype)},
+          {"flops", number_or_null(input.flops)},
+          {"flops_reason", input.flops_reason.empty() ? Json(nullptr) : Json(input.flops_reason)},
+          {"dram_bytes", number_or_null(input.dram_bytes)},
+          {"intensity_flops_per_byte", number_or_null(roof.intensity_flops_per_byte)},
+          {"flops_per_s", number_or_null(roof.flops_per_s)},
+          {"dram_bytes_per_s", number_or_null(roof.dram_bytes_per_s)},
+          {"l2_bytes_per_s", number_or_null(roof.l2_bytes_per_s)},
+          {"l1_bytes_per_s", number_or_null(roof.l1_bytes_per_s)},
+          {"roof_flops_per_s", number_or_null(roof.roof_flops_per_s)},
+          {"roof_bytes_per_s", number_or_null(roof.roof_bytes_per_s)},
+          {"roof_source", kernel.roofs.source.empty() ? Json(nullptr) : Json(kernel.roofs.source)},
+          {"compute_fraction", number_or_null(roof.compute_fraction)},
+          {"memory_fraction", number_or_null(roof.memory_fraction)},
+          {"memory_level", roof.memory_level.empty() ? Json(nullptr) : Json(roof.memory_level)},
+          {"no_eligible_fraction", number_or_null(input.no_eligible_fraction)},
+          {"theoretical_occupancy_fraction", number_or_null(input.theoretical_occupancy_fraction)},
+          {"achieved_occupancy_fraction", number_or_null(input.achieved_occupancy_fraction)},
+          {"waves", number_or_null(input.waves)}};
+}
+
+Json kernel_json(const Analysis& analysis, const KernelCounters& kernel) {
+  Json row = {
+      {"kernel_name", kernel.kernel_name},
+      {"short_name", kernel.short_name},
+      {"device_name", kernel.device_name.empty() ? Json(nullptr) : Json(kernel.device_name)},
+      {"stage", kernel.stage.empty() ? Json(nullptr) : Json(kernel.stage)},
+      {"grid", kernel.shape ? Json(kernel.shape->grid) : Json(nullptr)},
+      {"block", kernel.shape ? Json(kernel.shape->block) : Json(nullptr)},
+      {"match", match_name(kernel.match)},
+      {"match_reason", kernel.match_reason.empty() ? Json(nullptr) : Json(kernel.match_reason)},
+      {"matched_kernel", nullptr},
+      {"covered_ns", kernel.covered_ns},
+      {"confidence",
+       kernel.groups.empty() ? Json(nullptr) : Json(confidence_name(kernel.transfer.confidence))},
+      {"confidence_reason",
+       kernel.transfer.reason.empty() ? Json(nullptr) : Json(kernel.transfer.reason)},
+      {"slowdown_under_ncu", number_or_null(kernel.transfer.slowdown)},
+      {"ncu_duration_ns", number_or_null(kernel.input.duration_ns)},
+      {"ncu_sm_clock_hz", number_or_null(kernel.transfer.ncu_clock_hz)},
+      {"ncu_clock_fraction", number_or_null(kernel.transfer.clock_fraction)},
+      {"bound", kernel.roofline.bound == Bound::kUnknown ? Json(nullptr)
+                                                         : Json(bound_name(kernel.roofline.bound))},
+      {"bound_reason",
+       kernel.roofline.reason.empty() ? Json(nullptr) : Json(kernel.roofline.reason)},
+      {"winnable_ns", number_or_null(kernel.winnable_ns)},
+      {"roofline", roofline_json(kernel)}};
+  if (!kernel.groups.empty()) {
+    row["matched_kernel"] = analysis.launch_groups[kernel.groups.front()].kernel_name;
+  }
+  return row;
+}
+
+// What was joined: class, how much it covers, what can be won, how sure.
+std::string joined_text(const KernelCounters& kernel, std::int64_t kernel_ns) {
+  return fmt::format(
+      "  {:<8} {:>7} {:>10}  {:<7} {}\n           {}; {}\n", bound_name(kernel.roofline.bound),
+      format_fraction(share_of(kernel.covered_ns, kernel_ns)),
+      kernel.winnable_ns ? format_duration_ns(static_cast<std::int64_t>(*kernel.winnable_ns))
+                         : "n/a",
+      confidence_name(kernel.transfer.confidence), printable(kernel.short_name),
+      kernel.roofline.reason, kernel.transfer.reason);
+}
+
+std::string left_out_text(const std::vector<KernelCounters>& kernels, std::size_t top) {
+  std::string text;
+  std::size_t count = 0;
+  for (const KernelCounters& kernel : kernels) {
+    if (kernel.covered_ns > 0) {
+      continue;
+    }
+    const bool is_withheld = !kernel.groups.empty();
+    if (++count <= top) {
+      text += fmt::format("  {}: {}\n", printable(kernel.short_name),
+                          is_withheld ? kernel.transfer.reason : kernel.match_reason);
+    }
+  }
+  return count == 0 ? ""
+                    : fmt::format("\nCounters not used: {} of {} profiled launches\n{}", count,
+                                  kernels.size(), text);
+}
+
+}  // namespace
+
+Json counters_json(const Analysis& analysis) {
+  if (!analysis.counters) {
+    return {{"kernels", nullptr}, {"reason", "needs an ncu capture"}};
+  }
+  const CounterFindings& findings = *analysis.counters;
+  Json document = {
+      {"tool_version", findings.tool_version.empty() ? Json(nullptr) : Json(findings.tool_version)},
+      {"clock_control",
+       findings.clock_control.empty() ? Json(nullptr) : Json(findings.clock_control)}};
+  document["coverage"] = Json::array();
+  for (const StageCoverage& row : findings.coverage) {
+    document["coverage"].push_back({{"stage", row.stage},
+                                    {"covered_ns", row.covered_ns},
+                                    {"kernel_ns", row.kernel_ns},
+                                    {"fraction", share_of(row.covered_ns, row.kernel_ns)}});
+  }
+  document["kernels"] = Json::array();
+  for (const KernelCounters& kernel : findings.kernels) {
+    document["kernels"].push_back(kernel_json(analysis, kernel));
+  }
+  return document;
+}
+
+std::string bound_text(const Analysis& analysis, const KernelRecord& record) {
+  if (!analysis.counters || !record.counters) {
+    return "n/a";
+  }
+  return bound_name(analysis.counters->kernels[*record.counters].roofline.bound);
+}
+
+std::string counters_text(const Analysis& analysis, std::size_t top) {
+  const CounterFindings& findings = *analysis.counters;
+  std::string text = "\nWhat bounds them (Nsight Compute), share of GPU time covered";
+  std::string separator = ": ";
+  for (const StageCoverage& row : findings.coverage) {
+    // A recording without stages has one row and the sum, which are the same.
+    if (findings.coverage.size() > 2 || row.stage == "total") {
+      text += fmt::format("{}{} {}", separator, printable(row.stage),
+                          format_fraction(share_of(row.covered_ns, row.kernel_ns)));
+      separator = ", ";
+    }
+  }
+  text += fmt::format("\n  {:<8} {:>7} {:>10}  {:<7} {}\n", "bound", "covers", "can win", "sure",
+                      "kernel");
+  std::size_t count = 0;
+  for (const KernelCounters& kernel : findings.kernels) {
+    if (kernel.covered_ns > 0 && ++count <= top) {
+      text += joined_text(kernel, analysis.kernel_ns);
+    }
+  }
+  return text + left_out_text(findings.kernels, top);
+}
+
+}  // namespace llmprof

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// Kernels as a summary lists them: totals, no launch of its own.
+struct KernelSummaryRow {
+  std::string name;  // as the tool demangled or cut it
+  std::int64_t total_ns = 0;
+  std::int64_t instances = 0;
+  std::optional<std::int64_t> min_ns;
+  std::optional<std::int64_t> median_ns;
+  std::optional<std::int64_t> max_ns;
+  std::optional<LaunchShape> shape;  // where the summary splits by it
+};
+
+struct KernelSummary {
+  std::vector<KernelSummaryRow> rows;  // in the order of the file
+  Diagnostics diagnostics;
+};
+
+}  // namespace llmprof
