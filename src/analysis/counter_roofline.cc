@@ -255,18 +255,7 @@ std::optional<double> l1_fraction(const Metrics& metrics) {
   return of_active && all_memory ? std::optional(std::min(*of_active, *all_memory)) : std::nullopt;
 }
 
-}  // namespace
-
-std::optional<double> sm_clock_hz(const Counters& counters, const CounterResult& result) {
-  return Metrics(counters, result)
-      .first({"smsp__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second",
-              "gpc__cycles_elapsed.avg.per_second"});
-}
-
-RooflineInput roofline_input(const Counters& counters, const CounterResult& result) {
-  const Metrics metrics(counters, result);
-  RooflineInput input;
-  input.duration_ns = metrics["gpu__time_duration.sum"];
+void find_traffic(const Metrics& metrics, RooflineInput& input) {
   input.dram_bytes = metrics["dram__bytes.sum"];
   if (!input.dram_bytes) {
     input.dram_bytes = sum(metrics["dram__bytes_read.sum"], metrics["dram__bytes_write.sum"]);
@@ -284,6 +273,37 @@ RooflineInput roofline_input(const Counters& counters, const CounterResult& resu
     input.l1_bytes = product(metrics["derived__l1tex__lsu_writeback_bytes_mem_lg.sum.per_second"],
                              duration_s(metrics));
   }
+}
+
+// Counted, or blocks against what the SMs hold at once.
+void find_waves(const Metrics& metrics, std::int64_t num_blocks, RooflineInput& input) {
+  input.waves = metrics["launch__waves_per_multiprocessor"];
+  if (!input.waves && num_blocks > 0) {
+    std::optional<double> blocks_per_sm;
+    for (const char* limit : {"blocks", "registers", "shared_mem", "warps", "barriers"}) {
+      const auto value = metrics[std::string("launch__occupancy_limit_") + limit];
+      blocks_per_sm = value && (!blocks_per_sm || *value < *blocks_per_sm) ? value : blocks_per_sm;
+    }
+    const auto capacity = product(blocks_per_sm, num_sms(metrics));
+    if (capacity && *capacity > 0) {
+      input.waves = static_cast<double>(num_blocks) / *capacity;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<double> sm_clock_hz(const Counters& counters, const CounterResult& result) {
+  return Metrics(counters, result)
+      .first({"smsp__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second",
+              "gpc__cycles_elapsed.avg.per_second"});
+}
+
+RooflineInput roofline_input(const Counters& counters, const CounterResult& result) {
+  const Metrics metrics(counters, result);
+  RooflineInput input;
+  input.duration_ns = metrics["gpu__time_duration.sum"];
+  find_traffic(metrics, input);
   input.compute_fraction = metrics.fraction({"sm__throughput.avg.pct_of_peak_sustained_elapsed"});
   input.dram_fraction = metrics.fraction({"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
                                           "dram__throughput.avg.pct_of_peak_sustained_elapsed"});
@@ -300,18 +320,7 @@ RooflineInput roofline_input(const Counters& counters, const CounterResult& resu
       metrics.fraction({"sm__maximum_warps_per_active_cycle_pct"});
   input.achieved_occupancy_fraction =
       metrics.fraction({"sm__warps_active.avg.pct_of_peak_sustained_active"});
-  input.waves = metrics["launch__waves_per_multiprocessor"];
-  if (!input.waves && result.num_blocks > 0) {
-    std::optional<double> blocks_per_sm;
-    for (const char* limit : {"blocks", "registers", "shared_mem", "warps", "barriers"}) {
-      const auto value = metrics[std::string("launch__occupancy_limit_") + limit];
-      blocks_per_sm = value && (!blocks_per_sm || *value < *blocks_per_sm) ? value : blocks_per_sm;
-    }
-    const auto capacity = product(blocks_per_sm, num_sms(metrics));
-    if (capacity && *capacity > 0) {
-      input.waves = static_cast<double>(result.num_blocks) / *capacity;
-    }
-  }
+  find_waves(metrics, result.num_blocks, input);
   find_flops(metrics, input);
   return input;
 }
