@@ -16,7 +16,7 @@ import time
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--program", required=True)
-options = parser.parse_args()
+options = parser.parse_known_args()[0]
 
 
 def varint(value):
