@@ -58,6 +58,7 @@ Command config_command();
 Command doctor_command();
 Command kernels_command();
 Command list_command();
+Command model_command();
 Command ranges_command();
 
 // --json, as every reading command has it.

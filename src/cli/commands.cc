@@ -12,6 +12,7 @@ std::vector<Command> all_commands() {
       analyze_command(),     //
       kernels_command(),     //
       ranges_command(),      //
+      model_command(),       //
       artifacts_command(),   //
       list_command(),        //
       completion_command(),  //

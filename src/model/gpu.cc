@@ -119,7 +119,8 @@ std::string names_of(const std::vector<const GpuSpec*>& rows) {
 std::string how_to_add(const std::string& name) {
   return fmt::format(
       "GPU '{}' is not in the table: add a row with this device_name, sms, memory_gb_per_s and "
-      "dense_tflops to conf/hardware/gpus.yaml, or name a known one (llmprof list gpus)",
+      "dense_tflops to conf/hardware/gpus.yaml or to a YAML file of yours and give that, or name a "
+      "known one (llmprof list gpus)",
       printable(name));
 }
 
