@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llmprof model: what a model must cost and how fast a GPU could run it, with no run at all.
-#include <charconv>
 #include <memory>
 
 #include <fmt/format.h>
@@ -29,37 +28,6 @@ struct ModelOptions {
   bool json = false;
   bool why = false;
 };
-
-std::int64_t count_of(const char* option, const std::string& text) {
-  constexpr std::size_t kMost = std::size_t{1} << 40;  // tokens, sequences, GPUs
-  const std::size_t value = positive_number(option, text);
-  if (value > kMost) {
-    throw Error(ErrorKind::kUsage, fmt::format("{} {} is more than 2^40", option, value));
-  }
-  return static_cast<std::int64_t>(value);
-}
-
-// "1024x1024", or "1024x1024+2x3" with a grid of crops.
-ImageSize image_of(const std::string& text) {
-  ImageSize image;
-  const auto pair_of = [&](std::string_view pair, std::int64_t& first, std::int64_t& second) {
-    const auto parts = split(pair, 'x');
-    if (parts.size() != 2) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--image takes WIDTHxHEIGHT in pixels, not '{}'", printable(text)),
-                  "as 1008x1008; DeepSeek-OCR's crops as 1024x1024+2x3");
-    }
-    first = count_of("--image", std::string(parts[0]));
-    second = count_of("--image", std::string(parts[1]));
-  };
-  const std::string_view whole = text;
-  const std::size_t plus = whole.find('+');
-  pair_of(whole.substr(0, plus), image.width_px, image.height_px);
-  if (plus != std::string_view::npos) {
-    pair_of(whole.substr(plus + 1), image.crops_wide, image.crops_high);
-  }
-  return image;
-}
 
 void set_kv_width(const std::string& dtype, Llm& llm) {
   if (dtype.empty()) {

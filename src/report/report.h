@@ -27,6 +27,10 @@ std::string kernels_csv(const std::vector<KernelRecord>& records);
 // range,instances,kernels,kernel_ns with whole names.
 std::string ranges_csv(const std::vector<RangeTotal>& ranges);
 
+// The efficiency of stages, in words and as a part of metrics.json.
+std::string efficiency_text(const Efficiency& efficiency);
+Json efficiency_json(const Efficiency& efficiency);
+
 // What a person reads first: verdict, stages, where the time went, the kernels on top.
 std::string terminal_summary(const Analysis& analysis, std::size_t top);
 
