@@ -376,7 +376,8 @@ Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& setup)
     }
   }
   if (result.stages.empty()) {
-    result.reason = "the recording has no stage prefill or decode: mark them, see docs/metrics.md";
+    result.reason += result.reason.empty() ? "" : "; ";
+    result.reason += "the recording has no stage prefill or decode: mark them, see docs/metrics.md";
   }
   result.fit = fit_steps(samples_of(tracker.decode), result.fit_reason);
   return result;

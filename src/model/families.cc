@@ -14,7 +14,9 @@ namespace {
 
 constexpr ModelFamily kFamilies[] = {
     {.model_type = "llama"},
-    {.model_type = "mistral", .window = WindowRule::kAlways},
+    {.model_type = "mistral",
+     .window = WindowRule::kAlways,
+     .defaults = R"({"sliding_window": 4096})"},
     {.model_type = "mixtral", .window = WindowRule::kAlways, .moe = MoeRule::kAll},
     {.model_type = "qwen2", .window = WindowRule::kIfAsked, .has_qkv_bias = true},
     {.model_type = "qwen2_vl", .window = WindowRule::kIfAsked, .has_qkv_bias = true},
@@ -25,7 +27,10 @@ constexpr ModelFamily kFamilies[] = {
      .window = WindowRule::kIfAsked,
      .moe = MoeRule::kQwen,
      .has_qkv_bias = true},
-    {.model_type = "qwen3", .window = WindowRule::kIfAsked, .has_qk_norm = true},
+    {.model_type = "qwen3",
+     .window = WindowRule::kIfAsked,
+     .has_qk_norm = true,
+     .defaults = R"({"head_dim": 128})"},
     {.model_type = "qwen3_moe",
      .window = WindowRule::kIfAsked,
      .moe = MoeRule::kQwen,

@@ -23,7 +23,7 @@ struct ArchitectureName {
 
 constexpr ArchitectureName kArchitectures[] = {
     {"llama", "llama"},
-    {"mistral3", "mistral"},
+    {"mistral3", "llama"},
     {"qwen2", "qwen2"},
     {"qwen2vl", "qwen2_vl"},
     {"qwen2moe", "qwen2_moe"},

@@ -201,6 +201,7 @@ std::int64_t dense_width(const ConfigReader& reader, const Llm& llm) {
 void read_family(const ConfigReader& reader, const ModelFamily& family, Llm& llm) {
   llm.has_qkv_bias = family.has_qkv_bias || reader.flag("attention_bias", false);
   llm.has_out_bias = family.has_out_bias || reader.flag("attention_bias", false);
+  llm.has_mlp_bias = reader.flag("mlp_bias", false);
   llm.has_qk_norm = family.has_qk_norm;
   llm.has_sinks = family.has_sinks;
   llm.norms_per_layer = family.norms_per_layer;

@@ -60,6 +60,23 @@ TEST(LlmConfig, LayerTypesBeatTheFamilysRule) {
                HasSubstr("23 entries for 24 layers"), "");
 }
 
+TEST(LlmConfig, WhatAFileLeavesOutItsClassHas) {
+  Json mistral = golden_model("Mistral-7B-v0.1").at("config");
+  mistral.erase("sliding_window");
+  EXPECT_EQ(llm_from_config(mistral).layers[0].reach_tokens, 4096);
+  mistral["sliding_window"] = nullptr;  // said to be none, as later versions do
+  EXPECT_EQ(llm_from_config(mistral).layers[0].reach, Reach::kFull);
+  Json qwen = golden_model("Qwen3-8B").at("config");
+  qwen.erase("head_dim");
+  EXPECT_EQ(params_of(llm_from_config(qwen)).total, 8'190'735'360);
+  const Json gemma = {{"model_type", "gemma3_text"},
+                      {"hidden_size", 2560},
+                      {"num_hidden_layers", 34},
+                      {"intermediate_size", 10240},
+                      {"sliding_window", 1024}};  // all that Gemma 3 4B writes of it
+  EXPECT_EQ(params_of(llm_from_config(gemma)).total, 3'880'263'168);
+}
+
 TEST(LlmConfig, WindowsOfQwenAreOffUnlessAskedFor) {
   Json config = golden_model("Qwen2.5-7B").at("config");
   EXPECT_EQ(llm_from_config(config).layers[27].reach, Reach::kFull);
