@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/sorted_json.h"
 #include "base/text.h"
 #include "model/gguf.h"
 #include "model/safetensors.h"
@@ -24,8 +25,25 @@ bool is_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
+constexpr std::size_t kMostKeys = 20'000;
+
+std::size_t count_keys(const SortedJson& value) {
+  std::size_t count = value.is_object() ? value.size() : 0;
+  if (value.is_structured()) {
+    for (const SortedJson& inner : value) {
+      count += count_keys(inner);
+    }
+  }
+  return count;
+}
+
 Llm from_config(const std::filesystem::path& path) {
-  const Json config = parse_json(read_file(path), path.string());
+  const SortedJson parsed = parse_sorted_json(read_file(path), path.string());
+  if (count_keys(parsed) > kMostKeys) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} has more keys than a model's configuration", path.string()));
+  }
+  const Json config(parsed);
   return with_context(fmt::format("in {}", path.string()), [&] { return llm_from_config(config); });
 }
 

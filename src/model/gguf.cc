@@ -23,12 +23,13 @@ namespace llmprof {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x46554747;  // "GGUF"
-constexpr std::uint64_t kMostPairs = 1 << 16;
-constexpr std::uint64_t kMostTensors = 1 << 20;
-constexpr std::uint64_t kMostItems = 1 << 24;  // of a list: vocabularies have a million at the most
-constexpr std::uint64_t kLongestKey = 1 << 12;
+constexpr std::uint64_t kMostPairs = 1 << 14;
+constexpr std::uint64_t kMostTensors = 1 << 18;
+constexpr std::uint64_t kMostItems = 1 << 24;  // of all lists: vocabularies have a million
+constexpr std::uint64_t kLongestKey = 256;
 constexpr std::uint64_t kLongestText = 1 << 12;  // that is kept
 constexpr std::size_t kLongestList = 4096;       // that is kept: one item a layer
+constexpr std::uint64_t kMostKept = 1 << 20;     // items of all lists that are kept
 constexpr std::uint64_t kMostDimensions = 8;
 
 struct BlockType {
@@ -169,7 +170,8 @@ class Parser {
   // A list of numbers that may go by layer is kept; of any other the length, as {"length": n}.
   Json read_array() {
     const std::uint64_t type = file_.read_integer(4);
-    const std::uint64_t count = bounded(file_.read_integer(8), kMostItems, "items of a list");
+    const std::uint64_t count = bounded(file_.read_integer(8), items_left_, "items of a list");
+    items_left_ -= count;
     if (type == kString) {
       for (std::uint64_t i = 0; i < count; ++i) {
         file_.skip(file_.read_integer(8));
@@ -180,7 +182,8 @@ class Parser {
     if (!size) {
       file_.fail(fmt::format("has a list of unknown type {}", type));
     }
-    if (count > kLongestList) {
+    kept_items_ += count > kLongestList ? 0 : count;
+    if (count > kLongestList || kept_items_ > kMostKept) {
       file_.skip(count * *size);
       return {{"length", count}};
     }
@@ -232,6 +235,8 @@ class Parser {
 
   BoundedFile file_;
   GgufHeader header_;
+  std::uint64_t items_left_ = kMostItems;
+  std::uint64_t kept_items_ = 0;
   std::map<std::string, Count> bytes_by_type_;
 };
 

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
+#include "base/sorted_json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "model/bounded_file.h"
@@ -42,14 +42,14 @@ constexpr ElementType kTypes[] = {
   throw Error(ErrorKind::kInput, fmt::format("tensor {} {}", printable(tensor), what));
 }
 
-std::int64_t whole(const Json& value, const std::string& tensor) {
+std::int64_t whole(const SortedJson& value, const std::string& tensor) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > INT64_MAX) {
     fail(tensor, "has a size that is no whole number below 2^63");
   }
   return value.get<std::int64_t>();
 }
 
-TensorRecord record_of(const std::string& name, const Json& entry) {
+TensorRecord record_of(const std::string& name, const SortedJson& entry) {
   if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() ||
       !entry.contains("shape") || !entry["shape"].is_array() || !entry.contains("data_offsets") ||
       !entry["data_offsets"].is_array() || entry["data_offsets"].size() != 2 ||
@@ -64,7 +64,7 @@ TensorRecord record_of(const std::string& name, const Json& entry) {
     fail(name, "has a dtype that is not known");
   }
   Count elements = 1;
-  for (const Json& size : entry["shape"]) {
+  for (const SortedJson& size : entry["shape"]) {
     elements = elements * whole(size, name);
   }
   const std::int64_t begin = whole(entry["data_offsets"][0], name);
@@ -85,7 +85,7 @@ std::vector<TensorRecord> read_safetensors(const std::filesystem::path& path) {
     if (length < 2 || length > kLongestHeader || length > file.left()) {
       file.fail("is no safetensors file, or its header is cut off");
     }
-    const Json header = parse_json(file.read_text(length), "its header");
+    const SortedJson header = parse_sorted_json(file.read_text(length), "its header");
     if (!header.is_object()) {
       file.fail("has a header that is no mapping of tensors");
     }
@@ -100,7 +100,7 @@ std::vector<TensorRecord> read_safetensors(const std::filesystem::path& path) {
 }
 
 std::vector<TensorRecord> read_safetensors_index(const std::filesystem::path& index) {
-  const Json file = parse_json(read_file(index, kLongestHeader), index.string());
+  const SortedJson file = parse_sorted_json(read_file(index, kLongestHeader), index.string());
   if (!file.is_object() || !file.contains("weight_map") || !file["weight_map"].is_object()) {
     throw Error(ErrorKind::kInput, fmt::format("{} has no weight_map", index.string()));
   }

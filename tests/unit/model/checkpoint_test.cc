@@ -276,6 +276,32 @@ TEST(Safetensors, WhatDoesNotFitIsRefused) {
   }
 }
 
+// A search through all keys at each key would take minutes here.
+TEST(Checkpoint, ManyKeysAreReadOrRefusedInTime) {
+  std::vector<MadeTensor> tensors;
+  for (int i = 0; i < 150'000; ++i) {
+    tensors.push_back({"", "model.layers.0.mlp.experts." + std::to_string(i), {1}});
+  }
+  const TemporaryDirectory folder;
+  std::string header = "{";
+  for (const MadeTensor& tensor : tensors) {
+    header += (header.size() > 1 ? ",\"" : "\"") + tensor.hf_name +
+              R"(":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]})";
+  }
+  header += "}";
+  GgufWriter length;
+  length.put(header.size(), 8);
+  EXPECT_EQ(
+      read_safetensors(folder.add("m.safetensors", length.bytes().substr(24) + header)).size(),
+      150'000U);
+  std::string config = "{";
+  for (int i = 0; i < 400'000; ++i) {
+    config += "\"k" + std::to_string(i) + "\":1,";
+  }
+  const auto path = folder.add("config.json", config + "\"hidden_size\":1}");
+  expect_error([&] { load_llm(path); }, ErrorKind::kInput, HasSubstr("more keys"), "");
+}
+
 TEST(Safetensors, AnIndexMayNotLeadElsewhere) {
   const TemporaryDirectory folder;
   folder.add("config.json", golden_model("Llama-3.1-8B").at("config").dump());
