@@ -8,11 +8,6 @@
 // than it must gains nothing. Both clocks are given: wall time, which users wait for, and the time
 // a GPU worked, which tells slow kernels from a slow host.
 //
-// Contexts are followed through the recording: a prefill of n tokens leaves n behind, each decode
-// step one more a sequence. That is exact for a program that serves one batch at a time. An engine
-// that mixes requests does not say how long each is; then the user must (context), or decode stays
-// n/a.
-//
 // What it gets wrong: all GPUs with kernels are taken to share one model, so two replicas count as
 // one model on twice the peak; experts are an expectation, and a batched MBU may exceed one when
 // routing is skewed (the range is given then). The vision tower counts only when its image is
@@ -24,6 +19,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/recorded_work.h"
 #include "analysis/step_fit.h"
 #include "base/error.h"
 #include "base/units.h"
@@ -37,121 +33,6 @@ namespace {
 constexpr double kNearBound = 0.60;
 constexpr double kFarFromBound = 0.20;
 constexpr double kHalf = 0.5;
-
-// A forward pass or several, as the recording shows them.
-struct Passes {
-  LlmWork work;
-  std::int64_t start_ns = 0;
-  std::int64_t duration_ns = 0;
-};
-
-struct StageWork {
-  std::vector<Passes> passes;
-  std::string reason;  // why there are none
-};
-
-class Tracker {
- public:
-  Tracker(const Analysis& analysis, const EfficiencySetup& setup)
-      : analysis_(analysis), setup_(setup), steps_(analysis.steps) {
-    std::stable_sort(steps_.begin(), steps_.end(), [](const StageStep& a, const StageStep& b) {
-      return a.start_ns < b.start_ns;
-    });
-    std::erase_if(steps_, [](const StageStep& step) { return step.is_open; });
-    const bool has_steps = std::any_of(steps_.begin(), steps_.end(), [&](const StageStep& step) {
-      return name(step) == "decode_step";
-    });
-    decode_name_ = has_steps ? "decode_step" : "decode";
-  }
-
-  StageWork prefill;
-  StageWork decode;
-
-  void follow() {
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (name(steps_[i]) == "prefill") {
-        add_prefill(steps_[i], batch_after(i));
-      } else if (name(steps_[i]) == decode_name_) {
-        add_decode(steps_[i]);
-      }
-    }
-  }
-
- private:
-  const std::string& name(const StageStep& step) const {
-    return analysis_.stages[step.stage].stage;
-  }
-
-  std::int64_t batch_of(const StageStep& step) const {
-    return setup_.batch.value_or(step.is_step ? step.tokens.value_or(1) : 1);
-  }
-
-  // Sequences of the decode step that follows a prefill: the mark of a prefill carries the tokens
-  // of all of them.
-  std::int64_t batch_after(std::size_t prefill_at) const {
-    for (std::size_t i = prefill_at + 1; i < steps_.size() && name(steps_[i]) != "prefill"; ++i) {
-      if (name(steps_[i]) == decode_name_) {
-        return batch_of(steps_[i]);
-      }
-    }
-    return setup_.batch.value_or(1);
-  }
-
-  void add_prefill(const StageStep& step, std::int64_t batch) {
-    // An engine prefills one request after another, and a step attends to all of them.
-    is_mixed_ = is_mixed_ || (step.sequences && (is_fresh_ || *step.sequences != batch));
-    const std::int64_t sequences = std::max<std::int64_t>(step.sequences.value_or(batch), 1);
-    std::optional<std::int64_t> tokens = setup_.prompt_tokens;
-    if (!tokens && step.tokens && *step.tokens >= sequences) {
-      tokens = *step.tokens / sequences;
-    }
-    if (!tokens) {
-      prefill.reason = "needs the prompt's tokens: a payload on the mark, or --prompt-tokens";
-    } else {
-      prefill.passes.push_back({prefill_work(*tokens, sequences), step.start_ns, step.duration_ns});
-    }
-    context_ = tokens;
-    is_fresh_ = true;
-  }
-
-  void add_decode(const StageStep& step) {
-    is_fresh_ = false;
-    const std::int64_t batch = batch_of(step);
-    const std::int64_t num_steps = step.is_step ? 1 : steps_of_loop(step, batch);
-    if (batch < 1 || num_steps < 1) {
-      decode.reason = "needs the tokens made: a payload on the marks, or --new-tokens";
-      return;
-    }
-    std::optional<std::int64_t> cached = is_mixed_ ? std::nullopt : context_;
-    if (setup_.context) {
-      cached = std::max<std::int64_t>(*setup_.context - 1 - (num_steps - 1) / 2, 0);
-    }
-    if (!cached) {
-      decode.reason =
-          is_mixed_ ? "requests of several lengths share the steps: give their mean with --context"
-                    : "needs the context: payloads on prefill marks, --prompt-tokens or --context";
-      return;
-    }
-    LlmWork work = decode_work(1, batch);
-    work.cached_tokens = *cached;
-    work.new_tokens = num_steps;
-    decode.passes.push_back({work, step.start_ns, step.duration_ns});
-    context_ = *cached + num_steps;
-  }
-
-  std::int64_t steps_of_loop(const StageStep& step, std::int64_t batch) const {
-    return setup_.new_tokens.value_or(step.tokens ? *step.tokens / std::max<std::int64_t>(batch, 1)
-                                                  : 0);
-  }
-
-  const Analysis& analysis_;
-  const EfficiencySetup& setup_;
-  std::vector<StageStep> steps_;
-  std::string decode_name_;
-  std::optional<std::int64_t> context_;  // of one sequence, after what was seen so far
-  bool is_fresh_ = false;                // a prefill was seen and no step since
-  bool is_mixed_ = false;
-};
 
 struct Clocks {
   std::int64_t wall_ns = 0;
@@ -246,7 +127,7 @@ class Judge {
  private:
   void add_costs(const StageWork& work, LlmCost& cost, LlmCost& executed, StageEfficiency& row) {
     double contexts = 0;
-    for (const Passes& passes : work.passes) {
+    for (const RecordedPasses& passes : work.passes) {
       const bool is_decode = passes.work.kind == LlmWork::Kind::kDecode;
       cost.add(cost_of(setup_.llm, passes.work));
       LlmWork real = passes.work;
@@ -332,7 +213,7 @@ class Judge {
 
 std::vector<StepSample> samples_of(const StageWork& decode) {
   std::vector<StepSample> samples;
-  for (const Passes& passes : decode.passes) {
+  for (const RecordedPasses& passes : decode.passes) {
     if (passes.work.new_tokens == 1) {
       const auto batch = static_cast<double>(passes.work.batch);
       samples.push_back({passes.start_ns, passes.duration_ns, batch,
@@ -365,21 +246,20 @@ Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& setup)
   if (setup.llm.vision && !setup.image) {
     result.notes.emplace_back("the vision tower is not counted: give --image if prefill runs it");
   }
-  Tracker tracker(analysis, setup);
-  tracker.follow();
+  const RecordedWork work = recorded_work(analysis, setup);
   Judge judge(analysis, setup, result);
   for (const StageSummary& stage : analysis.stages) {
     if (stage.stage == "prefill") {
-      judge.add_stage(stage, tracker.prefill);
+      judge.add_stage(stage, work.prefill);
     } else if (stage.stage == "decode" || stage.stage == "decode_step") {
-      judge.add_stage(stage, tracker.decode);
+      judge.add_stage(stage, work.decode);
     }
   }
   if (result.stages.empty()) {
     result.reason += result.reason.empty() ? "" : "; ";
     result.reason += "the recording has no stage prefill or decode: mark them, see docs/metrics.md";
   }
-  result.fit = fit_steps(samples_of(tracker.decode), result.fit_reason);
+  result.fit = fit_steps(samples_of(work.decode), result.fit_reason);
   return result;
 }
 
