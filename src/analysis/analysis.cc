@@ -96,6 +96,17 @@ std::vector<StageSummary> summarise_stages(const Stages& stages) {
   return summaries;
 }
 
+std::vector<StageStep> steps_of(const Stages& stages) {
+  std::vector<StageStep> steps;
+  steps.reserve(stages.instances.size());
+  for (const StageInstance& instance : stages.instances) {
+    const bool is_step = stages.names[instance.stage] == "decode_step" || stages.are_steps;
+    steps.push_back({instance.stage, instance.start_ns, instance.end_ns - instance.start_ns,
+                     instance.is_open, is_step, instance.tokens, instance.sequences});
+  }
+  return steps;
+}
+
 // Kernels and opaque graphs of each stage; nested stages count theirs again, inside.
 void add_kernel_time(const Stages& stages, const Origins& origins,
                      const Column<std::int64_t>& start_ns, const Column<std::int64_t>& end_ns,
@@ -152,6 +163,7 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
   analysis.stage_source = stages.source;
   analysis.stages = summarise_stages(stages);
   analysis.stage_times = time_stages(stages);
+  analysis.steps = steps_of(stages);
 
   // Which stage launched each kernel?
   const Attribution attribution = [&] {
@@ -198,8 +210,11 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
     ++num_kernels[device];
   }
   for (std::size_t i = 0; i < trace.devices.size(); ++i) {
-    analysis.devices.push_back({fmt::format("cuda:{}", trace.devices[i].ordinal),
-                                trace.devices[i].name, ledgers.busy_ns[i], num_kernels[i]});
+    const DeviceInfo& device = trace.devices[i];
+    analysis.devices.push_back({fmt::format("cuda:{}", device.ordinal), device.name,
+                                ledgers.busy_ns[i], num_kernels[i], device.num_sms,
+                                static_cast<std::int64_t>(device.memory_bytes),
+                                static_cast<std::int64_t>(device.memory_bytes_per_s)});
   }
   std::sort(analysis.devices.begin(), analysis.devices.end(),
             [](const DeviceSummary& a, const DeviceSummary& b) { return a.device < b.device; });

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/efficiency_result.h"
 #include "analysis/join.h"
 #include "analysis/launch_groups.h"
 #include "analysis/rules.h"
@@ -119,6 +120,21 @@ struct DeviceSummary {
   std::string name;
   std::int64_t busy_ns = 0;  // at least one kernel, copy or graph runs
   std::int64_t num_kernels = 0;
+  // As the recording describes the device; 0 where it does not.
+  std::int64_t num_sms = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t memory_bytes_per_s = 0;
+};
+
+// One run through a stage, for analyses that need them one by one.
+struct StageStep {
+  std::uint32_t stage = 0;  // into Analysis::stages as analyze() left it
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;  // on the host
+  bool is_open = false;
+  bool is_step = false;  // one forward pass; else a loop of them
+  std::optional<std::int64_t> tokens;
+  std::optional<std::int64_t> sequences;
 };
 
 struct Analysis {
@@ -128,9 +144,10 @@ struct Analysis {
   std::int64_t capture_ns = 0;  // from the first recorded event to the last
   std::string stage_source;     // which marks told the stages, in words
   std::vector<StageSummary> stages;
-  std::vector<StageTimes> stage_times;     // of the same stages
-  std::vector<StageTimes> baseline;        // of the pass without a profiler; empty: there was none
-  std::vector<StageOverhead> overheads;    // of this recording against it
+  std::vector<StageTimes> stage_times;   // of the same stages
+  std::vector<StageTimes> baseline;      // of the pass without a profiler; empty: there was none
+  std::vector<StageOverhead> overheads;  // of this recording against it
+  std::vector<StageStep> steps;
   std::vector<KernelRecord> kernels;       // by total time, then by name, device, stage
   std::vector<LaunchGroup> launch_groups;  // by total time
   std::vector<FamilyTotal> families;       // by total time
@@ -145,6 +162,7 @@ struct Analysis {
   std::int64_t outside_ns = 0;               // of the capture: in no stage's window
   std::vector<std::string> unmatched_names;  // kernels of family other, by time, when it is large
   std::optional<CounterFindings> counters;   // nothing: no ncu capture was given
+  std::optional<Efficiency> efficiency;      // when a model was given
   Diagnostics diagnostics;
 };
 

@@ -24,6 +24,7 @@ namespace {
 struct Found {
   std::string_view stage;
   std::optional<std::int64_t> tokens;
+  std::optional<std::int64_t> sequences = std::nullopt;
 };
 
 // Digits at the start of a text.
@@ -74,16 +75,17 @@ std::optional<Found> vllm_marker(std::string_view text) {
   if (*num_context > 0 && *num_generation > 0) {
     return Found{"mixed", prefill && decode ? std::optional(*prefill + *decode) : std::nullopt};
   }
-  return *num_context > 0 ? Found{"prefill", prefill} : Found{"decode", decode};
+  return *num_context > 0 ? Found{"prefill", prefill, num_context}
+                          : Found{"decode", decode, num_generation};
 }
 
 // "step[EXTEND bs=4 toks=512 ...]", "step[DECODE bs=8 g_sq=8]", "step[MIXED ...]".
 std::optional<Found> sglang_marker(std::string_view text) {
   if (text.starts_with("step[EXTEND")) {
-    return Found{"prefill", number_after(text, "toks=")};
+    return Found{"prefill", number_after(text, "toks="), number_after(text, "bs=")};
   }
   if (text.starts_with("step[DECODE") || text.starts_with("step[TARGET_VERIFY")) {
-    return Found{"decode", number_after(text, "bs=")};
+    return Found{"decode", number_after(text, "bs="), number_after(text, "bs=")};
   }
   if (text.starts_with("step[MIXED")) {
     return Found{"mixed", number_after(text, "toks=")};
@@ -154,6 +156,7 @@ class Finder {
     instance.thread = ranges.thread[row];
     instance.is_process_wide = ranges.kind[row] == RangeKind::kStartEnd;
     instance.tokens = found.tokens;
+    instance.sequences = found.sequences;
     if (!instance.tokens && ranges.payload[row] != kNoPayload) {
       instance.tokens = ranges.payload[row];
     }
@@ -172,6 +175,7 @@ class Finder {
       stages_.is_nested[static_cast<std::size_t>(step - stages_.names.begin())] = true;
     } else {
       *step = "decode";
+      stages_.are_steps = true;
     }
   }
 
@@ -243,12 +247,14 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
     }
     return std::nullopt;
   };
-  if (!finder.collect("NVTX domain LLM", by_domain) &&
-      !finder.collect("step markers of the engine", by_engine) &&
-      !finder.collect("rules of conf/rules/stages.yaml", by_rule)) {
+  const bool has_domain = finder.collect("NVTX domain LLM", by_domain);
+  const bool has_engine = !has_domain && finder.collect("step markers of the engine", by_engine);
+  if (!has_domain && !has_engine && !finder.collect("rules of conf/rules/stages.yaml", by_rule)) {
     finder.add_whole(start_ns);
   }
-  return finder.finish();
+  Stages stages = finder.finish();
+  stages.are_steps = stages.are_steps || has_engine;
+  return stages;
 }
 
 }  // namespace llmprof

@@ -20,6 +20,7 @@ struct StageInstance {
   bool is_process_wide = false;  // a start/end range: covers every thread of its process
   bool is_open = false;          // had no end of its own
   std::optional<std::int64_t> tokens;
+  std::optional<std::int64_t> sequences;  // that share them, where an engine tells
 };
 
 struct Stages {
@@ -27,6 +28,7 @@ struct Stages {
   std::vector<bool> is_nested;           // by stage: lies inside another (decode_step)
   std::vector<StageInstance> instances;  // by thread, then start, then the longest first
   std::string source;
+  bool are_steps = false;  // instances of decode are single steps, not loops of them
 };
 
 // First source that has any instance wins: NVTX domain LLM, markers of vLLM and SGLang, the rules.

@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "analysis/efficiency.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/named_model.h"
 #include "cli/recording.h"
 #include "report/report.h"
 
@@ -25,6 +27,13 @@ struct AnalyzeOptions {
   bool json = false;
   bool self_profile = false;
   RecordingOptions recording;
+  std::string model;
+  std::string gpu_name;
+  std::string prompt_tokens;
+  std::string new_tokens;
+  std::string batch;
+  std::string context;
+  std::string image;
 };
 
 constexpr std::size_t kMarkdownRows = 50;
@@ -56,14 +65,58 @@ std::filesystem::path out_of(const AnalyzeOptions& asked, const std::string& fil
   return asked.files.size() == 1 ? out : out / std::filesystem::path(file).stem();
 }
 
+std::optional<std::int64_t> optional_count(const char* option, const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(count_of(option, text));
+}
+
+// What the recording does not say of the model is given by options.
+Efficiency efficiency_for(const AnalyzeOptions& asked, const Analysis& analysis) {
+  EfficiencySetup setup;
+  NamedModel named = named_model(asked.model);
+  setup.model_name = named.name;
+  setup.llm = std::move(named.llm);
+  const bool is_named = !asked.gpu_name.empty();
+  setup.gpu = named_gpu(is_named ? asked.gpu_name : gpu_name_of(analysis),
+                        is_named ? GpuAttributes{} : gpu_attributes_of(analysis));
+  setup.prompt_tokens = optional_count("--prompt-tokens", asked.prompt_tokens);
+  setup.new_tokens = optional_count("--new-tokens", asked.new_tokens);
+  setup.batch = optional_count("--batch", asked.batch);
+  setup.context = optional_count("--context", asked.context);
+  if (!asked.image.empty()) {
+    if (!setup.llm.vision) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} takes no images", printable(named.name)));
+    }
+    setup.image = image_cost(*setup.llm.vision, image_of(asked.image));
+  }
+  return efficiency_of(analysis, setup);
+}
+
+void check_model_options(const AnalyzeOptions& asked) {
+  const std::pair<const char*, const std::string&> given[] = {
+      {"--gpu-name", asked.gpu_name},     {"--prompt-tokens", asked.prompt_tokens},
+      {"--new-tokens", asked.new_tokens}, {"--batch", asked.batch},
+      {"--context", asked.context},       {"--image", asked.image}};
+  for (const auto& [option, value] : given) {
+    if (!value.empty() && asked.model.empty()) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} says something of a model: which?", option),
+                  "add --model NAME (llmprof list models) or --model PATH");
+    }
+  }
+}
+
 int run_analyze(const AnalyzeOptions& asked, Context& context) {
   const std::size_t top = positive_number("--top", asked.top);
   if (asked.files.empty()) {
     throw Error(ErrorKind::kUsage, "analyze: needs FILE", "usage: llmprof analyze --help");
   }
+  check_model_options(asked);
   for (const std::string& file : asked.files) {
     PassTimer timer;
     Analysis analysis = analyze_recording(file, asked.recording, context.system, &timer);
+    if (!asked.model.empty()) {
+      const PassTimer::Scope pass(&timer, "efficiency");
+      analysis.efficiency = efficiency_for(asked, analysis);
+    }
     const std::string metrics = to_json_text(metrics_json(analysis));
     if (!asked.out.empty()) {
       const PassTimer::Scope pass(&timer, "write");
@@ -104,12 +157,27 @@ Command analyze_command() {
       {"--stage", "NAME", "Print only this stage", &asked->stage},
       {"--top", "N", "Kernels to print (10)", &asked->top},
       {"--self-profile", "", "Say how long llmprof's own passes took", &asked->self_profile},
+      {"--model",
+       "MODEL",
+       "Hold the stages against what this model must cost: a name of llmprof list models, or a "
+       "path",
+       &asked->model,
+       {},
+       model_names},
+      {"--gpu-name", "NAME", "The GPU, where the recording does not say", &asked->gpu_name},
+      {"--prompt-tokens", "N", "Tokens of a prompt, where no mark says", &asked->prompt_tokens},
+      {"--new-tokens", "N", "Tokens made in a decode loop, where no mark says", &asked->new_tokens},
+      {"--batch", "B", "Sequences at once, where no mark says", &asked->batch},
+      {"--context", "C", "Mean tokens a decode step attends to, where no mark says",
+       &asked->context},
+      {"--image", "WxH", "The image that prefill looks at, in pixels", &asked->image},
       json_option(asked->json),
   };
   add_recording_options(command, asked->recording);
   command.examples =
       "  llmprof analyze run.sqlite --out report\n"
-      "  llmprof analyze run.sqlite --ncu counters.ncu-rep\n";
+      "  llmprof analyze run.sqlite --ncu counters.ncu-rep\n"
+      "  llmprof analyze run.sqlite --model llama_3_1_8b\n";
   command.run = [asked](Context& context) { return run_analyze(*asked, context); };
   return command;
 }

@@ -60,6 +60,7 @@ Command config_command();
 Command doctor_command();
 Command kernels_command();
 Command list_command();
+Command model_command();
 Command ncu_command();
 Command plan_command();
 Command ranges_command();

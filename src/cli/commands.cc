@@ -15,6 +15,7 @@ std::vector<Command> all_commands() {
       kernels_command(),     //
       ranges_command(),      //
       ncu_command(),         //
+      model_command(),       //
       artifacts_command(),   //
       list_command(),        //
       completion_command(),  //

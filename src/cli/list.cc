@@ -85,9 +85,10 @@ Rows gpu_rows() {
     Json row = {{"gpu", gpu.at("name")},
                 {"sms", gpu.at("sms")},
                 {"memory_gb_per_s", gpu.at("memory_gb_per_s")}};
-    for (const char* dtype : {"fp32", "tf32", "bf16", "fp16", "fp8"}) {
+    for (const char* dtype : {"fp32", "tf32", "bf16", "fp16", "fp8", "fp4"}) {
       row[fmt::format("{}_tflops", dtype)] = peaks.contains(dtype) ? peaks[dtype] : Json(nullptr);
     }
+    row["confidence"] = gpu.at("confidence");
     row["device_names"] =
         fmt::format("{}", fmt::join(gpu.at("device_names").get<std::vector<std::string>>(), ", "));
     rows.push_back(row);

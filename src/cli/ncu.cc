@@ -111,7 +111,7 @@ Json counters_json(const Counters& counters) {
   document["tool_version"] = text_or_null(counters.tool_version);
   document["clock_control"] = text_or_null(counters.clock_control);
   std::vector<StringId> units(counters.strings.size());
-  const std::vector<GpuTableRow> gpus = gpu_table();
+  const std::vector<GpuTableRow> gpus = gpu_ceilings();
   document["results"] = Json::array();
   for (const CounterResult& result : counters.results) {
     document["results"].push_back(result_json(counters, result, gpus));
@@ -202,7 +202,7 @@ std::string counters_text(const Counters& counters) {
       "{} profiled launch{}, {}{}\n", counters.results.size(),
       counters.results.size() == 1 ? "" : "es", counters.format,
       counters.tool_version.empty() ? "" : " of ncu " + printable(counters.tool_version));
-  const std::vector<GpuTableRow> gpus = gpu_table();
+  const std::vector<GpuTableRow> gpus = gpu_ceilings();
   for (const CounterResult& result : counters.results) {
     text += result_text(counters, result, gpus);
   }

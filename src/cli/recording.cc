@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "capture/nsys.h"
+#include "cli/named_model.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_csv.h"
@@ -135,22 +136,21 @@ void add_counters(const std::vector<std::string>& files, Analysis& analysis, Pas
   for (const std::string& file : files) {
     counters.push_back(load_counters(file));
   }
-  join_counters(merge_counters(std::move(counters)), gpu_table(), analysis);
+  join_counters(merge_counters(std::move(counters)), gpu_ceilings(), analysis);
 }
 
-std::vector<GpuTableRow> gpu_table() {
+std::vector<GpuTableRow> gpu_ceilings() {
   std::vector<GpuTableRow> rows;
-  const Json table = embedded_yaml("hardware/gpus.yaml");
-  for (const Json& gpu : table.at("gpus")) {
+  for (const GpuSpec& gpu : known_gpus()) {
     GpuTableRow& row = rows.emplace_back();
-    row.device_names = gpu.at("device_names").get<std::vector<std::string>>();
-    row.compute_capability = gpu.at("compute_capability").get<std::string>();
-    row.num_sms = gpu.at("sms").get<double>();
-    row.roofs.name = gpu.at("name").get<std::string>();
+    row.device_names = gpu.device_names;
+    row.compute_capability = gpu.compute_capability;
+    row.num_sms = static_cast<double>(gpu.sms);
+    row.roofs.name = gpu.name;
     row.roofs.source = "conf/hardware/gpus.yaml";
-    row.roofs.memory_bytes_per_s = gpu.at("memory_gb_per_s").get<double>() * 1e9;
-    for (const auto& [dtype, tflops] : gpu.at("dense_tflops").items()) {
-      row.roofs.flops_per_s[dtype] = tflops.get<double>() * 1e12;
+    row.roofs.memory_bytes_per_s = gpu.bytes_per_s();
+    for (const auto& [dtype, tflops] : gpu.dense_tflops) {
+      row.roofs.flops_per_s[dtype] = tflops * 1e12;
     }
   }
   return rows;

@@ -156,6 +156,8 @@ Json metrics_json(const Analysis& analysis) {
   for (const StageLedger& ledger : analysis.ledgers) {
     document["ledgers"].push_back(ledger_json(ledger));
   }
+  document["efficiency"] =
+      analysis.efficiency ? efficiency_json(*analysis.efficiency) : Json(nullptr);
   document["families"] = Json::array();
   for (const FamilyTotal& family : analysis.families) {
     document["families"].push_back(

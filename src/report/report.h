@@ -44,6 +44,10 @@ std::string counters_text(const Analysis& analysis, std::size_t top);
 // The class of a kernel's row, as "memory"; "n/a" where no counters cover it.
 std::string bound_text(const Analysis& analysis, const KernelRecord& record);
 
+// The efficiency of stages, in words and as a part of metrics.json.
+std::string efficiency_text(const Efficiency& efficiency);
+Json efficiency_json(const Efficiency& efficiency);
+
 // What a person reads first: verdict, stages, where the time went, the kernels on top.
 std::string terminal_summary(const Analysis& analysis, std::size_t top);
 

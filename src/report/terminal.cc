@@ -188,6 +188,9 @@ std::string terminal_summary(const Analysis& analysis, std::size_t top) {
   if (!analysis.ledgers.empty()) {
     text += ledger_text(analysis);
   }
+  if (analysis.efficiency) {
+    text += efficiency_text(*analysis.efficiency);
+  }
   if (!analysis.kernels.empty()) {
     text += kernels_text(analysis, top);
   }

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much of what was possible was reached?
+//
+// Three ratios, because each alone misleads: MFU (ideal compute time over time), MBU (ideal memory
+// time over time), and SOL, the larger of the two, which is the only one that can reach one. All
+// ideal times come from the model's least cost, never from counters, so a kernel that computes more
+// than it must gains nothing. Both clocks are given: wall time, which users wait for, and the time
+// a GPU worked, which tells slow kernels from a slow host.
+//
+// What it gets wrong: all GPUs with kernels are taken to share one model, so two replicas count as
+// one model on twice the peak; experts are an expectation, and a batched MBU may exceed one when
+// routing is skewed (the range is given then). The vision tower counts only when its image is
+// given.
+#include "analysis/efficiency.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "analysis/recorded_work.h"
+#include "analysis/step_fit.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "model/bound.h"
+
+namespace llmprof {
+namespace {
+
+// Reference bands for tuned decode kernels: 60..85 % of bandwidth at batch 1; below 20 % nothing of
+// the GPU binds. Published speeds of llama.cpp, gpt-fast and vLLM lie in them.
+constexpr double kNearBound = 0.60;
+constexpr double kFarFromBound = 0.20;
+constexpr double kHalf = 0.5;
+
+struct Clocks {
+  std::int64_t wall_ns = 0;
+  std::optional<std::int64_t> busy_ns;
+};
+
+// The stage's windows end with its GPU work; without GPU work, or with ranges that never ended, the
+// host's own lengths have to do.
+Clocks clocks_of(const Analysis& analysis, const StageSummary& stage) {
+  Clocks clocks{stage.total_ns, std::nullopt};
+  std::int64_t window_ns = 0;
+  std::int64_t busy_ns = 0;
+  std::int64_t num_devices = 0;
+  for (const StageLedger& row : analysis.ledgers) {
+    if (row.stage == stage.stage) {
+      window_ns += row.ledger.window_ns;
+      busy_ns +=
+          row.ledger[Bucket::kCompute] + row.ledger[Bucket::kComm] + row.ledger[Bucket::kCopy];
+      ++num_devices;
+    }
+  }
+  if (num_devices > 0 && stage.num_open == 0) {
+    clocks.wall_ns = window_ns / num_devices;
+    clocks.busy_ns = busy_ns / num_devices;
+  }
+  return clocks;
+}
+
+std::int64_t count_gpus(const Analysis& analysis) {
+  const auto count =
+      std::count_if(analysis.devices.begin(), analysis.devices.end(),
+                    [](const DeviceSummary& device) { return device.num_kernels > 0; });
+  return std::max<std::int64_t>(count, 1);
+}
+
+TwoClocks ratios(const std::optional<double>& ideal_s, const Clocks& clocks) {
+  TwoClocks both;
+  if (ideal_s && clocks.wall_ns > 0) {
+    both.wall_fraction = *ideal_s * 1e9 / static_cast<double>(clocks.wall_ns);
+  }
+  if (ideal_s && clocks.busy_ns.value_or(0) > 0) {
+    both.busy_fraction = *ideal_s * 1e9 / static_cast<double>(*clocks.busy_ns);
+  }
+  return both;
+}
+
+std::string verdict_of(const StageEfficiency& row, const Clocks& clocks) {
+  const double sol = row.sol.wall_fraction.value_or(0);
+  if (sol > 1) {
+    return "faster than possible";
+  }
+  if (sol >= kNearBound) {
+    return row.side + "-bound";
+  }
+  const bool is_idle = !clocks.busy_ns || static_cast<double>(*clocks.busy_ns) <
+                                              kHalf * static_cast<double>(clocks.wall_ns);
+  if (is_idle) {
+    return sol < kFarFromBound ? "launch-bound" : "held up by the host, then by " + row.side;
+  }
+  return sol < kFarFromBound ? "kernels far from the GPU's limits"
+                             : "kernels short of the bound of " + row.side;
+}
+
+class Judge {
+ public:
+  Judge(const Analysis& analysis, const EfficiencySetup& setup, Efficiency& result)
+      : analysis_(analysis), setup_(setup), result_(result) {}
+
+  void add_stage(const StageSummary& stage, const StageWork& work) {
+    StageEfficiency row;
+    row.stage = stage.stage;
+    const Clocks clocks = clocks_of(analysis_, stage);
+    row.wall_ns = clocks.wall_ns;
+    row.busy_ns = clocks.busy_ns;
+    if (work.passes.empty() || !work.reason.empty()) {
+      row.reason = work.reason.empty() ? "no instance of it ended" : work.reason;
+      result_.stages.push_back(row);
+      return;
+    }
+    LlmCost cost;
+    LlmCost executed;
+    with_context(fmt::format("while counting what stage {} costs", stage.stage),
+                 [&] { add_costs(work, cost, executed, row); });
+    if (setup_.gpu.gpu) {
+      add_ratios(cost, executed, clocks, row);
+    } else {
+      row.reason = setup_.gpu.reason;
+    }
+    result_.stages.push_back(row);
+  }
+
+ private:
+  void add_costs(const StageWork& work, LlmCost& cost, LlmCost& executed, StageEfficiency& row) {
+    double contexts = 0;
+    for (const RecordedPasses& passes : work.passes) {
+      const bool is_decode = passes.work.kind == LlmWork::Kind::kDecode;
+      cost.add(cost_of(setup_.llm, passes.work));
+      LlmWork real = passes.work;
+      real.is_full_square = !is_decode;
+      real.is_mla_absorbed = is_decode;
+      executed.add(cost_of(setup_.llm, real));
+      const std::int64_t num_passes = is_decode ? passes.work.new_tokens : 1;
+      row.passes += num_passes;
+      row.tokens += passes.work.batch * passes.work.new_tokens;
+      contexts +=
+          static_cast<double>(num_passes) * (static_cast<double>(passes.work.cached_tokens) +
+                                             static_cast<double>(passes.work.new_tokens + 1) / 2);
+      if (!is_decode && setup_.image) {
+        cost.flops[LlmPart::kVision] += setup_.image->tower_flops;
+        cost.flops[LlmPart::kProjector] += setup_.image->projector_flops;
+        executed.flops[LlmPart::kVision] += setup_.image->tower_flops;
+        executed.flops[LlmPart::kProjector] += setup_.image->projector_flops;
+      }
+    }
+    const bool is_decode = work.passes.front().work.kind == LlmWork::Kind::kDecode;
+    row.mean_context = is_decode ? contexts / static_cast<double>(row.passes) : 0;
+    row.flops = cost.total_flops();
+    row.executed_flops = executed.total_flops();
+    row.bytes = cost.total_bytes();
+    row.least_bytes = setup_.llm.moe ? cost.least_bytes() : cost.total_bytes();
+  }
+
+  void add_ratios(const LlmCost& cost, const LlmCost& executed, const Clocks& clocks,
+                  StageEfficiency& row) {
+    const GpuSpec& gpu = *setup_.gpu.gpu;
+    const auto shared = static_cast<double>(result_.num_gpus);
+    const CostBound bound = bound_of(setup_.llm, cost, gpu);
+    const CostBound real = bound_of(setup_.llm, executed, gpu);
+    const auto part = [&](const std::optional<double>& seconds) {
+      return seconds ? std::optional(*seconds / shared) : std::nullopt;
+    };
+    row.reason = bound.reason;
+    row.mfu = ratios(part(bound.compute_s), clocks);
+    row.hfu = ratios(part(real.compute_s), clocks);
+    row.mbu = ratios(bound.memory_s / shared, clocks);
+    row.sol = ratios(bound.seconds() / shared, clocks);
+    row.bound_ns = bound.seconds() / shared * 1e9;
+    row.side = bound.is_compute_bound() ? "compute" : "memory";
+    row.verdict = verdict_of(row, clocks);
+    check_ratios(row);
+  }
+
+  // Above one is a bug or a wrong input, and must not be rounded away.
+  void check_ratios(const StageEfficiency& row) {
+    if (row.stage == "decode_step") {
+      return;  // decode says the same
+    }
+    const double mfu = row.mfu.wall_fraction.value_or(0);
+    const double mbu = row.mbu.wall_fraction.value_or(0);
+    if (mfu > 1) {
+      result_.errors.push_back(fmt::format(
+          "{}: MFU is {}, which cannot be: check the model ({}), its token counts ({} tokens in {} "
+          "passes), the GPU ({}) and the dtype ({})",
+          row.stage, format_fraction(mfu), setup_.model_name, row.tokens, row.passes, result_.gpu,
+          result_.dtype));
+    }
+    const double least =
+        mbu * static_cast<double>(row.least_bytes) / static_cast<double>(row.bytes);
+    if (mbu > 1 && least <= 1) {
+      result_.notes.push_back(fmt::format(
+          "{}: MBU of {} expects uniform routing; with every token on the same experts it is {}: "
+          "the routing was skewed",
+          row.stage, format_fraction(mbu), format_fraction(least)));
+    } else if (mbu > 1) {
+      result_.errors.push_back(
+          fmt::format("{}: MBU is {}, which cannot be: check the model and how its weights are "
+                      "stored ({}), its "
+                      "token counts ({} tokens in {} passes) and the GPU's bandwidth ({})",
+                      row.stage, format_fraction(mbu), setup_.llm.weight_dtype, row.tokens,
+                      row.passes, result_.gpu));
+    }
+  }
+
+  const Analysis& analysis_;
+  const EfficiencySetup& setup_;
+  Efficiency& result_;
+};
+
+std::vector<StepSample> samples_of(const StageWork& decode) {
+  std::vector<StepSample> samples;
+  for (const RecordedPasses& passes : decode.passes) {
+    if (passes.work.new_tokens == 1) {
+      const auto batch = static_cast<double>(passes.work.batch);
+      samples.push_back({passes.start_ns, passes.duration_ns, batch,
+                         batch * static_cast<double>(passes.work.cached_tokens + 1)});
+    }
+  }
+  return samples;
+}
+
+void describe_gpu(const EfficiencySetup& setup, Efficiency& result) {
+  result.dtype = setup.llm.matmul_dtype;
+  if (!setup.gpu.gpu) {
+    result.reason = setup.gpu.reason;
+    return;
+  }
+  result.gpu = setup.gpu.gpu->name;
+  result.flops_per_s = setup.gpu.gpu->flops_per_s(result.dtype);
+  result.bytes_per_s = setup.gpu.gpu->bytes_per_s();
+}
+
+}  // namespace
+
+Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& setup) {
+  Efficiency result;
+  result.model = setup.model_name;
+  result.num_gpus = count_gpus(analysis);
+  result.notes = setup.llm.notes;
+  result.notes.insert(result.notes.end(), setup.gpu.notes.begin(), setup.gpu.notes.end());
+  describe_gpu(setup, result);
+  if (setup.llm.vision && !setup.image) {
+    result.notes.emplace_back("the vision tower is not counted: give --image if prefill runs it");
+  }
+  const RecordedWork work = recorded_work(analysis, setup);
+  Judge judge(analysis, setup, result);
+  for (const StageSummary& stage : analysis.stages) {
+    if (stage.stage == "prefill") {
+      judge.add_stage(stage, work.prefill);
+    } else if (stage.stage == "decode" || stage.stage == "decode_step") {
+      judge.add_stage(stage, work.decode);
+    }
+  }
+  if (result.stages.empty()) {
+    result.reason += result.reason.empty() ? "" : "; ";
+    result.reason += "the recording has no stage prefill or decode: mark them, see docs/metrics.md";
+  }
+  result.fit = fit_steps(samples_of(work.decode), result.fit_reason);
+  return result;
+}
+
+std::string gpu_name_of(const Analysis& analysis) {
+  for (const DeviceSummary& device : analysis.devices) {
+    if (device.num_kernels > 0) {
+      return device.name;
+    }
+  }
+  return analysis.devices.empty() ? "" : analysis.devices.front().name;
+}
+
+GpuAttributes gpu_attributes_of(const Analysis& analysis) {
+  for (const DeviceSummary& device : analysis.devices) {
+    if (device.num_kernels > 0) {
+      return {device.num_sms, device.memory_bytes, device.memory_bytes_per_s};
+    }
+  }
+  return {};
+}
+
+}  // namespace llmprof

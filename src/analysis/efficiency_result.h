@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace llmprof {
+
+// A ratio over both clocks: the stage's wall time, and the part of it in which a GPU worked.
+struct TwoClocks {
+  std::optional<double> wall_fraction;
+  std::optional<double> busy_fraction;
+};
+
+// What a stage did against what the GPUs could have done.
+struct StageEfficiency {
+  std::string stage;
+  std::int64_t passes = 0;   // forward passes: prompts, or decode steps
+  std::int64_t tokens = 0;   // read or made
+  double mean_context = 0;   // of a decode step; 0 for prefill
+  std::int64_t wall_ns = 0;  // all instances, to the end of their GPU work
+  std::optional<std::int64_t> busy_ns;
+  std::int64_t flops = 0;           // the model's
+  std::int64_t executed_flops = 0;  // what kernels of the usual kind execute for them
+  std::int64_t bytes = 0;
+  std::int64_t least_bytes = 0;  // of a mixture: every token takes the same experts
+  std::optional<double> bound_ns;
+  TwoClocks mfu;
+  TwoClocks hfu;  // executed FLOPs instead of the model's
+  TwoClocks mbu;
+  TwoClocks sol;
+  std::string side;     // "compute" or "memory": which one binds
+  std::string verdict;  // "memory-bound", "launch-bound", ...
+  std::string reason;   // why ratios are missing
+};
+
+struct StepOutlier {
+  std::int64_t step = 0;  // from 0, in time
+  std::int64_t start_ns = 0;
+  std::int64_t measured_ns = 0;
+  double fitted_ns = 0;
+};
+
+// The length of decode steps as fixed + per_token x tokens + per_kv_token x tokens attended to.
+struct StepFit {
+  std::int64_t num_steps = 0;
+  double fixed_ns = 0;
+  std::optional<double> per_token_ns;     // nothing when all steps make as many
+  std::optional<double> per_kv_token_ns;  // nothing when the context does not vary
+  double r_squared = 0;
+  std::int64_t num_outliers = 0;
+  std::vector<StepOutlier> outliers;  // the worst of them
+};
+
+struct Efficiency {
+  std::string model;
+  std::string gpu;  // the row of the table; empty when there is none
+  std::int64_t num_gpus = 0;
+  std::string dtype;                  // the linear layers execute in
+  std::optional<double> flops_per_s;  // dense peak of one GPU in it
+  std::optional<double> bytes_per_s;
+  std::string reason;  // why there are no ratios at all
+  std::vector<StageEfficiency> stages;
+  std::optional<StepFit> fit;
+  std::string fit_reason;
+  std::vector<std::string> notes;
+  std::vector<std::string> errors;  // ratios above one, each with the input to look at
+};
+
+}  // namespace llmprof

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/efficiency_result.h"
+
+namespace llmprof {
+
+struct StepSample {
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  double tokens = 0;     // made in the step
+  double kv_tokens = 0;  // attended to, all sequences
+};
+
+// Least squares over the steps, outliers set aside once. Nothing, with `reason`, when there are too
+// few. The first step is left out: a capture that begins with it stretches it.
+std::optional<StepFit> fit_steps(const std::vector<StepSample>& steps, std::string& reason);
+
+}  // namespace llmprof

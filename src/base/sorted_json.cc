@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Directories of checkpoints have a key a tensor; this reads them in a time that grows with their
+// size. The library's callback, by which json.cc counts depth, walks through all earlier siblings
+// whenever an object ends; so here brackets are counted in the text before it is parsed.
+#include "base/sorted_json.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace llmprof {
+namespace {
+constexpr int kDeepest = 100;
+
+// The most brackets open at once, outside of strings.
+int depth_of(std::string_view text) {
+  int depth = 0;
+  int deepest = 0;
+  bool is_string = false;
+  for (std::size_t i = 0; i < text.size() && deepest <= kDeepest; ++i) {
+    const char c = text[i];
+    if (is_string) {
+      i += c == '\\' ? 1 : 0;
+      is_string = c != '"';
+    } else if (c == '"') {
+      is_string = true;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+}  // namespace
+
+SortedJson parse_sorted_json(std::string_view text, const std::string& name) {
+  if (depth_of(text) > kDeepest) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is nested deeper than {}", name, kDeepest));
+  }
+  try {
+    return SortedJson::parse(text);
+  } catch (const SortedJson::parse_error& error) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} is not valid JSON (at byte {})", name, error.byte));
+  } catch (const SortedJson::exception& error) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is not usable JSON: {}", name, error.what()));
+  }
+}
+
+}  // namespace llmprof

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "model/bound.h"
+#include "model/conventions.h"
+#include "model/gpu.h"
+#include "model/llm.h"
+
+namespace llmprof {
+
+// All that `llmprof model` found out, to be printed one way or the other.
+struct ModelAnswer {
+  std::string name;
+  Llm llm;
+  std::int64_t num_gpus = 1;  // the costs are one GPU's of so many
+  LlmParams params;           // of the whole model
+  LlmWork prefill_work;
+  LlmWork decode_work;
+  LlmCost prefill;
+  LlmCost decode;
+  std::int64_t prefill_executed_flops = 0;  // an eager kernel's
+  std::int64_t decode_executed_flops = 0;   // MLA on compressed vectors
+  std::optional<VisionCost> image;
+  bool is_gpu_asked = false;
+  GpuMatch gpu;
+  std::optional<CostBound> prefill_bound;
+  std::optional<CostBound> decode_bound;
+  std::vector<ConventionRow> conventions;
+};
+
+std::string model_text(const ModelAnswer& answer, std::size_t width);
+Json model_json(const ModelAnswer& answer);
+
+}  // namespace llmprof

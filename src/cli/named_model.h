@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/gpu.h"
+#include "model/llm.h"
+
+namespace llmprof {
+
+// A model as a user names it.
+struct NamedModel {
+  std::string name;
+  Llm llm;
+};
+
+// `given` is a name of conf/model/llm, a YAML file of that form, or what load_llm() takes. Throws
+// kUsage with the nearest name when it is none of these.
+NamedModel named_model(const std::string& given);
+
+// Names of conf/model/llm, for completion.
+std::vector<std::string> model_names();
+
+// A count of tokens, sequences or GPUs given as an option. Throws kUsage.
+std::int64_t count_of(const char* option, const std::string& text);
+
+// --image: "1024x1024", or "1024x1024+2x3" with a grid of crops. Throws kUsage.
+ImageSize image_of(const std::string& text);
+
+// conf/hardware/gpus.yaml.
+std::vector<GpuSpec> known_gpus();
+
+// The GPU a user or a recording names; `given` may also be a YAML file of the same form, whose
+// first row is taken.
+GpuMatch named_gpu(const std::string& given, const GpuAttributes& attributes = {});
+
+}  // namespace llmprof

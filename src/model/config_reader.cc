@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One place where a stranger's number becomes ours. nlohmann's get<int64_t>() turns 1e30, -1 and
+// 2^64-1 into something without a word; here they are errors that name their key.
+#include "model/config_reader.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::int64_t kLargest = std::int64_t{1} << 31;
+constexpr std::size_t kLongestList = 4096;  // layers, at the most
+
+}  // namespace
+
+ConfigReader::ConfigReader(const Json& config, std::string where)
+    : config_(config), where_(std::move(where)) {
+  if (!config.is_object()) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is not a mapping of keys",
+                                               where_.empty() ? "the configuration" : where_));
+  }
+}
+
+const Json* ConfigReader::find(const char* key) const {
+  const auto found = config_.find(key);
+  return found == config_.end() || found->is_null() ? nullptr : &*found;
+}
+
+void ConfigReader::fail(const char* key, const Json& value, const char* wanted) const {
+  std::string shown = printable(to_json_line(value));
+  if (shown.size() > 60) {
+    shown = shown.substr(0, 60) + "...";
+  }
+  throw Error(ErrorKind::kInput, fmt::format("{}{}{} is {}, not {}", where_,
+                                             where_.empty() ? "" : ".", key, shown, wanted));
+}
+
+std::int64_t ConfigReader::whole(const char* key, const Json& value, std::int64_t least) const {
+  const char* wanted = least > 0 ? "a whole number from 1 to 2^31" : "a whole number up to 2^31";
+  if (value.is_number_float()) {  // 4.0 happens
+    const double number = value.get<double>();
+    if (std::floor(number) == number && number >= static_cast<double>(least) &&
+        number <= static_cast<double>(kLargest)) {
+      return static_cast<std::int64_t>(number);
+    }
+    fail(key, value, wanted);
+  }
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() &&
+       value.get<std::uint64_t>() > static_cast<std::uint64_t>(kLargest)) ||
+      value.get<std::int64_t>() < least || value.get<std::int64_t>() > kLargest) {
+    fail(key, value, wanted);
+  }
+  return value.get<std::int64_t>();
+}
+
+std::optional<std::int64_t> ConfigReader::find_size(std::initializer_list<const char*> keys) const {
+  for (const char* key : keys) {
+    if (const Json* value = find(key)) {
+      return whole(key, *value, 1);
+    }
+  }
+  return std::nullopt;
+}
+
+std::int64_t ConfigReader::size(std::initializer_list<const char*> keys) const {
+  if (const auto found = find_size(keys)) {
+    return *found;
+  }
+  throw Error(ErrorKind::kInput,
+              fmt::format("{}{} is missing", where_.empty() ? "" : where_ + ".", *keys.begin()),
+              keys.size() == 1 ? "" : fmt::format("one of: {}", fmt::join(keys, ", ")));
+}
+
+std::int64_t ConfigReader::size(std::initializer_list<const char*> keys,
+                                std::int64_t otherwise) const {
+  return find_size(keys).value_or(otherwise);
+}
+
+std::int64_t ConfigReader::count(const char* key, std::int64_t otherwise) const {
+  const Json* value = find(key);
+  return value == nullptr ? otherwise : whole(key, *value, 0);
+}
+
+std::string ConfigReader::text(const char* key, const std::string& otherwise) const {
+  const Json* value = find(key);
+  if (value == nullptr) {
+    return otherwise;
+  }
+  if (!value->is_string()) {
+    fail(key, *value, "a text");
+  }
+  return value->get<std::string>();
+}
+
+std::optional<bool> ConfigReader::find_flag(const char* key) const {
+  const Json* value = find(key);
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  if (!value->is_boolean()) {
+    fail(key, *value, "true or false");
+  }
+  return value->get<bool>();
+}
+
+bool ConfigReader::flag(const char* key, bool otherwise) const {
+  return find_flag(key).value_or(otherwise);
+}
+
+std::vector<std::int64_t> ConfigReader::sizes(const char* key,
+                                              std::vector<std::int64_t> otherwise) const {
+  const Json* value = find(key);
+  if (value == nullptr) {
+    return otherwise;
+  }
+  if (!value->is_array() || value->size() > kLongestList) {
+    fail(key, *value, "a list of at most 4096 whole numbers");
+  }
+  std::vector<std::int64_t> numbers;
+  for (const Json& item : *value) {
+    numbers.push_back(whole(key, item, 0));
+  }
+  return numbers;
+}
+
+std::vector<std::string> ConfigReader::texts(const char* key) const {
+  const Json* value = find(key);
+  if (value == nullptr) {
+    return {};
+  }
+  if (!value->is_array() || value->size() > kLongestList) {
+    fail(key, *value, "a list of at most 4096 texts");
+  }
+  std::vector<std::string> list;
+  for (const Json& item : *value) {
+    if (!item.is_string()) {
+      fail(key, item, "a text");
+    }
+    list.push_back(item.get<std::string>());
+  }
+  return list;
+}
+
+const Json& ConfigReader::object(const char* key) const {
+  static const Json kEmpty = Json::object();
+  const Json* value = find(key);
+  if (value == nullptr) {
+    return kEmpty;
+  }
+  if (!value->is_object()) {
+    fail(key, *value, "a mapping");
+  }
+  return *value;
+}
+
+}  // namespace llmprof

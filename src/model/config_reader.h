@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace llmprof {
+
+// Typed access to a configuration a stranger wrote. A key that is there with a wrong type or a size
+// outside 1..2^31 throws kInput with its name; null is as good as absent.
+class ConfigReader {
+ public:
+  // `where` is the name of the mapping, for messages; empty for the root. `config` must outlive it.
+  ConfigReader(const Json& config, std::string where);
+
+  // The first of `keys` that is there. Without it: throws, or gives `otherwise`.
+  std::int64_t size(std::initializer_list<const char*> keys) const;
+  std::int64_t size(std::initializer_list<const char*> keys, std::int64_t otherwise) const;
+  std::optional<std::int64_t> find_size(std::initializer_list<const char*> keys) const;
+  // The same where 0 is a value too.
+  std::int64_t count(const char* key, std::int64_t otherwise) const;
+
+  std::string text(const char* key, const std::string& otherwise) const;
+  bool flag(const char* key, bool otherwise) const;
+  std::optional<bool> find_flag(const char* key) const;
+  // A list of counts; at most a few thousand.
+  std::vector<std::int64_t> sizes(const char* key, std::vector<std::int64_t> otherwise) const;
+  std::vector<std::string> texts(const char* key) const;
+  // The mapping at `key`; empty if there is none.
+  const Json& object(const char* key) const;
+  // True also for null: the author thought of it.
+  bool mentions(const char* key) const { return config_.contains(key); }
+
+ private:
+  const Json* find(const char* key) const;
+  [[noreturn]] void fail(const char* key, const Json& value, const char* wanted) const;
+  std::int64_t whole(const char* key, const Json& value, std::int64_t least) const;
+
+  const Json& config_;
+  std::string where_;
+};
+
+}  // namespace llmprof

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole numbers that refuse to overflow. Sizes of a model are products of numbers a stranger wrote;
+// a FLOP count that wrapped around would look like a result.
+#pragma once
+
+#include <cstdint>
+
+#include "base/error.h"
+
+namespace llmprof {
+
+class Count {
+ public:
+  constexpr Count() = default;
+  constexpr Count(std::int64_t value) : value_(value) {}  // NOLINT(google-explicit-constructor)
+
+  constexpr std::int64_t value() const { return value_; }
+
+  friend Count operator+(Count a, Count b) {
+    return __builtin_add_overflow(a.value_, b.value_, &a.value_) ? overflow() : a;
+  }
+  friend Count operator-(Count a, Count b) {
+    return __builtin_sub_overflow(a.value_, b.value_, &a.value_) ? overflow() : a;
+  }
+  friend Count operator*(Count a, Count b) {
+    return __builtin_mul_overflow(a.value_, b.value_, &a.value_) ? overflow() : a;
+  }
+  Count& operator+=(Count other) { return *this = *this + other; }
+
+ private:
+  [[noreturn]] static Count overflow() {
+    throw Error(ErrorKind::kInput, "the model's sizes multiply to more than 63 bits hold",
+                "look for a number in its configuration, or a token count, that is far too large");
+  }
+
+  std::int64_t value_ = 0;
+};
+
+}  // namespace llmprof

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace llmprof {
+
+// Which layers look only so far back.
+enum class WindowRule : std::uint8_t {
+  kNever,
+  kAlways,       // every layer, when sliding_window is a number
+  kIfAsked,      // use_sliding_window, from layer max_window_layers on
+  kAlternating,  // even layers
+  kPattern,      // all but every sliding_window_pattern-th
+  kChunks,       // attention_chunk_size, all but every no_rope_layer_interval-th
+};
+
+// Which layers are mixtures of experts.
+enum class MoeRule : std::uint8_t {
+  kNone,
+  kAll,
+  kDeepseek,  // from first_k_dense_replace on, every moe_layer_freq-th
+  kLlama4,    // every interleave_moe_layer_step-th, or moe_layers
+  kQwen,      // every decoder_sparse_step-th that is not among mlp_only_layers
+};
+
+// What a model_type of Hugging Face means beyond the numbers of its config.json.
+struct ModelFamily {
+  const char* model_type;
+  WindowRule window = WindowRule::kNever;
+  MoeRule moe = MoeRule::kNone;
+  bool is_tied = false;  // unless tie_word_embeddings says otherwise
+  bool has_qkv_bias = false;
+  bool has_out_bias = false;
+  bool has_qk_norm = false;
+  bool has_sinks = false;
+  bool has_moe_bias = false;         // router and experts
+  bool has_router_bias = false;      // router alone
+  bool has_implicit_shared = false;  // one shared expert that no key mentions
+  bool is_classic = false;           // GPT-2: plain MLP, biases everywhere, learned positions
+  int norms_per_layer = 2;
+  const char* defaults = "{}";  // of its configuration class, for keys that are often left out
+};
+
+// Nothing for a type that is not known.
+const ModelFamily* find_family(std::string_view model_type);
+
+}  // namespace llmprof

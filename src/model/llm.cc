@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What must running a transformer cost, whatever the kernels?
+//
+// Closed forms over the shape, part by part and layer by layer: a layer may be dense or a mixture,
+// see everything or a window. Causal attention is counted as it is (each token sees those before
+// it), not as a full square, since nothing has to compute the other half. Layers are walked one by
+// one instead of grouped: a model has a hundred, and a loop is easier to believe than a grouping.
+//
+// Why not 2 x parameters x tokens: it is wrong by the embedding table, the context, and, for a
+// mixture, by the idle experts, which is up to a factor of twenty.
+//
+// What it gets wrong: routing is taken as uniform, real routing is skewed and touches fewer experts
+// at medium batches (hence the range); activations are left out, which at a batch of 64 and more
+// adds up to a fifth to the bytes a real engine moves; norms, softmax and rotation count no FLOPs.
+#include "model/llm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace llmprof {
+namespace {
+
+// Weights of one layer, and the width its keys and values have.
+struct LayerShape {
+  Count qkv;
+  Count out;
+  Count norms;
+  Count dense_mlp;
+  Count router;
+  Count router_bias;
+  Count expert;  // of one
+  Count expert_bias;
+  Count shared;
+  Count score_width;  // multiply-adds a query-key pair needs, all heads
+  Count value_width;
+  Count kv_elements;  // a token leaves behind
+};
+
+void add_plain_attention(const Llm& llm, LayerShape& shape) {
+  const Count projected = (Count(llm.heads) + Count(2) * llm.kv_heads) * llm.head_dim;
+  const Count width = Count(llm.heads) * llm.head_dim;
+  shape.qkv = Count(llm.hidden) * projected;
+  shape.out = width * llm.hidden;
+  shape.norms += llm.has_qkv_bias ? projected : Count(0);
+  shape.norms += llm.has_qk_norm ? Count(2) * llm.head_dim : Count(0);
+  shape.score_width = width;
+  shape.value_width = width;
+  shape.kv_elements = Count(2) * llm.kv_heads * llm.head_dim;
+}
+
+void add_latent_attention(const Llm& llm, const MlaShape& mla, bool is_absorbed,
+                          LayerShape& shape) {
+  const Count hidden = llm.hidden;
+  const Count heads = llm.heads;
+  const Count query_width = heads * (Count(mla.nope_dim) + mla.rope_dim);
+  const Count query = mla.query_rank == 0
+                          ? hidden * query_width
+                          : hidden * mla.query_rank + Count(mla.query_rank) * query_width;
+  shape.qkv = query + hidden * (Count(mla.kv_rank) + mla.rope_dim) +
+              Count(mla.kv_rank) * heads * (Count(mla.nope_dim) + mla.value_dim);
+  shape.out = heads * mla.value_dim * hidden;
+  shape.norms += Count(mla.query_rank) + mla.kv_rank;
+  shape.score_width = is_absorbed ? heads * (Count(mla.kv_rank) + mla.rope_dim) : query_width;
+  shape.value_width = heads * (is_absorbed ? mla.kv_rank : mla.value_dim);
+  shape.kv_elements = Count(mla.kv_rank) + mla.rope_dim;
+}
+
+LayerShape layer_shape(const Llm& llm, bool is_mla_absorbed) {
+  LayerShape shape;
+  shape.norms = Count(llm.norms_per_layer) * llm.hidden * (llm.has_norm_bias ? 2 : 1);
+  shape.norms += llm.has_out_bias ? llm.hidden : 0;
+  shape.norms += llm.has_sinks ? llm.heads : 0;
+  if (llm.mla) {
+    add_latent_attention(llm, *llm.mla, is_mla_absorbed, shape);
+  } else {
+    add_plain_attention(llm, shape);
+  }
+  const Count matrices = llm.mlp_matrices;
+  const auto bias_of = [&](Count ff) { return (matrices - 1) * ff + llm.hidden; };
+  shape.dense_mlp = matrices * llm.hidden * llm.dense_ff;
+  shape.norms += llm.has_mlp_bias ? bias_of(llm.dense_ff) : Count(0);
+  if (llm.moe) {
+    const MoeShape& moe = *llm.moe;
+    shape.router = Count(llm.hidden) * moe.experts;
+    shape.router_bias = moe.has_router_bias ? moe.experts : 0;
+    shape.expert = matrices * llm.hidden * moe.expert_ff;
+    shape.expert_bias = moe.has_expert_bias ? bias_of(moe.expert_ff) : Count(0);
+    shape.shared = matrices * llm.hidden * moe.shared_ff + (moe.has_shared_gate ? llm.hidden : 0);
+  }
+  return shape;
+}
+
+// Σ min(p, window) for p = 1..tokens
+Count windowed_sum(Count tokens, Count window) {
+  const std::int64_t inside = std::min(tokens.value(), window.value());
+  const Count triangle = ((Count(inside) * (Count(inside) + 1)).value()) / 2;
+  return triangle + (tokens - inside) * window;
+}
+
+// Σ ((p - 1) mod chunk) + 1 for p = 1..tokens
+Count chunked_sum(Count tokens, Count chunk) {
+  const std::int64_t whole = tokens.value() / chunk.value();
+  const Count rest = tokens.value() % chunk.value();
+  return Count(whole) * ((chunk * (chunk + 1)).value() / 2) + (rest * (rest + 1)).value() / 2;
+}
+
+Count sum_to(const LlmLayer& layer, Count tokens) {
+  switch (layer.reach) {
+    case Reach::kFull:
+      return windowed_sum(tokens, tokens);
+    case Reach::kWindow:
+      return windowed_sum(tokens, layer.reach_tokens);
+    case Reach::kChunk:
+      return chunked_sum(tokens, layer.reach_tokens);
+  }
+  return 0;
+}
+
+// Cached tokens that the first new one still sees.
+Count visible_cache(const LlmLayer& layer, std::int64_t cached) {
+  switch (layer.reach) {
+    case Reach::kFull:
+      return cached;
+    case Reach::kWindow:
+      return std::min(cached, layer.reach_tokens - 1);
+    case Reach::kChunk:
+      return cached % layer.reach_tokens;
+  }
+  return 0;
+}
+
+void check(const LlmWork& work) {
+  if (work.batch < 1 || work.new_tokens < 1 || work.cached_tokens < 0) {
+    throw Error(ErrorKind::kUsage, "a cost needs at least one sequence and one token");
+  }
+}
+
+// The one walk over layers that FLOPs and KV bytes need.
+struct LayerSums {
+  Count pairs;        // query-key pairs, all layers
+  Count kv_read;      // tokens, all layers
+  Count num_moe = 0;  // layers
+};
+
+LayerSums sums_of(const Llm& llm, const LlmWork& work) {
+  const Count new_tokens = work.new_tokens;
+  const bool is_decode = work.kind == LlmWork::Kind::kDecode;
+  LayerSums sums;
+  for (const LlmLayer& layer : llm.layers) {
+    const Count exact = attention_pairs(layer, new_tokens, work.cached_tokens);
+    const bool is_square = work.is_full_square && !is_decode;
+    sums.pairs += is_square ? new_tokens * (new_tokens + work.cached_tokens) : exact;
+    // A decode kernel reads what it attends to; in prefill the new tokens never leave the chip.
+    sums.kv_read += is_decode ? exact : visible_cache(layer, work.cached_tokens);
+    sums.num_moe += layer.is_moe ? 1 : 0;
+  }
+  return sums;
+}
+
+PartCounts flops_of(const Llm& llm, const LlmWork& work, const LayerShape& shape,
+                    const LayerSums& sums) {
+  const Count tokens = Count(work.batch) * work.new_tokens;
+  const Count twice = Count(2) * tokens;
+  const Count num_layers = static_cast<std::int64_t>(llm.layers.size());
+  const bool is_decode = work.kind == LlmWork::Kind::kDecode;
+  const Count logits = is_decode || work.has_all_logits ? tokens : Count(work.batch);
+  PartCounts flops;
+  flops[LlmPart::kQkv] = twice * num_layers * shape.qkv;
+  flops[LlmPart::kOut] = twice * num_layers * shape.out;
+  flops[LlmPart::kScores] = Count(2) * work.batch * sums.pairs * shape.score_width;
+  flops[LlmPart::kValues] = Count(2) * work.batch * sums.pairs * shape.value_width;
+  flops[LlmPart::kMlp] = twice * (num_layers - sums.num_moe) * shape.dense_mlp;
+  flops[LlmPart::kLmHead] = Count(2) * logits * llm.hidden * llm.vocab;
+  if (llm.moe) {
+    flops[LlmPart::kRouter] = twice * sums.num_moe * shape.router;
+    flops[LlmPart::kExperts] = twice * sums.num_moe * llm.moe->experts_per_token * shape.expert;
+    flops[LlmPart::kShared] = twice * sums.num_moe * shape.shared;
+  }
+  return flops;
+}
+
+void add_expert_bytes(const Llm& llm, const LayerShape& shape, Count num_moe, Count passes,
+                      Count tokens, LlmCost& cost) {
+  const MoeShape& moe = *llm.moe;
+  const StoredWidth& width = llm.width(LlmPart::kExperts);
+  const Count expert = num_moe * (shape.expert + shape.expert_bias);
+  const std::int64_t most = std::min((tokens * moe.experts_per_token).value(), moe.experts);
+  const long double expected =
+      width.bytes_of(static_cast<long double>(expert.value()) *
+                     expected_experts(moe.experts, moe.experts_per_token, tokens.value()));
+  if (expected >= 9e18L) {
+    throw Error(ErrorKind::kInput, "the experts take more bytes than 63 bits hold");
+  }
+  cost.weight_bytes[LlmPart::kExperts] = passes * static_cast<std::int64_t>(std::rint(expected));
+  cost.expert_bytes_least = passes * width.bytes_of((expert * moe.experts_per_token).value());
+  cost.expert_bytes_most = passes * width.bytes_of((expert * most).value());
+}
+
+void add_bytes(const Llm& llm, const LlmWork& work, const LayerShape& shape, const LayerSums& sums,
+               LlmCost& cost) {
+  const bool is_decode = work.kind == LlmWork::Kind::kDecode;
+  const Count passes = is_decode ? work.new_tokens : 1;
+  const Count tokens = is_decode ? Count(work.batch) : Count(work.batch) * work.new_tokens;
+  const Count num_layers = static_cast<std::int64_t>(llm.layers.size());
+  const auto read = [&](LlmPart part, Count elements) {
+    cost.weight_bytes[part] = passes * llm.width(part).bytes_of(elements.value());
+  };
+  read(LlmPart::kEmbedding, tokens * llm.hidden * (llm.positions > 0 ? 2 : 1));
+  read(LlmPart::kQkv, num_layers * shape.qkv);
+  read(LlmPart::kOut, num_layers * shape.out);
+  read(LlmPart::kMlp, (num_layers - sums.num_moe) * shape.dense_mlp);
+  read(LlmPart::kNorms, num_layers * shape.norms + Count(llm.hidden) * (llm.has_norm_bias ? 2 : 1));
+  read(LlmPart::kLmHead, Count(llm.hidden) * llm.vocab);
+  if (llm.moe) {
+    read(LlmPart::kRouter, sums.num_moe * (shape.router + shape.router_bias));
+    read(LlmPart::kShared, sums.num_moe * shape.shared);
+    add_expert_bytes(llm, shape, sums.num_moe, passes, tokens, cost);
+  }
+  const Count written = Count(work.batch) * work.new_tokens * num_layers;
+  cost.kv_read_bytes =
+      llm.kv_width.bytes_of((Count(work.batch) * sums.kv_read * shape.kv_elements).value());
+  cost.kv_write_bytes = llm.kv_width.bytes_of((written * shape.kv_elements).value());
+}
+
+std::int64_t divided(std::int64_t size, std::int64_t num_gpus, const char* what) {
+  if (size % num_gpus != 0) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} {} do not divide among {} GPUs", size, what, num_gpus));
+  }
+  return size / num_gpus;
+}
+
+}  // namespace
+
+const std::array<const char*, kNumLlmParts> kLlmPartNames = {
+    "embedding", "qkv",    "scores", "values",  "o",      "mlp",      "router",
+    "experts",   "shared", "norms",  "lm_head", "vision", "projector"};
+
+std::int64_t PartCounts::sum() const {
+  Count sum;
+  for (const Count count : counts) {
+    sum += count;
+  }
+  return sum.value();
+}
+
+std::int64_t LlmCost::total_bytes() const {
+  return (Count(weight_bytes.sum()) + kv_read_bytes + kv_write_bytes).value();
+}
+
+std::int64_t LlmCost::least_bytes() const {
+  return (Count(total_bytes()) - weight_bytes[LlmPart::kExperts] + expert_bytes_least).value();
+}
+
+std::int64_t LlmCost::most_bytes() const {
+  return (Count(total_bytes()) - weight_bytes[LlmPart::kExperts] + expert_bytes_most).value();
+}
+
+void LlmCost::add(const LlmCost& other) {
+  for (std::size_t i = 0; i < kNumLlmParts; ++i) {
+    flops.counts[i] += other.flops.counts[i];
+    weight_bytes.counts[i] += other.weight_bytes.counts[i];
+  }
+  kv_read_bytes += other.kv_read_bytes;
+  kv_write_bytes += other.kv_write_bytes;
+  expert_bytes_least += other.expert_bytes_least;
+  expert_bytes_most += other.expert_bytes_most;
+}
+
+Count attention_pairs(const LlmLayer& layer, Count new_tokens, Count cached_tokens) {
+  return sum_to(layer, cached_tokens + new_tokens) - sum_to(layer, cached_tokens);
+}
+
+long double expected_experts(std::int64_t experts, std::int64_t per_token, std::int64_t tokens) {
+  const long double missed =
+      1.0L - static_cast<long double>(per_token) / static_cast<long double>(experts);
+  return static_cast<long double>(experts) *
+         (1.0L - std::pow(missed, static_cast<long double>(tokens)));
+}
+
+LlmWork prefill_work(std::int64_t tokens, std::int64_t batch, std::int64_t cached_tokens) {
+  return {LlmWork::Kind::kPrefill, batch, tokens, cached_tokens};
+}
+
+LlmWork decode_work(std::int64_t context, std::int64_t batch) {
+  return {LlmWork::Kind::kDecode, batch, 1, context - 1};
+}
+
+LlmWork generation_work(std::int64_t prompt, std::int64_t tokens, std::int64_t batch) {
+  return {LlmWork::Kind::kDecode, batch, tokens - 1, prompt};
+}
+
+LlmCost cost_of(const Llm& llm, const LlmWork& work) {
+  check(work);
+  const LayerShape shape = layer_shape(llm, work.is_mla_absorbed);
+  const LayerSums sums = sums_of(llm, work);
+  LlmCost cost;
+  cost.flops = flops_of(llm, work, shape, sums);
+  add_bytes(llm, work, shape, sums, cost);
+  return cost;
+}
+
+std::int64_t kv_bytes_per_token(const Llm& llm) {
+  const Count num_layers = static_cast<std::int64_t>(llm.layers.size());
+  return llm.kv_width.bytes_of((num_layers * layer_shape(llm, false).kv_elements).value());
+}
+
+LlmParams params_of(const Llm& llm) {
+  const LayerShape shape = layer_shape(llm, false);
+  const Count num_layers = static_cast<std::int64_t>(llm.layers.size());
+  const Count num_moe = sums_of(llm, decode_work(1)).num_moe;
+  const Count table = Count(llm.hidden) * llm.vocab;
+  LlmParams params;
+  PartCounts& parts = params.parts;
+  parts[LlmPart::kEmbedding] = table + Count(llm.hidden) * llm.positions;
+  parts[LlmPart::kQkv] = num_layers * shape.qkv;
+  parts[LlmPart::kOut] = num_layers * shape.out;
+  parts[LlmPart::kMlp] = (num_layers - num_moe) * shape.dense_mlp;
+  parts[LlmPart::kNorms] =
+      num_layers * shape.norms + Count(llm.hidden) * (llm.has_norm_bias ? 2 : 1);
+  parts[LlmPart::kLmHead] = llm.is_tied ? Count(0) : table;
+  Count idle = 0;
+  if (llm.moe) {
+    const Count expert = num_moe * (shape.expert + shape.expert_bias);
+    parts[LlmPart::kRouter] = num_moe * (shape.router + shape.router_bias);
+    parts[LlmPart::kExperts] = expert * llm.moe->experts;
+    parts[LlmPart::kShared] = num_moe * shape.shared;
+    idle = expert * (Count(llm.moe->experts) - llm.moe->experts_per_token);
+  }
+  params.text = parts.sum();
+  params.active = (Count(params.text) - idle).value();
+  params.active_matmul =
+      (Count(params.active) - (llm.is_tied ? Count(0) : parts[LlmPart::kEmbedding])).value();
+  if (llm.vision) {
+    const VisionParams vision = params_of(*llm.vision);
+    parts[LlmPart::kVision] = vision.towers;
+    parts[LlmPart::kProjector] = vision.projector;
+  }
+  params.total = parts.sum();
+  return params;
+}
+
+Llm shard_of(const Llm& llm, std::int64_t num_gpus) {
+  Llm shard = llm;
+  if (num_gpus < 1) {
+    throw Error(ErrorKind::kUsage, "tensor parallelism needs at least one GPU");
+  }
+  shard.heads = divided(llm.heads, num_gpus, "attention heads");
+  // Fewer KV heads than GPUs: each keeps a copy of one.
+  shard.kv_heads = llm.kv_heads >= num_gpus ? divided(llm.kv_heads, num_gpus, "KV heads") : 1;
+  shard.dense_ff = divided(llm.dense_ff, num_gpus, "columns of the MLP");
+  shard.vocab = (llm.vocab + num_gpus - 1) / num_gpus;
+  if (llm.moe) {
+    shard.moe->expert_ff = divided(llm.moe->expert_ff, num_gpus, "columns of an expert");
+    shard.moe->shared_ff = divided(llm.moe->shared_ff, num_gpus, "columns of the shared expert");
+  }
+  return shard;
+}
+
+}  // namespace llmprof

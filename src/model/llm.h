@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A transformer as numbers, and what running it must cost at the least.
+//
+// FLOPs are those of matrix products, two a multiply-add; bytes are the least that must move
+// between memory and the chip: every weight a pass touches once, keys and values read and written,
+// no activations. Both are exact integers; only the number of distinct experts is an expectation.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "model/count.h"
+#include "model/vision.h"
+#include "model/width.h"
+
+namespace llmprof {
+
+// Where the cost of a model lies.
+enum class LlmPart : std::uint8_t {
+  kEmbedding,  // the table of tokens (and of positions): rows are looked up, nothing is multiplied
+  kQkv,        // projections into queries, keys, values; all of MLA's down- and up-projections
+  kScores,     // queries times keys
+  kValues,     // weights times values
+  kOut,        // attention's output projection
+  kMlp,        // of dense layers
+  kRouter,
+  kExperts,  // routed ones
+  kShared,   // experts every token takes, and their gate
+  kNorms,    // with biases of attention and attention sinks: weights that are read, not multiplied
+  kLmHead,
+  kVision,     // towers that look at images
+  kProjector,  // from a tower's width to the model's
+};
+inline constexpr std::size_t kNumLlmParts = 13;
+extern const std::array<const char*, kNumLlmParts> kLlmPartNames;
+
+struct PartCounts {
+  std::array<Count, kNumLlmParts> counts{};
+
+  Count& operator[](LlmPart part) { return counts[static_cast<std::size_t>(part)]; }
+  const Count& operator[](LlmPart part) const { return counts[static_cast<std::size_t>(part)]; }
+  std::int64_t sum() const;
+};
+
+// How far back a layer's attention looks.
+enum class Reach : std::uint8_t {
+  kFull,
+  kWindow,  // the last `reach_tokens`, the token itself included
+  kChunk,   // to the start of the token's chunk of `reach_tokens`
+};
+
+struct LlmLayer {
+  Reach reach = Reach::kFull;
+  std::int64_t reach_tokens = 0;
+  bool is_moe = false;
+};
+
+// Multi-head latent attention: keys and values kept as one compressed vector a token.
+struct MlaShape {
+  std::int64_t query_rank = 0;  // 0: queries are projected at once
+  std::int64_t kv_rank = 0;
+  std::int64_t nope_dim = 0;
+  std::int64_t rope_dim = 0;
+  std::int64_t value_dim = 0;
+};
+
+struct MoeShape {
+  std::int64_t experts = 0;
+  std::int64_t experts_per_token = 0;
+  std::int64_t expert_ff = 0;
+  std::int64_t shared_ff = 0;  // of all shared experts together
+  bool has_shared_gate = false;
+  bool has_router_bias = false;
+  bool has_expert_bias = false;
+};
+
+struct Llm {
+  std::string family;  // the model_type it was read by
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t vocab = 0;
+  std::int64_t positions = 0;  // rows of a learned position table
+  std::int64_t dense_ff = 0;
+  int mlp_matrices = 3;  // gate, up, down; 2 without a gate
+  bool is_tied = false;  // the head is the embedding table
+  bool has_qkv_bias = false;
+  bool has_out_bias = false;
+  bool has_mlp_bias = false;
+  bool has_qk_norm = false;
+  bool has_sinks = false;
+  int norms_per_layer = 2;
+  bool has_norm_bias = false;
+  std::optional<MlaShape> mla;
+  std::optional<MoeShape> moe;
+  std::vector<LlmLayer> layers;
+  std::optional<VisionShape> vision;
+
+  std::array<StoredWidth, kNumLlmParts> widths{};
+  StoredWidth kv_width;
+  std::string weight_dtype;        // as stored, in words: "bf16", "awq int4 g128"
+  std::string matmul_dtype;        // what linear layers execute in: a key of GpuSpec::dense_tflops
+  std::string attention_dtype;     // what scores, values and the head execute in
+  std::vector<std::string> notes;  // sentences for the user: what was assumed
+
+  StoredWidth& width(LlmPart part) { return widths[static_cast<std::size_t>(part)]; }
+  const StoredWidth& width(LlmPart part) const { return widths[static_cast<std::size_t>(part)]; }
+};
+
+// Reads a Hugging Face config.json: the language model may be nested, missing keys take the
+// defaults of its model_type. Throws kInput, naming the key, when a size is missing or makes no
+// sense.
+Llm llm_from_config(const Json& config);
+
+// The part of it that one of `num_gpus` GPUs holds and computes under tensor parallelism: heads,
+// widths and vocabulary divided; router, norms and MLA's compressed keys on every GPU. Throws
+// kUsage when they do not divide.
+Llm shard_of(const Llm& llm, std::int64_t num_gpus);
+
+struct LlmParams {
+  PartCounts parts;
+  std::int64_t total = 0;
+  std::int64_t text = 0;           // without vision and projector
+  std::int64_t active = 0;         // of text: what one token uses, the embedding table included
+  std::int64_t active_matmul = 0;  // the same without the table, unless it is the head too
+};
+LlmParams params_of(const Llm& llm);
+
+// A piece of work: `new_tokens` for each of `batch` sequences after `cached_tokens` each.
+struct LlmWork {
+  enum class Kind : std::uint8_t {
+    kPrefill,  // all new tokens in one pass
+    kDecode,   // one pass a new token, each with its logits
+  };
+
+  Kind kind = Kind::kPrefill;
+  std::int64_t batch = 1;
+  std::int64_t new_tokens = 1;
+  std::int64_t cached_tokens = 0;
+  bool has_all_logits = false;   // prefill: the head on every token, not on the last
+  bool is_mla_absorbed = false;  // MLA on compressed vectors, as decode kernels do
+  bool is_full_square = false;   // scores above the diagonal too, as an eager kernel computes them
+};
+LlmWork prefill_work(std::int64_t tokens, std::int64_t batch = 1, std::int64_t cached_tokens = 0);
+// One step in which each sequence attends to `context` tokens, its new one included.
+LlmWork decode_work(std::int64_t context, std::int64_t batch = 1);
+// All steps that follow a prompt until `tokens` are there. The first of them is prefill's: these
+// are `tokens` - 1 steps.
+LlmWork generation_work(std::int64_t prompt, std::int64_t tokens, std::int64_t batch = 1);
+
+struct LlmCost {
+  PartCounts flops;
+  PartCounts weight_bytes;  // experts: the expectation under uniform routing
+  Count kv_read_bytes;
+  Count kv_write_bytes;
+  Count expert_bytes_least;  // every token takes the same experts
+  Count expert_bytes_most;   // no expert is shared before all are taken
+
+  std::int64_t total_flops() const { return flops.sum(); }
+  std::int64_t total_bytes() const;
+  std::int64_t least_bytes() const;
+  std::int64_t most_bytes() const;
+  void add(const LlmCost& other);
+};
+// Throws kUsage when a count of `work` is not positive, kInput when the result does not fit.
+LlmCost cost_of(const Llm& llm, const LlmWork& work);
+
+// Keys and values a token leaves behind, in all layers.
+std::int64_t kv_bytes_per_token(const Llm& llm);
+
+// Query-key pairs of one sequence in one layer, exactly.
+Count attention_pairs(const LlmLayer& layer, Count new_tokens, Count cached_tokens);
+
+// Distinct experts of a layer that `tokens` touch on average when each draws `per_token` of
+// `experts` uniformly, without a repeat, whatever the others draw.
+long double expected_experts(std::int64_t experts, std::int64_t per_token, std::int64_t tokens);
+
+}  // namespace llmprof

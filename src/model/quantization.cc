@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How wide are the weights, and in what are they multiplied?
+//
+// Two questions, because weight-only formats (AWQ, GPTQ, MXFP4 as gpt-oss ships it) are stored
+// narrow and multiplied in bf16: dividing by an int4 peak would flatter nobody. Embedding, head,
+// norms and router stay wide in all of these methods. Widths include the scales: 4 bits with a
+// group of 128 are 4.16.
+//
+// What it gets wrong: modules_to_not_convert is not read (published files name what stays wide
+// anyway); a tensor directory, where there is one, overrides all of this.
+#include "model/quantization.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "model/config_reader.h"
+
+namespace llmprof {
+namespace {
+
+struct Quantization {
+  StoredWidth width;
+  std::string name;
+  std::string executes;  // empty: as the dtype
+  bool is_experts_only = false;
+};
+
+// `bits` a weight, and for each group a scale of 16 bits and a zero point as wide as a weight. A
+// group of -1 or null is a whole column, whose scales are not worth counting.
+StoredWidth grouped(std::int64_t bits, const Json& config) {
+  bits = std::clamp<std::int64_t>(bits, 1, 16);
+  const auto found = config.find("group_size");
+  if (found == config.end() || !found->is_number_integer() || found->get<std::int64_t>() < 1) {
+    return {8, bits};
+  }
+  const std::int64_t group = ConfigReader(config, "quantization_config").size({"group_size"});
+  return {8 * group, group * bits + 16 + bits};
+}
+
+std::string group_name(const Json& config) {
+  const auto found = config.find("group_size");
+  return found != config.end() && found->is_number_integer() && found->get<std::int64_t>() > 0
+             ? fmt::format(" g{}", found->get<std::int64_t>())
+             : "";
+}
+
+std::optional<Quantization> fp8_of(const Json& config) {
+  const ConfigReader reader(config, "quantization_config");
+  const auto block = reader.sizes("weight_block_size", {});
+  if (block.size() == 2 && block[0] > 0 && block[1] > 0) {
+    const Count elements = Count(block[0]) * block[1];  // and a scale of 32 bits
+    return Quantization{{elements.value(), (elements + 4).value()},
+                        fmt::format("fp8 in blocks of {}x{}", block[0], block[1]),
+                        "fp8"};
+  }
+  return Quantization{{1, 1}, "fp8", "fp8"};
+}
+
+// bitsandbytes: blocks of 64 with a scale of 32 bits, or of 8 bits and 32 for 256 of those.
+std::optional<Quantization> bits_and_bytes_of(const Json& config) {
+  const ConfigReader reader(config, "quantization_config");
+  if (reader.flag("load_in_8bit", false)) {
+    return Quantization{{1, 1}, "int8", ""};
+  }
+  if (!reader.flag("load_in_4bit", false)) {
+    return std::nullopt;
+  }
+  const bool is_double = reader.flag("bnb_4bit_use_double_quant", false);
+  return Quantization{is_double ? StoredWidth{16384, 8452} : StoredWidth{64, 36}, "nf4", ""};
+}
+
+// compressed-tensors: the first group's weights speak for all.
+std::optional<Quantization> compressed_of(const Json& config) {
+  const Json& groups = ConfigReader(config, "quantization_config").object("config_groups");
+  if (groups.empty() || !groups.begin()->is_object()) {
+    return std::nullopt;
+  }
+  const Json& weights = ConfigReader(*groups.begin(), "config_groups").object("weights");
+  const ConfigReader reader(weights, "weights");
+  const std::int64_t bits = reader.size({"num_bits"}, 8);
+  const bool is_float = reader.text("type", "int") == "float";
+  const bool has_activations =
+      !ConfigReader(*groups.begin(), "config_groups").object("input_activations").empty();
+  if (is_float && bits == 8) {
+    return Quantization{{1, 1}, "fp8", has_activations ? "fp8" : ""};
+  }
+  if (is_float && bits == 4) {
+    return Quantization{{16, 9}, "nvfp4", has_activations ? "fp4" : ""};
+  }
+  if (bits == 8) {
+    return Quantization{{1, 1}, "int8", has_activations ? "int8" : ""};
+  }
+  return Quantization{grouped(bits, weights), fmt::format("int{}{}", bits, group_name(weights)),
+                      ""};
+}
+
+std::optional<Quantization> quantization_of(const Json& config) {
+  const ConfigReader reader(config, "quantization_config");
+  const std::string method = to_lower(reader.text("quant_method", ""));
+  if (method == "fp8" || method == "fbgemm_fp8") {
+    return fp8_of(config);
+  }
+  if (method == "awq" || method == "gptq") {
+    const std::int64_t bits = reader.size({"bits", "w_bit"}, 4);
+    return Quantization{grouped(bits, config),
+                        fmt::format("{} int{}{}", method, bits, group_name(config)), ""};
+  }
+  if (method == "mxfp4") {
+    return Quantization{{32, 17}, "mxfp4 experts", "", true};
+  }
+  if (method == "bitsandbytes") {
+    return bits_and_bytes_of(config);
+  }
+  if (method == "compressed-tensors") {
+    return compressed_of(config);
+  }
+  if (method == "modelopt") {
+    const std::string algorithm = to_lower(reader.text("quant_algo", ""));
+    if (algorithm == "nvfp4") {
+      return Quantization{{16, 9}, "nvfp4", "fp4"};
+    }
+    return algorithm == "fp8" ? fp8_of(config) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// "bfloat16" -> "bf16": the words gpus.yaml uses for peaks.
+std::string peak_name(const std::string& dtype) {
+  const std::string name = to_lower(dtype);
+  if (name.find("bfloat16") != std::string::npos || name == "bf16") {
+    return "bf16";
+  }
+  if (name.find("float16") != std::string::npos || name == "fp16" || name == "half") {
+    return "fp16";
+  }
+  if (name.find("float32") != std::string::npos || name == "fp32") {
+    return "fp32";
+  }
+  return name.find("float8") != std::string::npos || name == "fp8" ? "fp8" : "bf16";
+}
+
+std::string dtype_of(const Json& root, const Json& text) {
+  for (const Json* config : {&text, &root}) {
+    for (const char* key : {"torch_dtype", "dtype"}) {
+      std::string name = ConfigReader(*config, "").text(key, "");
+      if (!name.empty()) {
+        return name;
+      }
+    }
+  }
+  return "bfloat16";  // what nearly every checkpoint of today is
+}
+
+const Json& quantization_config(const Json& root, const Json& text) {
+  const Json& nested = ConfigReader(text, "").object("quantization_config");
+  return nested.empty() ? ConfigReader(root, "").object("quantization_config") : nested;
+}
+
+void apply(const Quantization& found, Llm& llm) {
+  llm.weight_dtype = found.name;
+  if (!found.executes.empty()) {
+    llm.matmul_dtype = found.executes;
+  }
+  if (!found.is_experts_only) {
+    for (const LlmPart part : {LlmPart::kQkv, LlmPart::kOut, LlmPart::kMlp, LlmPart::kShared}) {
+      llm.width(part) = found.width;
+    }
+  }
+  llm.width(LlmPart::kExperts) = found.width;
+}
+
+// An 8-bit KV cache, as vLLM (kv_cache_scheme) and TensorRT-LLM (kv_cache_quant_algo) write it.
+bool has_narrow_kv(const Json& config) {
+  const ConfigReader reader(config, "quantization_config");
+  const Json& scheme = reader.object("kv_cache_scheme");
+  return (!scheme.empty() && ConfigReader(scheme, "kv_cache_scheme").size({"num_bits"}, 8) == 8) ||
+         to_lower(reader.text("kv_cache_quant_algo", "")) == "fp8";
+}
+
+}  // namespace
+
+void read_widths(const Json& root, const Json& text, Llm& llm) {
+  const std::string dtype = dtype_of(root, text);
+  const auto known = width_of(dtype);
+  if (!known) {
+    llm.notes.push_back(fmt::format("dtype '{}' is not known: taken as bf16", printable(dtype)));
+  }
+  const StoredWidth width = known.value_or(StoredWidth{});
+  llm.widths.fill(width);
+  llm.weight_dtype = peak_name(dtype);
+  llm.attention_dtype = llm.weight_dtype == "fp8" ? "bf16" : llm.weight_dtype;
+  llm.matmul_dtype = llm.weight_dtype;
+  llm.kv_width = llm.weight_dtype == "fp8" ? StoredWidth{} : width;
+  const Json& config = quantization_config(root, text);
+  if (config.empty()) {
+    return;
+  }
+  if (const auto found = quantization_of(config)) {
+    apply(*found, llm);
+  } else {
+    llm.notes.push_back(
+        fmt::format("quantization '{}' is not known: weights are taken as {}",
+                    printable(ConfigReader(config, "quantization_config").text("quant_method", "")),
+                    llm.weight_dtype));
+  }
+  if (has_narrow_kv(config)) {
+    llm.kv_width = {1, 1};
+  }
+}
+
+}  // namespace llmprof

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "model/tensors.h"
+
+namespace llmprof {
+
+// The directory of one .safetensors file. Weights are not read. Throws kInput.
+std::vector<TensorRecord> read_safetensors(const std::filesystem::path& path);
+
+// Those of all files that a model.safetensors.index.json names, which must lie beside it.
+std::vector<TensorRecord> read_safetensors_index(const std::filesystem::path& index);
+
+}  // namespace llmprof

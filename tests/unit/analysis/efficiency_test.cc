@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/efficiency.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/step_fit.h"
+#include "config/presets.h"
+#include "expect_error.h"
+#include "model/llm_goldens.h"
+
+namespace llmprof {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+GpuMatch gpu(const std::string& name) {
+  return find_gpu(gpu_table(embedded_yaml("hardware/gpus.yaml")), name);
+}
+
+// An analysis as analyze() leaves it: instances are laid end to end.
+class Made {
+ public:
+  Made() { analysis_.devices = {{"cuda:0", "NVIDIA GeForce RTX 5090", 0, 1, 170, 0, 0}}; }
+
+  Made& add(const std::string& stage, std::int64_t duration_ns,
+            std::optional<std::int64_t> tokens = std::nullopt,
+            std::optional<std::int64_t> sequences = std::nullopt, bool is_step = true) {
+    std::uint32_t index = 0;
+    while (index < analysis_.stages.size() && analysis_.stages[index].stage != stage) {
+      ++index;
+    }
+    if (index == analysis_.stages.size()) {
+      analysis_.stages.emplace_back().stage = stage;
+    }
+    analysis_.stages[index].total_ns += duration_ns;
+    ++analysis_.stages[index].num_instances;
+    analysis_.steps.push_back(
+        {index, now_ns_, duration_ns, false, is_step && stage != "prefill", tokens, sequences});
+    now_ns_ += duration_ns;
+    return *this;
+  }
+  Made& busy(const std::string& stage, std::int64_t window_ns, std::int64_t compute_ns) {
+    StageLedger row{stage, "cuda:0", 1, {}};
+    row.ledger.window_ns = window_ns;
+    row.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = compute_ns;
+    analysis_.ledgers.push_back(row);
+    return *this;
+  }
+  Analysis& analysis() { return analysis_; }
+
+ private:
+  Analysis analysis_;
+  std::int64_t now_ns_ = 0;
+};
+
+EfficiencySetup setup_for(const std::string& model, const std::string& gpu_name = "RTX-5090") {
+  EfficiencySetup setup;
+  setup.model_name = model;
+  setup.llm = golden_llm(model);
+  setup.gpu = gpu(gpu_name);
+  return setup;
+}
+
+const StageEfficiency& row(const Efficiency& efficiency, const std::string& stage) {
+  for (const StageEfficiency& found : efficiency.stages) {
+    if (found.stage == stage) {
+      return found;
+    }
+  }
+  throw Error(ErrorKind::kFailure, "no row " + stage);
+}
+
+// A published run of DeepSeek-OCR on an RTX 5090: 64 tokens in 707.379 ms around a context of 850.
+TEST(Efficiency, OfAnEagerRunIsThatOfAGpuThatWaits) {
+  Made made;
+  made.add("prefill", 60'000'000, 818);
+  for (int i = 0; i < 64; ++i) {
+    made.add("decode_step", 11'052'797, 1);
+  }
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup_for("DeepSeek-OCR"));
+  const StageEfficiency& decode = row(efficiency, "decode_step");
+  EXPECT_EQ(decode.passes, 64);
+  EXPECT_DOUBLE_EQ(decode.mean_context, 850.5);
+  EXPECT_NEAR(decode.mfu.wall_fraction.value(), 0.000519, 0.000519 * 0.003);
+  EXPECT_NEAR(decode.mbu.wall_fraction.value(), 0.0607, 0.0607 * 0.003);
+  EXPECT_NEAR(*decode.bound_ns / 64 / 1e6, 0.670, 0.0005);
+  EXPECT_NEAR(static_cast<double>(decode.wall_ns) / 64 / 1e6, 11.05, 0.005);
+  EXPECT_EQ(decode.side, "memory");
+  EXPECT_EQ(decode.verdict, "launch-bound");
+  EXPECT_THAT(efficiency.errors, IsEmpty());
+}
+
+TEST(Efficiency, AContextGrowsByAStepAndStartsAnewWithAPrefill) {
+  Made made;
+  made.add("prefill", 1000, 100).add("decode_step", 1000, 1).add("decode_step", 1000, 1);
+  made.add("prefill", 1000, 300).add("decode_step", 1000, 1);
+  const Llm llm = golden_llm("Llama-3.1-8B");
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup_for("Llama-3.1-8B"));
+  std::int64_t expected = 0;
+  for (const std::int64_t context : {101, 102, 301}) {
+    expected += cost_of(llm, decode_work(context)).total_flops();
+  }
+  EXPECT_EQ(row(efficiency, "decode_step").flops, expected);
+  EXPECT_EQ(row(efficiency, "prefill").flops, cost_of(llm, prefill_work(100)).total_flops() +
+                                                  cost_of(llm, prefill_work(300)).total_flops());
+}
+
+TEST(Efficiency, APrefillMarkCarriesTheTokensOfItsBatch) {
+  Made made;
+  made.add("prefill", 1000, 400).add("decode_step", 1000, 4);
+  const Llm llm = golden_llm("Llama-3.1-8B");
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup_for("Llama-3.1-8B"));
+  EXPECT_EQ(row(efficiency, "prefill").flops, cost_of(llm, prefill_work(100, 4)).total_flops());
+  EXPECT_EQ(row(efficiency, "decode_step").flops, cost_of(llm, decode_work(101, 4)).total_flops());
+}
+
+TEST(Efficiency, ALoopWithoutStepsIsTheSumOfThem) {
+  Made made;
+  made.add("prefill", 1000, 100).add("decode", 50'000, 40, std::nullopt, false);
+  const Llm llm = golden_llm("Llama-3.1-8B");
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup_for("Llama-3.1-8B"));
+  std::int64_t expected = 0;
+  for (std::int64_t context = 101; context <= 140; ++context) {
+    expected += cost_of(llm, decode_work(context)).total_flops();
+  }
+  EXPECT_EQ(row(efficiency, "decode").flops, expected);
+  EXPECT_EQ(row(efficiency, "decode").passes, 40);
+}
+
+TEST(Efficiency, RequestsThatAreMixedNeedTheirContext) {
+  Made made;
+  made.add("prefill", 1000, 100, 1).add("prefill", 1000, 300, 1).add("decode", 1000, 2, 2);
+  EfficiencySetup setup = setup_for("Llama-3.1-8B");
+  EXPECT_THAT(row(efficiency_of(made.analysis(), setup), "decode").reason, HasSubstr("--context"));
+  setup.context = 201;
+  EXPECT_EQ(row(efficiency_of(made.analysis(), setup), "decode").flops,
+            cost_of(setup.llm, decode_work(201, 2)).total_flops());
+}
+
+TEST(Efficiency, WhatNoMarkSaysMayBeGiven) {
+  Made made;
+  made.add("prefill", 1000).add("decode", 50'000, std::nullopt, std::nullopt, false);
+  EfficiencySetup setup = setup_for("Llama-3.1-8B");
+  const Efficiency without = efficiency_of(made.analysis(), setup);
+  EXPECT_THAT(row(without, "prefill").reason, HasSubstr("--prompt-tokens"));
+  EXPECT_THAT(row(without, "decode").reason, HasSubstr("--new-tokens"));
+  EXPECT_FALSE(row(without, "decode").mfu.wall_fraction);
+  setup.prompt_tokens = 70;
+  setup.new_tokens = 9;
+  const Efficiency with = efficiency_of(made.analysis(), setup);
+  EXPECT_EQ(row(with, "prefill").flops, cost_of(setup.llm, prefill_work(70)).total_flops());
+  EXPECT_EQ(row(with, "decode").passes, 9);
+}
+
+TEST(Efficiency, BothClocksAreThere) {
+  Made made;
+  made.add("prefill", 1'000'000'000, 2048).busy("prefill", 2'000'000'000, 500'000'000);
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup_for("Llama-3.1-8B"));
+  const StageEfficiency& prefill = row(efficiency, "prefill");
+  EXPECT_EQ(prefill.wall_ns, 2'000'000'000);  // to the end of its GPU work
+  EXPECT_NEAR(prefill.mfu.wall_fraction.value(), 29'688'401'494'016 / 209.5e12 / 2, 1e-12);
+  EXPECT_NEAR(prefill.mfu.busy_fraction.value(), 29'688'401'494'016 / 209.5e12 / 0.5, 1e-12);
+  EXPECT_GT(prefill.hfu.wall_fraction.value(), prefill.mfu.wall_fraction.value());
+  EXPECT_EQ(prefill.verdict, "launch-bound");
+}
+
+TEST(Efficiency, AnUnknownGpuGivesCostsAndNoRatio) {
+  Made made;
+  made.add("prefill", 1000, 10);
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup_for("Llama-3.1-8B", "What"));
+  EXPECT_THAT(efficiency.reason, HasSubstr("add a row"));
+  EXPECT_GT(row(efficiency, "prefill").flops, 0);
+  EXPECT_FALSE(row(efficiency, "prefill").mfu.wall_fraction);
+  EXPECT_FALSE(row(efficiency, "prefill").sol.wall_fraction);
+  EXPECT_FALSE(row(efficiency, "prefill").bound_ns);
+}
+
+TEST(Efficiency, ARatioAboveOneIsAnErrorAndNotClamped) {
+  Made made;
+  made.add("prefill", 1'000'000, 2048).add("decode_step", 100'000, 1);
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup_for("Llama-3.1-8B"));
+  EXPECT_GT(row(efficiency, "prefill").mfu.wall_fraction.value(), 100);
+  EXPECT_EQ(row(efficiency, "prefill").verdict, "faster than possible");
+  ASSERT_FALSE(efficiency.errors.empty());
+  EXPECT_THAT(efficiency.errors[0],
+              testing::AllOf(HasSubstr("MFU"), HasSubstr("Llama-3.1-8B"), HasSubstr("RTX-5090"),
+                             HasSubstr("2048 tokens")));
+}
+
+// gpt-oss-20b as llama.cpp runs it on a DGX Spark with 16 sequences: skewed routing.
+TEST(Efficiency, SkewedRoutingIsANoteWithItsRange) {
+  EfficiencySetup setup = setup_for("gpt-oss-20b", "GB10-DGX-Spark");
+  setup.llm.width(LlmPart::kExperts) = {32, 17};
+  Made made;
+  made.add("prefill", 1'000'000'000'000, 512 * 16).add("decode", 36'657'000, 16);
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup);
+  EXPECT_GT(row(efficiency, "decode").mbu.wall_fraction.value(), 1);
+  EXPECT_THAT(efficiency.errors, IsEmpty());
+  EXPECT_THAT(efficiency.notes, ElementsAre(HasSubstr("skewed")));
+}
+
+TEST(Efficiency, SeveralGpusShareTheWork) {
+  Made made;
+  made.add("prefill", 1'000'000'000, 2048);
+  const double one = row(efficiency_of(made.analysis(), setup_for("Llama-3.1-8B")), "prefill")
+                         .mfu.wall_fraction.value();
+  made.analysis().devices.push_back({"cuda:1", "NVIDIA GeForce RTX 5090", 0, 1, 170, 0, 0});
+  const Efficiency two = efficiency_of(made.analysis(), setup_for("Llama-3.1-8B"));
+  EXPECT_EQ(two.num_gpus, 2);
+  EXPECT_DOUBLE_EQ(row(two, "prefill").mfu.wall_fraction.value(), one / 2);
+}
+
+TEST(Efficiency, AnImageAddsItsTowersFlopsToPrefillAndNoTime) {
+  Made made;
+  made.add("prefill", 1'000'000'000, 693);
+  EfficiencySetup setup = setup_for("DeepSeek-OCR");
+  const Efficiency without = efficiency_of(made.analysis(), setup);
+  EXPECT_THAT(without.notes, ElementsAre(HasSubstr("--image")));
+  setup.image = image_cost(*setup.llm.vision, {1024, 1024, 2, 2});
+  const Efficiency with = efficiency_of(made.analysis(), setup);
+  EXPECT_EQ(row(with, "prefill").flops - row(without, "prefill").flops, 2'692'566'384'640);
+  EXPECT_EQ(row(with, "prefill").wall_ns, row(without, "prefill").wall_ns);
+  EXPECT_THAT(with.notes, IsEmpty());
+}
+
+TEST(Efficiency, AbsurdTokenCountsAreAnErrorThatNamesTheStage) {
+  Made made;
+  made.add("prefill", 1000, INT64_MAX);
+  expect_error([&] { efficiency_of(made.analysis(), setup_for("Llama-3.1-8B")); },
+               ErrorKind::kInput, HasSubstr("while counting what stage prefill costs"),
+               testing::A<const std::string&>());
+  Made negative;
+  negative.add("prefill", 1000, -5).add("decode_step", 10, -1);
+  const Efficiency efficiency = efficiency_of(negative.analysis(), setup_for("Llama-3.1-8B"));
+  EXPECT_THAT(row(efficiency, "prefill").reason, HasSubstr("prompt"));
+  EXPECT_THAT(row(efficiency, "decode_step").reason, HasSubstr("tokens made"));
+}
+
+std::vector<StepSample> planted(int count, double fixed, double per_token, double per_kv) {
+  std::vector<StepSample> steps;
+  for (int i = 0; i < count; ++i) {
+    const double tokens = 1 + i * 7 % 5;
+    const double kv = 100 + 13 * (i % 17) + i;
+    steps.push_back({i * 1000, std::llround(fixed + per_token * tokens + per_kv * kv), tokens, kv});
+  }
+  return steps;
+}
+
+TEST(StepFit, FindsWhatWasPlanted) {
+  std::string reason;
+  const StepFit fit = fit_steps(planted(200, 5e6, 2e4, 310), reason).value();
+  EXPECT_NEAR(fit.fixed_ns, 5e6, 50);
+  EXPECT_NEAR(fit.per_token_ns.value(), 2e4, 5);
+  EXPECT_NEAR(fit.per_kv_token_ns.value(), 310, 0.1);
+  EXPECT_GT(fit.r_squared, 0.9999);
+  EXPECT_EQ(fit.num_outliers, 0);
+}
+
+TEST(StepFit, SetsOutliersAsideAndListsThem) {
+  std::vector<StepSample> steps = planted(200, 5e6, 2e4, 310);
+  steps[50].duration_ns += 40'000'000;
+  steps[120].duration_ns += 9'000'000;
+  steps[0].duration_ns += 900'000'000;  // the first is left out
+  std::string reason;
+  const StepFit fit = fit_steps(steps, reason).value();
+  EXPECT_NEAR(fit.fixed_ns, 5e6, 50);
+  EXPECT_NEAR(fit.per_kv_token_ns.value(), 310, 0.1);
+  ASSERT_EQ(fit.num_outliers, 2);
+  EXPECT_EQ(fit.outliers[0].step, 50);
+  EXPECT_EQ(fit.outliers[1].step, 120);
+  EXPECT_NEAR(static_cast<double>(fit.outliers[0].measured_ns) - fit.outliers[0].fitted_ns, 4e7,
+              100);
+}
+
+TEST(StepFit, AColumnThatDoesNotVaryStaysInTheFixedPart) {
+  std::vector<StepSample> steps = planted(50, 5e6, 0, 310);
+  for (StepSample& step : steps) {
+    step.tokens = 4;
+  }
+  std::string reason;
+  EXPECT_FALSE(fit_steps(steps, reason)->per_token_ns);
+  for (StepSample& step : steps) {
+    step.kv_tokens = 9;
+    step.duration_ns = 1000;
+  }
+  const StepFit flat = fit_steps(steps, reason).value();
+  EXPECT_FALSE(flat.per_kv_token_ns);
+  EXPECT_NEAR(flat.fixed_ns, 1000, 1e-6);
+}
+
+TEST(StepFit, NeedsSteps) {
+  std::string reason;
+  EXPECT_FALSE(fit_steps(planted(8, 1, 1, 1), reason));
+  EXPECT_THAT(reason, HasSubstr("has 8"));
+}
+
+}  // namespace
+}  // namespace llmprof
