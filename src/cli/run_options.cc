@@ -14,7 +14,7 @@ namespace {
 // nsys is still writing its report when it was asked to stop; ncu's is written as it goes.
 constexpr std::chrono::seconds kPatienceOfNcu{60};
 
-Contract contract_of(const ConfigReader& reader) {
+Contract contract_of(const SettingsReader& reader) {
   Contract contract;
   const std::string gpu = reader.choice("contract.gpu", {"auto", "required", "none"});
   contract.gpu = gpu == "required" ? Contract::Gpu::kRequired
@@ -26,7 +26,7 @@ Contract contract_of(const ConfigReader& reader) {
   return contract;
 }
 
-NsysSettings nsys_of(const ConfigReader& reader) {
+NsysSettings nsys_of(const SettingsReader& reader) {
   NsysSettings nsys;
   nsys.trace = reader.texts("pipeline.nsys.trace");
   nsys.cuda_graph_trace = reader.text("pipeline.nsys.cuda_graph_trace");
@@ -39,7 +39,7 @@ NsysSettings nsys_of(const ConfigReader& reader) {
   return nsys;
 }
 
-NcuSettings ncu_of(const ConfigReader& reader) {
+NcuSettings ncu_of(const SettingsReader& reader) {
   NcuSettings ncu;
   ncu.set = reader.optional_text("pipeline.ncu.set").value_or("");
   ncu.sections = reader.texts("pipeline.ncu.sections");
@@ -53,7 +53,7 @@ NcuSettings ncu_of(const ConfigReader& reader) {
 }
 
 // run.gate, or what the kind of workload says where it is auto.
-GateWish gate_of(const ConfigReader& reader) {
+GateWish gate_of(const SettingsReader& reader) {
   if (!reader.flag("pipeline.nsys.gating_nvtx")) {
     return {GateWish::Kind::kEverything, {}};
   }
@@ -62,7 +62,7 @@ GateWish gate_of(const ConfigReader& reader) {
   return wish.kind == GateWish::Kind::kAuto && of_workload ? parse_gate(*of_workload) : wish;
 }
 
-void read_passes(const ConfigReader& reader, RunOptions& options) {
+void read_passes(const SettingsReader& reader, RunOptions& options) {
   for (const std::string& pass : reader.texts("run.passes")) {
     bool& wanted = pass == "baseline" ? options.has_baseline
                    : pass == "nsys"   ? options.has_nsys
@@ -82,7 +82,7 @@ void read_passes(const ConfigReader& reader, RunOptions& options) {
 }  // namespace
 
 RunOptions run_options_of(const Config& config) {
-  const ConfigReader reader(config);
+  const SettingsReader reader(config);
   RunOptions options;
   options.common = options_of(config);
   read_passes(reader, options);

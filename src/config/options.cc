@@ -8,7 +8,7 @@
 namespace llmprof {
 
 Options options_of(const Config& config) {
-  const ConfigReader reader(config);
+  const SettingsReader reader(config);
   Options options;
   const std::string mode = reader.text("run.mode");
   if (mode != "deep" && mode != "light") {

@@ -14,7 +14,7 @@
 
 namespace llmprof {
 
-const Json& ConfigReader::at(const std::string& path) const {
+const Json& SettingsReader::at(const std::string& path) const {
   const Json* value = find_value(config_.tree, path);
   if (value == nullptr) {
     throw Error(ErrorKind::kUsage, fmt::format("{} is needed and was removed", path));
@@ -22,14 +22,14 @@ const Json& ConfigReader::at(const std::string& path) const {
   return *value;
 }
 
-void ConfigReader::fail(const std::string& path, const std::string& wanted) const {
+void SettingsReader::fail(const std::string& path, const std::string& wanted) const {
   const auto origin = config_.origins.find(path);
   throw Error(ErrorKind::kUsage,
               fmt::format("{} takes {}, not {}", path, wanted, printable(to_json_line(at(path)))),
               origin == config_.origins.end() ? "" : fmt::format("set by {}", origin->second));
 }
 
-std::string ConfigReader::text(const std::string& path) const {
+std::string SettingsReader::text(const std::string& path) const {
   const Json& value = at(path);
   if (!value.is_string() || value.get_ref<const std::string&>().empty()) {
     fail(path, "a text");
@@ -37,14 +37,14 @@ std::string ConfigReader::text(const std::string& path) const {
   return value.get<std::string>();
 }
 
-std::optional<std::string> ConfigReader::optional_text(const std::string& path) const {
+std::optional<std::string> SettingsReader::optional_text(const std::string& path) const {
   if (at(path).is_null()) {
     return std::nullopt;
   }
   return text(path);
 }
 
-bool ConfigReader::flag(const std::string& path) const {
+bool SettingsReader::flag(const std::string& path) const {
   const Json& value = at(path);
   if (!value.is_boolean()) {
     fail(path, "true or false");
@@ -52,7 +52,7 @@ bool ConfigReader::flag(const std::string& path) const {
   return value.get<bool>();
 }
 
-std::int64_t ConfigReader::whole_from(const std::string& path, std::int64_t least) const {
+std::int64_t SettingsReader::whole_from(const std::string& path, std::int64_t least) const {
   const Json& value = at(path);
   if (!value.is_number_integer() || value.get<std::int64_t>() < least) {
     fail(path, fmt::format("a whole number of at least {}", least));
@@ -60,7 +60,7 @@ std::int64_t ConfigReader::whole_from(const std::string& path, std::int64_t leas
   return value.get<std::int64_t>();
 }
 
-std::vector<std::string> ConfigReader::texts(const std::string& path) const {
+std::vector<std::string> SettingsReader::texts(const std::string& path) const {
   std::vector<std::string> texts;
   if (!at(path).is_array()) {
     fail(path, "a list of texts");
@@ -74,7 +74,7 @@ std::vector<std::string> ConfigReader::texts(const std::string& path) const {
   return texts;
 }
 
-std::map<std::string, std::string> ConfigReader::text_map(const std::string& path) const {
+std::map<std::string, std::string> SettingsReader::text_map(const std::string& path) const {
   std::map<std::string, std::string> texts;
   if (!at(path).is_object()) {
     fail(path, "a mapping");
@@ -85,8 +85,8 @@ std::map<std::string, std::string> ConfigReader::text_map(const std::string& pat
   return texts;
 }
 
-std::string ConfigReader::choice(const std::string& path,
-                                 const std::vector<std::string>& choices) const {
+std::string SettingsReader::choice(const std::string& path,
+                                   const std::vector<std::string>& choices) const {
   const std::string given = text(path);
   if (std::find(choices.begin(), choices.end(), given) == choices.end()) {
     fail(path, fmt::format("one of {}", fmt::join(choices, ", ")));

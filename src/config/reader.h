@@ -13,9 +13,9 @@ namespace llmprof {
 
 // Values of a configuration by dotted path, each held against what it must be. Everything throws
 // kUsage, naming the key and where its value came from.
-class ConfigReader {
+class SettingsReader {
  public:
-  explicit ConfigReader(const Config& config) : config_(config) {}
+  explicit SettingsReader(const Config& config) : config_(config) {}
 
   std::string text(const std::string& path) const;                          // not empty
   std::optional<std::string> optional_text(const std::string& path) const;  // null: nothing

@@ -37,7 +37,7 @@ class Reader : public testing::Test {
   }
 
   Config config;
-  ConfigReader reader{config};
+  SettingsReader reader{config};
 };
 
 TEST_F(Reader, Values) {
