@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/efficiency_result.h"
+#include "analysis/findings.h"
 #include "analysis/join.h"
 #include "analysis/launch_groups.h"
 #include "analysis/rules.h"
@@ -163,6 +164,7 @@ struct Analysis {
   std::vector<std::string> unmatched_names;  // kernels of family other, by time, when it is large
   std::optional<CounterFindings> counters;   // nothing: no ncu capture was given
   std::optional<Efficiency> efficiency;      // when a model was given
+  Findings findings;                         // what to fix first; filled when all else is there
   Diagnostics diagnostics;
 };
 

@@ -14,9 +14,9 @@
 // matters; inside 2 it is what locked clocks and cold caches cost a short kernel. Beyond that, or
 // where the group's own launches differ more than that among themselves, confidence is low. A
 // result outside of everything the group ever did (twice as fast as its fastest, four times slower
-// than its slowest) was another problem size, and is withheld. The factors are ours: they come from
-// comparing the two tools on launches of known size, and fail on kernels whose work depends on
-// data.
+// than its slowest) was another problem size, and is withheld. The factors are ours, chosen
+// before there was a pair of recordings of one program to check them on; they fail on kernels whose
+// work depends on data.
 #include "analysis/join.h"
 
 #include <algorithm>

@@ -117,6 +117,7 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
       const PassTimer::Scope pass(&timer, "efficiency");
       analysis.efficiency = efficiency_for(asked, analysis);
     }
+    add_findings(analysis);
     const std::string metrics = to_json_text(metrics_json(analysis));
     if (!asked.out.empty()) {
       const PassTimer::Scope pass(&timer, "write");

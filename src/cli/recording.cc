@@ -114,6 +114,23 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
   return analysis;
 }
 
+void add_findings(Analysis& analysis) {
+  FindingFacts facts;
+  const std::vector<GpuSpec> gpus = known_gpus();
+  for (const DeviceSummary& device : analysis.devices) {
+    const GpuMatch match = find_gpu(gpus, device.name);
+    const auto fp32 = match.gpu ? match.gpu->flops_per_s("fp32") : std::nullopt;
+    const auto tensor =
+        match.gpu
+            ? match.gpu->flops_per_s(match.gpu->dense_tflops.contains("bf16") ? "bf16" : "fp16")
+            : std::nullopt;
+    if (fp32 && tensor && *fp32 < *tensor) {
+      facts.fp32_by_tensor[device.name] = *fp32 / *tensor;
+    }
+  }
+  analysis.findings = find_findings(analysis, facts);
+}
+
 std::vector<std::string> counters_in(const std::filesystem::path& bundle) {
   std::vector<std::string> files;
   std::error_code failure;

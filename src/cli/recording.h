@@ -32,6 +32,9 @@ Trace load_recording(const std::string& path, const System& system, unsigned num
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
                            const System& system, PassTimer* timer = nullptr);
 
+// What to fix first, from all that is known by now: the last step before an analysis is shown.
+void add_findings(Analysis& analysis);
+
 // The counters of a bundle, sorted; none where it is no bundle.
 std::vector<std::string> counters_in(const std::filesystem::path& bundle);
 

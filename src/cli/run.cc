@@ -190,6 +190,7 @@ void print_end(const RunCommandOptions& asked, const RunSession& session,
   }
   if (session.analysis()) {
     console.err("\n" + verdict(*session.analysis()) + "\n");
+    console.err(findings_text(session.analysis()->findings, 3));
     console.err(overhead_text(*session.analysis()));
   }
   console.err(breaches.empty() ? "" : "\n");

@@ -406,7 +406,8 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
   write_results();
 }
 
-void RunSession::write_results() const {
+void RunSession::write_results() {
+  add_findings(*analysis_);
   artifacts_.write("metrics.json", to_json_text(metrics_json(*analysis_)));
   write_kernel_markdown(*analysis_, artifacts_.path("kernels.md"), kKernelRows);
 }

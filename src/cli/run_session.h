@@ -73,7 +73,7 @@ class RunSession {
                    std::filesystem::file_time_type start);
   void scrub_report(const std::filesystem::path& report, const std::filesystem::path& sqlite);
   void read_recording(const std::filesystem::path& report, bool was_cut);
-  void write_results() const;
+  void write_results();
   void join_reports();
   void run_ncu_plan(const NcuPlan& plan, PassRecord& record);
 

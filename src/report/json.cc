@@ -134,6 +134,11 @@ Json metrics_json(const Analysis& analysis) {
                          {"stage_overlap_ns", analysis.stage_overlap_ns},
                          {"outside_stages_ns", analysis.outside_ns},
                          {"stage_source", analysis.stage_source}};
+  document["findings"] = findings_json(analysis.findings);
+  document["silent_rules"] = Json::array();
+  for (const SilentRule& rule : analysis.findings.silent) {
+    document["silent_rules"].push_back({{"id", rule.id}, {"reason", rule.reason}});
+  }
   document["devices"] = Json::array();
   for (const DeviceSummary& device : analysis.devices) {
     document["devices"].push_back(

@@ -44,6 +44,10 @@ std::string counters_text(const Analysis& analysis, std::size_t top);
 // The class of a kernel's row, as "memory"; "n/a" where no counters cover it.
 std::string bound_text(const Analysis& analysis, const KernelRecord& record);
 
+// What to fix first, `most` of it; and as a part of metrics.json.
+std::string findings_text(const Findings& findings, std::size_t most);
+Json findings_json(const Findings& findings);
+
 // The efficiency of stages, in words and as a part of metrics.json.
 std::string efficiency_text(const Efficiency& efficiency);
 Json efficiency_json(const Efficiency& efficiency);

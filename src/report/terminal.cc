@@ -101,6 +101,7 @@ std::string largest_waste(const Analysis& analysis, const std::string& device) {
 }
 
 constexpr double kHighOverhead = 0.25;
+constexpr std::size_t kShownFindings = 3;
 
 }  // namespace
 
@@ -181,6 +182,7 @@ std::string terminal_summary(const Analysis& analysis, std::size_t top) {
         device.name.empty() ? "n/a (the recording does not name it)" : printable(device.name),
         device.num_kernels);
   }
+  text += findings_text(analysis.findings, kShownFindings);
   if (!analysis.stages.empty()) {
     text += stages_text(analysis);
     text += overhead_text(analysis);
