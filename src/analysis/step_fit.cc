@@ -22,6 +22,7 @@
 namespace llmprof {
 namespace {
 
+constexpr double kLeastExplained = 0.1;  // of the variance
 constexpr std::size_t kFewestSteps = 8;
 constexpr double kFarResiduals = 6;
 constexpr double kFarFraction = 0.05;  // and at least so much of the step itself
@@ -160,6 +161,13 @@ std::optional<StepFit> fit_steps(const std::vector<StepSample>& steps, std::stri
     fit.per_kv_token_ns = line.slopes[1];
   }
   fit.r_squared = r_squared(line, near.size() < kFewestSteps ? used : near);
+  // A price below nothing, or a line that explains next to nothing of prices that vary, is none.
+  if (line.fixed < 0 || ((has_tokens || has_kv) && fit.r_squared < kLeastExplained)) {
+    reason = fmt::format(
+        "the steps' times do not follow tokens and context: a line explains {:.0f} % of them",
+        100 * std::max(fit.r_squared, 0.0));
+    return std::nullopt;
+  }
   add_outliers(line, used, far_residual(line, near.size() < kFewestSteps ? used : near), fit);
   return fit;
 }

@@ -610,6 +610,28 @@ Json scrub_tree(const Json& tree) {
   return clean;
 }
 
+std::vector<std::string> secret_values(const std::map<std::string, std::string>& environment) {
+  constexpr std::size_t kShortest = 8;  // shorter ones occur in other words
+  std::vector<std::string> values;
+  for (const auto& [name, value] : environment) {
+    if (value.size() >= kShortest && is_secret_value(name, value)) {
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+std::string scrub_text(std::string_view text, const std::vector<std::string>& values) {
+  std::string clean = scrub_text(text);
+  for (const std::string& value : values) {
+    for (std::size_t at = clean.find(value); at != std::string::npos; at = clean.find(value, at)) {
+      clean.replace(at, value.size(), kScrubbed);
+      at += kScrubbed.size();
+    }
+  }
+  return clean;
+}
+
 std::map<std::string, std::string> scrub_environment(
     const std::map<std::string, std::string>& environment) {
   std::map<std::string, std::string> clean;

@@ -21,6 +21,13 @@ bool is_secret_name(std::string_view name);
 // Authorization: Bearer ...).
 std::string scrub_text(std::string_view text);
 
+// Values of variables whose names say "secret", eight characters and more: what a program may print
+// without their names.
+std::vector<std::string> secret_values(const std::map<std::string, std::string>& environment);
+
+// scrub_text(), and every occurrence of `values` replaced too.
+std::string scrub_text(std::string_view text, const std::vector<std::string>& values);
+
 // An argument list; the value that follows a flag like --token is replaced too.
 std::vector<std::string> scrub_arguments(const std::vector<std::string>& arguments);
 

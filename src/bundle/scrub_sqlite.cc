@@ -83,7 +83,8 @@ bool has_column(sqlite3* database, const TextColumn& column) {
 }
 
 // What must change in a column; true in `found_key` when a key was there.
-std::vector<Change> changes_in(sqlite3* database, const TextColumn& column, bool& found_key) {
+std::vector<Change> changes_in(sqlite3* database, const TextColumn& column,
+                               const std::vector<std::string>& values, bool& found_key) {
   std::vector<Change> changes;
   const Statement read =
       prepare(database, fmt::format("SELECT rowid, {0} FROM {1} WHERE typeof({0}) = 'text'",
@@ -96,7 +97,7 @@ std::vector<Change> changes_in(sqlite3* database, const TextColumn& column, bool
     if (is_environment(text)) {
       found_key = found_key || has_key(text);
       changes.push_back({row, "[environment scrubbed]"});
-    } else if (const std::string clean = scrub_text(text); clean != text) {
+    } else if (const std::string clean = scrub_text(text, values); clean != text) {
       found_key = true;
       changes.push_back({row, clean});
     }
@@ -125,7 +126,7 @@ void run(sqlite3* database, const std::string& sql) {
 
 }  // namespace
 
-bool scrub_sqlite(const std::filesystem::path& sqlite) {
+bool scrub_sqlite(const std::filesystem::path& sqlite, const std::vector<std::string>& values) {
   sqlite3* opened = nullptr;
   const int failure = sqlite3_open_v2(sqlite.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
   Database database(opened, sqlite3_close);
@@ -136,7 +137,7 @@ bool scrub_sqlite(const std::filesystem::path& sqlite) {
   run(opened, "PRAGMA journal_mode=MEMORY; BEGIN");
   for (const TextColumn& column : kTextColumns) {
     if (has_column(opened, column)) {
-      apply(opened, column, changes_in(opened, column, found_key));
+      apply(opened, column, changes_in(opened, column, values, found_key));
     }
   }
   const std::string clean = sqlite.string() + ".clean";

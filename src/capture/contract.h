@@ -17,7 +17,7 @@ namespace llmprof {
 // A stable word for what went wrong, for scripts and for docs/capture-contract.md.
 struct ReasonMeaning {
   const char* code;
-  bool is_environment;  // a tool, permission or driver: exit 5; else the capture: exit 4
+  int exit_code;  // 5 for a tool, permission or driver, 4 for the capture; where it is fatal
   const char* meaning;
 };
 std::span<const ReasonMeaning> all_reasons();

@@ -103,14 +103,13 @@ Gate automatic_gate(const std::vector<SeenMark>& seen) {
 Error would_not_fire(const StageMark& mark, const std::vector<SeenMark>& seen) {
   if (seen.empty()) {
     return {ErrorKind::kContract,
-            fmt::format("gate_not_fired: {} was never entered; the baseline pass saw no NVTX range",
+            fmt::format("{} was never entered; the baseline pass saw no NVTX range",
                         printable(mark.text())),
             "mark the stages (docs/marking.md), or record everything: run.gate=none"};
   }
   if (find_seen(seen, {mark.name, mark.domain}) != nullptr) {
     return {ErrorKind::kContract,
-            fmt::format("gate_not_fired: there is no {}; range and domain are swapped",
-                        printable(mark.text())),
+            fmt::format("there is no {}; range and domain are swapped", printable(mark.text())),
             fmt::format("run.gate={}:{}", printable(mark.name), printable(mark.domain))};
   }
   std::vector<std::string> names;
@@ -120,8 +119,7 @@ Error would_not_fire(const StageMark& mark, const std::vector<SeenMark>& seen) {
   const auto guess = nearest(mark.text(), names);
   names.resize(std::min<std::size_t>(names.size(), 8));
   return {ErrorKind::kContract,
-          fmt::format("gate_not_fired: {} was never entered in the baseline pass",
-                      printable(mark.text())),
+          fmt::format("{} was never entered in the baseline pass", printable(mark.text())),
           guess ? fmt::format("did you mean run.gate={}?", *guess)
                 : fmt::format("seen: {}", fmt::join(names, ", "))};
 }

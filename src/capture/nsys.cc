@@ -84,6 +84,10 @@ std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings
     }
     argv.emplace_back("--trace-fork-before-exec=true");
   }
+  // A daemon that the program leaves behind must not keep the recording open.
+  if (nsys.has_option("--wait")) {
+    argv.emplace_back("--wait=primary");
+  }
   if (settings.duration_s > 0) {
     argv.push_back(fmt::format("--duration={}", settings.duration_s));
   }

@@ -126,6 +126,9 @@ pid_t start_process(const Process& process, int out, int err) {
   posix_spawnattr_init(&attributes);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  if (!process.directory.empty()) {
+    posix_spawn_file_actions_addchdir_np(&actions, process.directory.c_str());
+  }
   posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
   // A shell starts background jobs deaf to SIGINT, which is how captures are stopped: what we start
   // hears every signal.
@@ -143,6 +146,13 @@ pid_t start_process(const Process& process, int out, int err) {
                                     pointers_to(argv).data(), pointers_to(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
+  if (failure == ENOEXEC) {
+    throw Error(
+        ErrorKind::kUsage, fmt::format("cannot start {}: it is no program", argv[0]),
+        fmt::format("a script needs a first line as #!/bin/sh, or its interpreter in front: "
+                    "sh {}",
+                    argv[0]));
+  }
   if (failure != 0) {
     throw Error(ErrorKind::kEnvironment,
                 fmt::format("cannot start {}: {}", argv[0], std::strerror(failure)));

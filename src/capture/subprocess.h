@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct Process {
   std::vector<std::string> argv;  // argv[0] is the path of the program
   std::map<std::string, std::string> environment;
   std::chrono::milliseconds timeout{10'000};
+  std::filesystem::path directory = {};  // where it runs; empty: here
 };
 
 struct ProcessResult {

@@ -126,7 +126,10 @@ fs::path find_tool(const System& system, const ToolKind& kind) {
 
 std::string ask(const System& system, const fs::path& tool, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), tool.string());
-  const ProcessResult result = run_process({std::move(arguments), system.environment});
+  Process question{std::move(arguments), system.environment};
+  // `nsys stats --help-reports` imports every Python file of the folder it runs in.
+  question.directory = "/";
+  const ProcessResult result = run_process(question);
   return result.timed_out ? "" : result.out + result.err;
 }
 

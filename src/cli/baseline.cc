@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/baseline.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
+#include "base/units.h"
 #include "cli/marks.h"
 
 namespace llmprof {
@@ -27,8 +30,14 @@ Trace trace_of(const TimedRun& run) {
                   Column<RangeKind>(num_ranges)};
   std::size_t row = 0;
   for (const TimedProcess& process : run.processes) {
-    const auto number = static_cast<std::uint16_t>(trace.processes.size());
-    trace.processes.push_back({number, static_cast<std::uint32_t>(process.pid)});
+    // A process that became another program by exec left a file for each.
+    const auto pid = static_cast<std::uint32_t>(process.pid);
+    const auto known = std::find_if(trace.processes.begin(), trace.processes.end(),
+                                    [&](const ProcessInfo& p) { return p.pid == pid; });
+    const auto number = static_cast<std::uint16_t>(known - trace.processes.begin());
+    if (known == trace.processes.end()) {
+      trace.processes.push_back({number, pid});
+    }
     std::vector<StringId> texts;
     for (const std::string& text : process.texts) {
       texts.push_back(trace.strings.intern(text));
@@ -69,6 +78,47 @@ std::vector<SeenMark> seen_marks(const TimedRun& run) {
     mark.is_registered = !is_plain.contains(mark.mark);
   }
   return seen;
+}
+
+std::size_t count_processes(const Trace& trace, const Stages& stages) {
+  std::set<std::uint16_t> processes;
+  for (const StageInstance& instance : stages.instances) {
+    if (instance.thread < trace.threads.size()) {
+      processes.insert(trace.threads[instance.thread].process);
+    }
+  }
+  return processes.size();
+}
+
+ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const Gate& gate) {
+  // Measured: nsys opens a capture within some hundred milliseconds.
+  constexpr std::int64_t kOpening_ns = kNsPerS;
+  std::int64_t opens_ns = INT64_MIN;
+  std::int64_t is_open_ns = INT64_MIN;
+  std::uint32_t thread = kNone;
+  for (std::size_t row = 0; gate.kind == GateWish::Kind::kMark && row < trace.ranges.size();
+       ++row) {
+    const bool is_gate = trace.strings[trace.ranges.domain[row]] == gate.mark.domain &&
+                         trace.strings[trace.ranges.text[row]] == gate.mark.name;
+    if (is_gate && (thread == kNone || trace.ranges.start_ns[row] < opens_ns)) {
+      opens_ns = trace.ranges.start_ns[row];
+      is_open_ns = std::min(trace.ranges.end_ns[row], opens_ns + kOpening_ns);
+      thread = trace.ranges.thread[row];
+    }
+  }
+  ExpectedStages expected;
+  std::set<std::uint16_t> processes;
+  for (const StageInstance& instance : stages.instances) {
+    const std::int64_t since_ns = instance.thread == thread ? opens_ns : is_open_ns;
+    if (instance.is_open || instance.start_ns < since_ns ||
+        instance.thread >= trace.threads.size()) {
+      continue;
+    }
+    ++expected.instances[stages.names[instance.stage]];
+    processes.insert(trace.threads[instance.thread].process);
+  }
+  expected.num_processes = processes.size();
+  return expected;
 }
 
 }  // namespace llmprof

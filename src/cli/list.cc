@@ -118,10 +118,8 @@ Rows exit_code_rows() {
 Rows reason_rows() {
   Rows rows;
   for (const ReasonMeaning& reason : all_reasons()) {
-    rows.push_back({{"reason", reason.code},
-                    {"exit_code", static_cast<int>(reason.is_environment ? kExitEnvironment
-                                                                         : kExitInconclusive)},
-                    {"meaning", reason.meaning}});
+    rows.push_back(
+        {{"reason", reason.code}, {"exit_code", reason.exit_code}, {"meaning", reason.meaning}});
   }
   return rows;
 }

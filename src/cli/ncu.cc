@@ -2,10 +2,11 @@
 //
 // llmprof ncu: what a report of Nsight Compute holds, where no ncu is installed or the one there is
 // too old to open it.
+#include <array>
 #include <memory>
-#include <regex>
 
 #include <fmt/format.h>
+#include <regex.h>
 
 #include "analysis/counter_roofline.h"
 #include "base/csv.h"
@@ -215,19 +216,22 @@ std::string counters_text(const Counters& counters) {
   return text;
 }
 
+// By the C library's matcher: that of C++ takes stack by the character, and names come from
+// strangers.
 void keep_kernels(const std::string& expression, Counters& counters) {
-  // The library's matcher takes stack by the character, and names come from strangers.
-  constexpr std::size_t kLongestName = 8192;
-  try {
-    const std::regex wanted(expression);
-    std::erase_if(counters.results, [&](const CounterResult& result) {
-      const std::string_view name = name_of(counters, result).substr(0, kLongestName);
-      return !std::regex_search(name.begin(), name.end(), wanted);
-    });
-  } catch (const std::regex_error& error) {
+  regex_t wanted{};
+  const int failure = ::regcomp(&wanted, expression.c_str(), REG_EXTENDED | REG_NOSUB);
+  if (failure != 0) {
+    std::array<char, 128> reason{};
+    ::regerror(failure, &wanted, reason.data(), reason.size());
     throw Error(ErrorKind::kUsage, fmt::format("--kernel '{}' is no regular expression: {}",
-                                               printable(expression), error.what()));
+                                               printable(expression), reason.data()));
   }
+  std::erase_if(counters.results, [&](const CounterResult& result) {
+    const std::string name(name_of(counters, result));
+    return ::regexec(&wanted, name.c_str(), 0, nullptr, 0) != 0;
+  });
+  ::regfree(&wanted);
 }
 
 int run_ncu(const NcuOptions& asked, Context& context) {

@@ -122,6 +122,13 @@ int run_plan(const PlanCommandOptions& asked, Context& context) {
                 fmt::format("no_kernels: {} holds no kernel to plan for", asked.recording),
                 "llmprof analyze says what it holds");
   }
+  if (2 * analysis.opaque_graph_ns > analysis.kernel_ns) {
+    throw Error(ErrorKind::kContract,
+                fmt::format("graph_opaque: {} of GPU time lies in CUDA graphs recorded as a whole",
+                            format_fraction(static_cast<double>(analysis.opaque_graph_ns) /
+                                            static_cast<double>(analysis.kernel_ns))),
+                "record their nodes: nsys profile --cuda-graph-trace=node, as llmprof run does");
+  }
   const NcuPlan plan =
       make_plan(options, ncu, {&trace, &analysis, program_seconds(asked.recording)});
   std::vector<std::vector<std::string>> commands;

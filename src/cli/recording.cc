@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "capture/leftovers.h"
 #include "capture/nsys.h"
 #include "cli/named_model.h"
 #include "config/presets.h"
@@ -36,13 +37,24 @@ std::optional<std::uint32_t> number_of(const std::string& option, const std::str
   return value;
 }
 
-// A bundle stands for the recording inside it.
+// A bundle stands for the recording inside it; one whose run was cut off does not.
 std::filesystem::path recording_in(const std::filesystem::path& path) {
   std::error_code ignored;
+  if (std::filesystem::exists(path / kRunningFile, ignored)) {
+    throw Error(ErrorKind::kContract,
+                fmt::format("{} is unfinished: its run goes on or was cut off", path.string()),
+                fmt::format("what it recorded may be read alone: {}",
+                            (path / "nsys" / "run.sqlite").string()));
+  }
   for (const char* name : {"nsys/run.sqlite", "nsys/run.nsys-rep"}) {
     if (std::filesystem::is_regular_file(path / name, ignored)) {
       return path / name;
     }
+  }
+  if (std::filesystem::is_regular_file(path / "manifest.json", ignored)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("the bundle {} holds no recording of nsys", path.string()),
+                "its manifest.json says why; llmprof run --passes nsys makes one");
   }
   return path;
 }

@@ -6,6 +6,7 @@
 // gate, tools, names of counters. Then the passes; then the manifest, written last, so that a
 // bundle with one is whole. Standard output has one line, the bundle's path.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/facts.h"
+#include "cli/recording.h"
 #include "cli/run_dry.h"
 #include "cli/run_session.h"
 #include "report/report.h"
@@ -89,6 +91,24 @@ RunSetup make_setup(const RunCommandOptions& asked, const Config& config, const 
   return setup;
 }
 
+// The recording of --plan, which must be one that a plan can be made from.
+std::optional<Trace> planned_recording(const RunCommandOptions& asked, const RunSetup& setup,
+                                       const System& system) {
+  if (asked.plan.empty()) {
+    return std::nullopt;
+  }
+  if (!setup.options.has_ncu) {
+    throw Error(ErrorKind::kUsage, "--plan is for the ncu pass, which is not among the passes");
+  }
+  Trace trace = load_recording(asked.plan, system);
+  if (trace.kernels.size() == 0) {
+    throw Error(ErrorKind::kContract,
+                fmt::format("no_kernels: {} holds no kernel to plan for", asked.plan),
+                "llmprof analyze says what it holds");
+  }
+  return trace;
+}
+
 void check_manifest(const Config& config) {
   const Json* manifest = find_value(config.tree, "inputs.manifest");
   if (manifest != nullptr && manifest->is_string()) {
@@ -143,7 +163,9 @@ std::string next_command(const RunCommandOptions& asked, const std::string& next
   if (!asked.passes.empty()) {
     argv.insert(argv.end(), {"--passes", asked.passes});
   }
-  argv.insert(argv.end(), asked.overrides.begin(), asked.overrides.end());
+  const std::string key = next_override.substr(0, next_override.find('=') + 1);
+  std::copy_if(asked.overrides.begin(), asked.overrides.end(), std::back_inserter(argv),
+               [&](const std::string& given) { return !given.starts_with(key); });
   argv.push_back(next_override);
   argv.emplace_back("--");
   argv.insert(argv.end(), asked.command.begin(), asked.command.end());
@@ -164,19 +186,17 @@ void print_breaches(const RunCommandOptions& asked, const std::vector<Breach>& b
   }
 }
 
-ExitCode exit_code_of(const RunSession& session, const std::vector<Breach>& breaches) {
+// Interrupted before all else, then what the environment lacks, then what the capture lacks.
+int exit_code_of(const RunSession& session, const std::vector<Breach>& breaches) {
   if (session.is_interrupted()) {
     return kExitInterrupted;
   }
-  ExitCode code = kExitOk;
+  int code = kExitOk;
   for (const Breach& breach : breaches) {
-    const auto reasons = all_reasons();
-    const auto reason = std::find_if(reasons.begin(), reasons.end(), [&](const ReasonMeaning& r) {
-      return breach.reason == r.code;
-    });
-    if (breach.is_fatal && code != kExitEnvironment) {
-      code =
-          reason != reasons.end() && reason->is_environment ? kExitEnvironment : kExitInconclusive;
+    for (const ReasonMeaning& reason : all_reasons()) {
+      if (breach.is_fatal && breach.reason == reason.code) {
+        code = std::max(code, reason.exit_code);
+      }
     }
   }
   return code;
@@ -215,7 +235,25 @@ int print_dry(const RunSetup& setup, Console& console) {
   return setup.missing.empty() ? kExitOk : kExitEnvironment;
 }
 
+// A word that is no override is mostly the program, without the -- before it.
+void check_dashes(const RunCommandOptions& asked) {
+  const auto word =
+      std::find_if(asked.overrides.begin(), asked.overrides.end(), [](const std::string& given) {
+        return given.find('=') == std::string::npos && !given.starts_with('~');
+      });
+  if (!asked.command.empty() || word == asked.overrides.end()) {
+    return;
+  }
+  std::vector<std::string> argv = {"llmprof", "run"};
+  argv.insert(argv.end(), asked.overrides.begin(), word);
+  argv.emplace_back("--");
+  argv.insert(argv.end(), word, asked.overrides.end());
+  throw Error(ErrorKind::kUsage, fmt::format("run: '{}' is no override", printable(*word)),
+              "a program stands behind --: " + printable(shell_text(argv)));
+}
+
 Config config_of(const RunCommandOptions& asked, std::vector<std::string>& notes) {
+  check_dashes(asked);
   std::vector<std::string> overrides = asked.overrides;
   if (!asked.passes.empty()) {
     overrides.push_back("run.passes=[" + asked.passes + "]");
@@ -231,7 +269,9 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   std::vector<std::string> notes;
   const Config config = config_of(asked, notes);
   check_manifest(config);
-  const RunSetup setup = make_setup(asked, config, context.system);
+  RunSetup setup = make_setup(asked, config, context.system);
+  const std::optional<Trace> planned_from = planned_recording(asked, setup, context.system);
+  setup.planned_from = planned_from ? &*planned_from : nullptr;
   if (asked.dry_run) {
     return print_dry(setup, context.console);
   }
@@ -254,18 +294,26 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   const InterruptCounter interrupts;
   RunSession session(setup, artifacts, context, progress);
   if (options.has_baseline) {
-    session.run_baseline();
+    session.baseline_pass();
   }
   if (options.has_nsys) {
-    session.run_nsys();
+    session.nsys_pass();
   }
   if (options.has_ncu) {
-    session.run_ncu(asked.plan.empty() ? std::nullopt : std::optional(asked.plan));
+    session.ncu_pass();
   }
   std::vector<Breach> breaches = setup.missing;
   breaches.insert(breaches.end(), session.breaches().begin(), session.breaches().end());
-  const ExitCode code = exit_code_of(session, breaches);
-  Json run = {{"command", asked.command}, {"exit_code", static_cast<int>(code)}};
+  const bool has_captured =
+      std::any_of(session.passes().begin(), session.passes().end(),
+                  [](const PassRecord& record) { return record.status != "skipped"; });
+  if (!has_captured) {
+    breaches.push_back({"nothing_captured", "run",
+                        "no pass could run: the bundle holds nothing but where it comes from",
+                        "llmprof doctor says what is missing", ""});
+  }
+  const int code = exit_code_of(session, breaches);
+  Json run = {{"command", asked.command}, {"exit_code", code}};
   run["workload_exit_code"] = session.workload_exit_code();
   run["passes"] = Json::array();
   for (const PassRecord& record : session.passes()) {
@@ -277,7 +325,7 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   print_end(asked, session, breaches, context.console);
   context.console.out(artifacts.root().string() + "\n");
   const bool forwards = asked.propagate_exit && session.workload_exit_code() > 0;
-  return forwards ? session.workload_exit_code() : static_cast<int>(code);
+  return forwards ? session.workload_exit_code() : code;
 }
 
 }  // namespace

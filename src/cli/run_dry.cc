@@ -4,7 +4,9 @@
 // kernels of a plan that is made from its recording.
 #include "cli/run_dry.h"
 
-#include "capture/nvtx_library.h"
+#include "cli/marks.h"
+#include "cli/plan.h"
+#include "cli/recording.h"
 
 namespace llmprof {
 
@@ -32,6 +34,18 @@ std::vector<DryCommand> dry_commands(const RunSetup& setup) {
                         {"llmprof-RUN", "BUNDLE/nsys/run.nsys-rep", "/tmp"}, setup.work_argv)});
   }
   if (options.has_ncu && setup.ncu) {
+    if (setup.planned_from != nullptr) {
+      const Analysis analysis = analyze(*setup.planned_from, recording_rules());
+      const NcuPlan plan = make_plan(options, *setup.ncu, {setup.planned_from, &analysis, 0});
+      const std::vector<SeenMark> seen = seen_marks(*setup.planned_from);
+      for (std::size_t i = 0; i < plan.commands.size(); ++i) {
+        commands.push_back(
+            {"ncu", added,
+             build_ncu_cmd(*setup.ncu, options.ncu, filter_of(plan.commands[i], seen),
+                           "BUNDLE/ncu/run" + std::to_string(i) + ".ncu-rep", setup.work_argv)});
+      }
+      return commands;
+    }
     NcuFilter filter;
     filter.names = {"PLANNED_KERNEL"};
     filter.is_per_launch_config = setup.ncu->has_per_launch_config;

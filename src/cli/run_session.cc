@@ -59,17 +59,6 @@ Environment profiled_environment(const System& system, const WorkloadSettings& w
   return environment;
 }
 
-// Processes in which a stage was marked.
-std::size_t count_processes(const Trace& trace, const Stages& stages) {
-  std::set<std::uint16_t> processes;
-  for (const StageInstance& instance : stages.instances) {
-    if (instance.thread < trace.threads.size()) {
-      processes.insert(trace.threads[instance.thread].process);
-    }
-  }
-  return processes.size();
-}
-
 Stages stages_in(const Trace& trace, const Rules& rules) {
   return find_stages(trace, rules, 0, 0);
 }
@@ -113,7 +102,7 @@ fs::path find_raw(const fs::path& folder) {
 }
 
 // What a program prints may hold keys. Lines of many megabytes are left out rather than read whole.
-void scrub_log(const fs::path& log) {
+void scrub_log(const fs::path& log, const std::vector<std::string>& values) {
   constexpr std::size_t kLongestLine = kMiB;
   const fs::path scrubbed = log.string() + ".scrubbed";
   {
@@ -121,7 +110,7 @@ void scrub_log(const fs::path& log) {
     std::ofstream out(scrubbed, std::ios::binary);
     std::string line;
     while (std::getline(in, line)) {
-      out << (line.size() > kLongestLine ? "[a line of more than 1 MiB]" : scrub_text(line))
+      out << (line.size() > kLongestLine ? "[a line of more than 1 MiB]" : scrub_text(line, values))
           << '\n';
     }
     if (!out.flush()) {
@@ -214,10 +203,31 @@ StepResult RunSession::run_step(PassRecord& record, const std::string& folder,
     progress_.note(fmt::format("ended what the program left behind: {}",
                                printable(fmt::format("{}", fmt::join(result.left_over, ", ")))));
   }
-  scrub_log(step.log);
+  scrub_log(step.log, secret_values(context_.system.environment));
   workload_exit_code_ = result.exit_code;
   record.steps.push_back(result);
   return result;
+}
+
+void RunSession::guard(const std::string& pass, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    progress_.end("failed");
+    add({{error.kind() == ErrorKind::kEnvironment ? "tool_failed" : "pass_failed", pass,
+          error.what(), error.hint(), ""}});
+    finish({pass, "", "", {}, {}});
+  }
+}
+
+void RunSession::baseline_pass() {
+  guard("baseline", [&] { run_baseline(); });
+}
+void RunSession::nsys_pass() {
+  guard("nsys", [&] { run_nsys(); });
+}
+void RunSession::ncu_pass() {
+  guard("ncu", [&] { run_ncu(); });
 }
 
 void RunSession::run_baseline() {
@@ -246,15 +256,15 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
     csv.write(piece.data(), static_cast<std::streamsize>(piece.size()));
   });
   csv.close();
-  const Trace trace = trace_of(run);
-  const Stages stages = stages_in(trace, recording_rules());
+  baseline_trace_ = trace_of(run);
+  baseline_stages_ = stages_in(*baseline_trace_, recording_rules());
+  const Stages& stages = baseline_stages_;
   baseline_marks_ = seen_marks(run);
   baseline_ns_ = step.duration_ns;
   std::vector<StageTimes> times = time_stages(stages);
   const bool is_marked = has_marks(times);
   if (is_marked) {
     baseline_times_ = times;
-    baseline_processes_ = count_processes(trace, stages);
   } else {
     add({{"no_marks", "baseline", "the program marked no stage: times are of the whole run only",
           "mark prefill and decode: docs/marking.md", "", false}});
@@ -288,7 +298,7 @@ void RunSession::run_nsys() {
   const std::size_t before = breaches_.size();
   PassRecord record{"nsys", "", "", {}, {}};
   const std::vector<SeenMark>* seen = baseline_marks_ ? &*baseline_marks_ : nullptr;
-  Gate gate;
+  Gate& gate = gate_;
   try {
     gate = choose_gate(setup_.options.gate, seen);
   } catch (const Error& error) {
@@ -335,7 +345,8 @@ bool RunSession::keep_report(const fs::path& report, const StepResult& step, con
                              fs::file_time_type start) {
   std::error_code failure;
   const fs::path raw = find_raw(scratch_);
-  if (!fs::exists(report, failure) && !raw.empty() && !setup_.nsys->importer.empty()) {
+  if (!fs::exists(report, failure) && !raw.empty() && !setup_.nsys->importer.empty() &&
+      step.end != StepEnd::kAborted) {
     progress_.note("nsys left its raw stream; the importer makes the report of it");
     import_raw(context_.system, *setup_.nsys, raw, report);
   }
@@ -355,7 +366,7 @@ bool RunSession::keep_report(const fs::path& report, const StepResult& step, con
 // nsys writes the environment of every process it can see into its report. The export is cleaned;
 // the report, which only NVIDIA's tools can write, is left out when there is a key in it.
 void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {
-  const bool has_secrets = scrub_sqlite(sqlite);
+  const bool has_secrets = scrub_sqlite(sqlite, secret_values(context_.system.environment));
   if (has_secrets && !setup_.options.keeps_report) {
     fs::remove(report);
     add({{"secrets_in_report", "nsys",
@@ -395,12 +406,13 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
   const bool is_gpu_expected =
       setup_.options.contract.gpu == Contract::Gpu::kRequired ||
       (setup_.options.contract.gpu == Contract::Gpu::kAuto && !setup_.machine.gpus.empty());
-  Expectations expected{
-      is_gpu_expected, setup_.options.nsys.trace_fork_before_exec, baseline_processes_, {}};
+  Expectations expected{is_gpu_expected, setup_.options.nsys.trace_fork_before_exec, 0, {}};
   // A window of its own holds fewer stages than the whole run.
-  if (setup_.options.gate.kind != GateWish::Kind::kCudaProfilerApi &&
+  if (!baseline_times_.empty() && gate_.kind != GateWish::Kind::kCudaProfilerApi &&
       setup_.options.nsys.duration_s == 0 && !was_cut) {
-    expected.stage_instances = instances_of(baseline_times_);
+    const ExpectedStages stages = expected_stages(*baseline_trace_, baseline_stages_, gate_);
+    expected.num_processes_with_ranges = stages.num_processes;
+    expected.stage_instances = stages.instances;
   }
   add(check_recording(setup_.options.contract, expected, facts));
   write_results();
@@ -422,20 +434,22 @@ void RunSession::join_reports() {
   }
 }
 
-void RunSession::run_ncu(const std::optional<std::string>& planned_from) {
+void RunSession::run_ncu() {
   if (!may_go_on()) {
     return skip("ncu", is_interrupted_ ? "interrupted" : "baseline_failed", "");
   }
-  if (planned_from) {
-    trace_ = load_recording(*planned_from, context_.system);
-    analysis_ = analyze(*trace_, recording_rules());
+  const Trace* trace = setup_.planned_from != nullptr ? setup_.planned_from
+                       : trace_                       ? &*trace_
+                                                      : nullptr;
+  if (setup_.planned_from != nullptr) {
+    analysis_ = analyze(*trace, recording_rules());
   }
-  const bool has_kernels = trace_ && trace_->kernels.size() > 0;
+  const bool has_kernels = trace != nullptr && trace->kernels.size() > 0;
   if (!has_kernels && setup_.machine.gpus.empty()) {
     return skip("ncu", "no_gpu", "");
   }
   if (!has_kernels) {
-    return skip("ncu", trace_ ? "no_kernels" : "no_recording",
+    return skip("ncu", trace != nullptr ? "no_kernels" : "no_recording",
                 "the plan for ncu is made from the kernels of a recording");
   }
   if (!setup_.ncu) {
@@ -451,7 +465,7 @@ void RunSession::run_ncu(const std::optional<std::string>& planned_from) {
   progress_.begin("ncu");
   const std::size_t before = breaches_.size();
   PassRecord record{"ncu", "", "", {}, {}};
-  const PlanSource source{&*trace_, &*analysis_, static_cast<double>(baseline_ns_) / 1e9};
+  const PlanSource source{trace, &*analysis_, static_cast<double>(baseline_ns_) / 1e9};
   const NcuPlan plan = make_plan(setup_.options, *setup_.ncu, source);
   artifacts_.write("ncu/plan.json", to_json_text(plan_json(plan)));
   artifacts_.write("ncu/sections.txt", list_ncu_sections(context_.system, *setup_.ncu));
@@ -459,17 +473,17 @@ void RunSession::run_ncu(const std::optional<std::string>& planned_from) {
     add({{"nothing_to_profile", "ncu",
           "no launch of the recording deserves counters; ncu/plan.json says why of each", "", ""}});
   }
-  run_ncu_plan(plan, record);
+  run_ncu_plan(plan, seen_marks(*trace), record);
   join_reports();
   progress_.end(outcome_of(breaches_, before));
   finish(std::move(record));
 }
 
-void RunSession::run_ncu_plan(const NcuPlan& plan, PassRecord& record) {
+void RunSession::run_ncu_plan(const NcuPlan& plan, const std::vector<SeenMark>& seen,
+                              PassRecord& record) {
   std::vector<std::string> notes;
   const Environment environment =
       profiled_environment(context_.system, setup_.options.workload, notes);
-  const std::vector<SeenMark> seen = seen_marks(*trace_);
   for (std::size_t i = 0; i < plan.commands.size() && !is_interrupted_; ++i) {
     const PlannedCommand& command = plan.commands[i];
     progress_.note(fmt::format("measuring {} launches, about {:.0f} s", command.expected_launches,

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/analysis.h"
 #include "analysis/ncu_plan.h"
+#include "analysis/stages.h"
 #include "bundle/artifacts.h"
 #include "capture/contract.h"
 #include "capture/machine.h"
@@ -35,7 +37,8 @@ struct RunSetup {
   MachineFacts machine;
   std::optional<NsysTool> nsys;
   std::optional<NcuTool> ncu;
-  std::vector<Breach> missing;  // tools a pass needs and that are not there
+  std::vector<Breach> missing;          // tools a pass needs and that are not there
+  const Trace* planned_from = nullptr;  // a recording to plan ncu from, in place of this run's own
 };
 
 class RunSession {
@@ -47,10 +50,10 @@ class RunSession {
   RunSession& operator=(const RunSession&) = delete;
 
   // Each runs, verifies and keeps what it found; later ones build on earlier ones. Those that
-  // cannot run are recorded as skipped.
-  void run_baseline();
-  void run_nsys();
-  void run_ncu(const std::optional<std::string>& planned_from);
+  // cannot run are recorded as skipped; what goes wrong on the way is a finding, never an Error.
+  void baseline_pass();
+  void nsys_pass();
+  void ncu_pass();
 
   const std::vector<PassRecord>& passes() const { return passes_; }
   const std::vector<Breach>& breaches() const { return breaches_; }
@@ -60,6 +63,10 @@ class RunSession {
   int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran
 
  private:
+  void guard(const std::string& pass, const std::function<void()>& body);
+  void run_baseline();
+  void run_nsys();
+  void run_ncu();
   StepResult run_step(PassRecord& record, const std::string& folder,
                       const std::vector<std::string>& argv,
                       std::map<std::string, std::string> environment, const StepLimits& limits);
@@ -75,7 +82,7 @@ class RunSession {
   void read_recording(const std::filesystem::path& report, bool was_cut);
   void write_results();
   void join_reports();
-  void run_ncu_plan(const NcuPlan& plan, PassRecord& record);
+  void run_ncu_plan(const NcuPlan& plan, const std::vector<SeenMark>& seen, PassRecord& record);
 
   const RunSetup& setup_;
   const Artifacts& artifacts_;
@@ -90,7 +97,9 @@ class RunSession {
   // What passes hand to each other.
   std::optional<std::vector<SeenMark>> baseline_marks_;
   std::vector<StageTimes> baseline_times_;
-  std::size_t baseline_processes_ = 0;
+  std::optional<Trace> baseline_trace_;
+  Stages baseline_stages_;
+  Gate gate_;
   std::int64_t baseline_ns_ = 0;
   std::optional<Analysis> analysis_;
   std::optional<Trace> trace_;

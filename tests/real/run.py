@@ -69,6 +69,10 @@ def check_gates(runner):
                        ("LLM:prefill,LLM:decode_all", "one range"), ("LLM:", "no name"), ("prefill", "no domain")):
         bad = runner.run(f"run.gate={wrong}")
         assert bad.code == 2 and why in bad.err and not bad.out, (wrong, str(bad))
+    later = runner.run("run.gate=LLM:decode_all")
+    assert later.code == 0, later
+    threads = runner.run(command=[runner.workload, "--threads", "4"])
+    assert threads.code == 0, threads
     plain = runner.run(command=[runner.workload, "--unregistered"])
     assert plain.code == 0 and plain.json("metrics.json")["stages"], plain
     start_end = runner.run(command=[runner.workload, "--start-end"])
@@ -108,6 +112,8 @@ def check_children(runner):
     assert late.code == 4 and "children_not_traced" in late.findings(), late
     spawned = runner.run(command=[runner.workload, "--spawn"])
     assert spawned.code == 0, spawned
+    replaced = runner.run(command=[runner.workload, "--exec"])
+    assert "children_not_traced" not in replaced.findings(), replaced
     daemon = runner.run("--passes", "baseline", command=[
         "/bin/sh", "-c", "setsid sleep 600 & exec " + runner.workload])
     assert daemon.code == 0 and "sleep" in daemon.step("baseline")["steps"][0]["left_over"][0], daemon
@@ -182,15 +188,41 @@ def check_contract(runner):
     assert "did you mean" in unknown.err, unknown
 
 
+def check_neighbours(runner):
+    """What lies around the run must not change it, and the run must not touch it."""
+    folder = runner.directory / "a folder"
+    folder.mkdir()
+    (folder / "generate.py").write_text(f"open({str(folder / 'ran')!r}, 'w')")
+    for words in (["doctor"], ["run", "--dry-run", "--", "/bin/true"]):
+        subprocess.run([runner.program, *words], cwd=folder, capture_output=True, timeout=60)
+    assert not (folder / "ran").exists(), "a script of the folder was run: nsys imports what it finds there"
+    started = time.time()
+    daemon = runner.run("--passes", "nsys", command=["/bin/sh", "-c", f"(setsid sleep 600 &); exec {runner.workload}"])
+    assert daemon.code == 0 and time.time() - started < 30, daemon
+    forgotten = subprocess.run([runner.program, "run", "run.mode=light", "python3", "x.py"], capture_output=True, text=True)
+    assert forgotten.returncode == 2 and "llmprof run run.mode=light -- python3 x.py" in forgotten.stderr, forgotten
+    nothing = runner.run("--passes", "ncu")
+    assert nothing.code == 4 and "nothing_captured" in nothing.findings(), nothing
+    no_plan = runner.run("--plan", str(folder))
+    assert no_plan.code != 0 and no_plan.bundle is None, no_plan
+    script = folder / "script"
+    script.write_text("echo hi\n")
+    script.chmod(0o755)
+    no_shebang = runner.run(command=[str(script)])
+    assert no_shebang.code == 4 and "#!" in no_shebang.err and no_shebang.bundle, no_shebang
+
+
 def check_secrets(runner):
     key = "hf_" + "q7Rk" * 9
-    run = runner.run(command=["/bin/sh", "-c", f"echo token={key}; exec {runner.workload}"], HF_TOKEN=key,
-                     UNNAMED_THING="plain-but-private-0815")
+    other = "Zr2LmVx9KpT4"
+    run = runner.run(command=["/bin/sh", "-c", f"echo token={key}; echo using $MY_API_KEY; exec {runner.workload}"],
+                     HF_TOKEN=key, MY_API_KEY=other, UNNAMED_THING="plain-but-private-0815")
     assert run.code == 0 and not run.findings()["secrets_in_report"]["fatal"], run
     for path in run.bundle.rglob("*"):
         if path.is_file():
             contents = path.read_bytes()
-            assert key.encode() not in contents and b"plain-but-private-0815" not in contents, path
+            for secret in (key.encode(), other.encode(), b"plain-but-private-0815"):
+                assert secret not in contents, (path, secret)
     assert not (run.bundle / "nsys/run.nsys-rep").exists()
     kept = runner.run("artifacts.keep_report=true", HF_TOKEN=key)
     assert (kept.bundle / "nsys/run.nsys-rep").exists() and "secrets_in_report" not in kept.findings(), kept
