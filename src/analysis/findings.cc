@@ -29,7 +29,7 @@ constexpr double kLeastExposed = 0.01;  // communication, copies, synchronising 
 constexpr double kLeastKernels = 0.03;  // kernels that could be fewer or faster
 constexpr double kMostOverhead = 0.25;  // of a profiler, beyond which its times are its own
 constexpr double kMostOpaque = 0.5;     // of GPU time in graphs without names
-constexpr std::int64_t kTinyKernel_ns = 20 * kNsPerUs;
+constexpr std::int64_t kTinyKernelNs = 20 * kNsPerUs;
 constexpr std::int64_t kManyLaunches = 100;
 
 double fraction_of(std::int64_t part, std::int64_t whole) {
@@ -187,7 +187,7 @@ void check_fusion(const Context& context) {
     for (const KernelRecord& kernel : context.analysis.kernels) {
       const bool is_fusible =
           std::find(std::begin(kFusible), std::end(kFusible), kernel.family) != std::end(kFusible);
-      if (is_in(kernel, *row) && is_fusible && kernel.median_ns < kTinyKernel_ns) {
+      if (is_in(kernel, *row) && is_fusible && kernel.median_ns < kTinyKernelNs) {
         time_ns += kernel.total_ns;
         launches += kernel.calls;
       }

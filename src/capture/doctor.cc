@@ -337,6 +337,10 @@ Check check_leftovers(const Facts& facts) {
   for (const fs::path& bundle : found.bundles) {
     remedies.push_back(fmt::format("rm -r {}", shell_text({bundle.string()})));
   }
+  for (const fs::path& scratch : found.scratch) {
+    findings.push_back(fmt::format("its scratch folder {}", printable(scratch.string())));
+    remedies.push_back(fmt::format("rm -r {}", shell_text({scratch.string()})));
+  }
   return {"leftovers", kWarn, fmt::format("{}", fmt::join(findings, "; ")),
           fmt::format("{}", fmt::join(remedies, "; "))};
 }

@@ -113,6 +113,7 @@ Error would_not_fire(const StageMark& mark, const std::vector<SeenMark>& seen) {
             fmt::format("run.gate={}:{}", printable(mark.name), printable(mark.domain))};
   }
   std::vector<std::string> names;
+  names.reserve(seen.size());
   for (const SeenMark& s : seen) {
     names.push_back(printable(s.mark.text()));
   }

@@ -39,6 +39,23 @@ bool is_at_work(const System& system, const fs::path& bundle) {
   }
 }
 
+// The scratch folder of an unfinished bundle. It will be removed: what does not look like one of
+// ours is none.
+std::optional<fs::path> scratch_of(const fs::path& bundle) {
+  try {
+    const std::string name = (bundle / kRunningFile).string();
+    const fs::path scratch = parse_json(read_file(name), name).at("scratch").get<std::string>();
+    std::error_code ignored;
+    const bool is_ours = scratch.is_absolute() && scratch.lexically_normal() == scratch &&
+                         scratch.filename().string().starts_with("llmprof-");
+    return is_ours && fs::is_directory(scratch, ignored) ? std::optional(scratch) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
 // The bundle a process belongs to, from its environment.
 std::optional<fs::path> run_of(const System& system, int pid) {
   const std::string environment = read_pseudo_file(system.at(fmt::format("/proc/{}/environ", pid)));
@@ -53,13 +70,14 @@ std::optional<fs::path> run_of(const System& system, int pid) {
 
 }  // namespace
 
-std::string running_text(const std::string& session) {
+std::string running_text(const std::string& session, const fs::path& scratch) {
   const int pid = ::getpid();
   Json document = json_document("running", 1);
   document["pid"] = pid;
   const auto process = find_process(System{}, pid);
   document["start_time"] = process ? process->start_time : "";
   document["session"] = session;
+  document["scratch"] = scratch.string();
   return to_json_text(document);
 }
 
@@ -71,7 +89,14 @@ Leftovers find_leftovers(const System& system, const fs::path& artifacts_dir) {
     if (!fs::exists(entry.path() / kRunningFile, ignored)) {
       continue;
     }
-    (is_at_work(system, entry.path()) ? found.running : found.bundles).push_back(entry.path());
+    if (is_at_work(system, entry.path())) {
+      found.running.push_back(entry.path());
+      continue;
+    }
+    found.bundles.push_back(entry.path());
+    if (const auto scratch = scratch_of(entry.path())) {
+      found.scratch.push_back(*scratch);
+    }
   }
   std::sort(found.bundles.begin(), found.bundles.end());
   for (const RunningProcess& process : all_processes(system)) {

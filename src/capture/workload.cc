@@ -33,6 +33,9 @@ std::string find_program(const System& system, const std::string& name) {
                 "give its path, as ./program");
   }
   std::error_code ignored;
+  if (fs::is_directory(name, ignored)) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} is a directory", printable(name)));
+  }
   if (!fs::is_regular_file(name, ignored)) {
     throw Error(ErrorKind::kUsage, fmt::format("there is no program {}", printable(name)));
   }

@@ -116,6 +116,10 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     if (!asked.model.empty()) {
       const PassTimer::Scope pass(&timer, "efficiency");
       analysis.efficiency = efficiency_for(asked, analysis);
+      if (analysis.efficiency->stages.empty()) {
+        analysis.efficiency->notes.emplace_back(
+            "the recording marks neither prefill nor decode: nothing to compare (docs/marking.md)");
+      }
     }
     add_findings(analysis);
     const std::string metrics = to_json_text(metrics_json(analysis));
@@ -165,7 +169,8 @@ Command analyze_command() {
        &asked->model,
        {},
        model_names},
-      {"--gpu-name", "NAME", "The GPU, where the recording does not say", &asked->gpu_name},
+      {"--gpu-name", "NAME", "Hold it against this GPU, in place of the recorded one",
+       &asked->gpu_name},
       {"--prompt-tokens", "N", "Tokens of a prompt, where no mark says", &asked->prompt_tokens},
       {"--new-tokens", "N", "Tokens made in a decode loop, where no mark says", &asked->new_tokens},
       {"--batch", "B", "Sequences at once, where no mark says", &asked->batch},

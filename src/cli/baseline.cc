@@ -92,7 +92,7 @@ std::size_t count_processes(const Trace& trace, const Stages& stages) {
 
 ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const Gate& gate) {
   // Measured: nsys opens a capture within some hundred milliseconds.
-  constexpr std::int64_t kOpening_ns = kNsPerS;
+  constexpr std::int64_t kOpeningNs = kNsPerS;
   std::int64_t opens_ns = INT64_MIN;
   std::int64_t is_open_ns = INT64_MIN;
   std::uint32_t thread = kNone;
@@ -102,7 +102,7 @@ ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const G
                          trace.strings[trace.ranges.text[row]] == gate.mark.name;
     if (is_gate && (thread == kNone || trace.ranges.start_ns[row] < opens_ns)) {
       opens_ns = trace.ranges.start_ns[row];
-      is_open_ns = std::min(trace.ranges.end_ns[row], opens_ns + kOpening_ns);
+      is_open_ns = std::min(trace.ranges.end_ns[row], opens_ns + kOpeningNs);
       thread = trace.ranges.thread[row];
     }
   }

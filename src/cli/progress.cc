@@ -56,7 +56,7 @@ void Progress::update(const StepProgress& progress) {
   const nanoseconds since = progress.elapsed - last_drawn_;
   if (progress.is_stopping && !was_stopping_) {
     was_stopping_ = true;
-    note(fmt::format("stopping {}; what was captured is kept. Ctrl-C again aborts", step_));
+    note(fmt::format("stopping {}; what was captured is kept (Ctrl-C aborts)", step_));
   }
   const std::string last_line = printable(progress.last_line.substr(0, kShownLine));
   if (mode_ == Mode::kLine && since >= kBetweenLines) {

@@ -112,7 +112,11 @@ std::optional<Trace> planned_recording(const RunCommandOptions& asked, const Run
 void check_manifest(const Config& config) {
   const Json* manifest = find_value(config.tree, "inputs.manifest");
   if (manifest != nullptr && manifest->is_string()) {
-    with_context("inputs.manifest", [&] { return read_file(manifest->get<std::string>()); });
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(manifest->get<std::string>(), ignored)) {
+      throw Error(ErrorKind::kUsage, fmt::format("inputs.manifest: there is no file {}",
+                                                 printable(manifest->get<std::string>())));
+    }
   }
 }
 
@@ -277,7 +281,8 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   }
   const auto now = std::chrono::system_clock::now();
   const Artifacts artifacts = Artifacts::create(setup.options.common.stage2_dir, now);
-  artifacts.write(kRunningFile, running_text(session_name(artifacts)));
+  artifacts.write(kRunningFile,
+                  running_text(session_name(artifacts), scratch_folder(artifacts, context.system)));
   Json machine = machine_json(setup.machine);
   machine["tools"] = tools_json(setup.nsys, setup.ncu);
   write_provenance(
@@ -322,7 +327,15 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   run["contract"] = contract_json(config, breaches, code == kExitOk);
   std::filesystem::remove(artifacts.path(kRunningFile));
   write_manifest(artifacts, run);
-  print_end(asked, session, breaches, context.console);
+  if (asked.progress == "json") {
+    context.console.err(to_json_line({{"event", "result"},
+                                      {"exit_code", code},
+                                      {"bundle", artifacts.root().string()},
+                                      {"contract", run["contract"]}}) +
+                        "\n");
+  } else {
+    print_end(asked, session, breaches, context.console);
+  }
   context.console.out(artifacts.root().string() + "\n");
   const bool forwards = asked.propagate_exit && session.workload_exit_code() > 0;
   return forwards ? session.workload_exit_code() : code;

@@ -136,13 +136,17 @@ std::string session_name(const Artifacts& artifacts) {
   return fmt::format("llmprof-{}-{}", artifacts.run_id(), ::getpid());
 }
 
+fs::path scratch_folder(const Artifacts& artifacts, const System& system) {
+  return fs::absolute(fs::path(tmpdir_of(system)) / session_name(artifacts)).lexically_normal();
+}
+
 RunSession::RunSession(const RunSetup& setup, const Artifacts& artifacts, Context& context,
                        Progress& progress)
     : setup_(setup),
       artifacts_(artifacts),
       context_(context),
       progress_(progress),
-      scratch_(fs::path(tmpdir_of(context.system)) / session_name(artifacts)) {
+      scratch_(scratch_folder(artifacts, context.system)) {
   fs::create_directories(scratch_ / "ranges");
   fs::permissions(scratch_, fs::perms::owner_all);
 }

@@ -108,4 +108,7 @@ class RunSession {
 // The name of the session of nsys, unique on the machine.
 std::string session_name(const Artifacts& artifacts);
 
+// The folder for what a run does not keep.
+std::filesystem::path scratch_folder(const Artifacts& artifacts, const System& system);
+
 }  // namespace llmprof

@@ -90,7 +90,7 @@ TEST(CheckStep, AFailedProgramIsToldWithItsLastLine) {
 
   step.exit_code = 139;
   step.last_lines = " \n";
-  breach = only(check_step("nsys", {}, step, {}), "workload_failed", "nsys");
+  breach = only(check_step("baseline", {}, step, {}), "workload_failed", "baseline");
   EXPECT_THAT(breach.sentence, AllOf(HasSubstr("ended by SIGSEGV"), HasSubstr("said nothing")));
   for (const int code : {128, 160, 161, 192, 193, 254, 255, -1}) {
     step.exit_code = code;

@@ -113,11 +113,11 @@ TEST_F(MadeMachine, BrokenFilesAreNobodyAtWork) {
 
 TEST(RealMachine, ThisVeryProcessIsAtWork) {
   const TemporaryDirectory directory;
-  directory.add(std::string("bundle/") + kRunningFile, running_text("llmprof-x"));
+  directory.add(std::string("bundle/") + kRunningFile, running_text("llmprof-x", "/tmp/llmprof-x"));
   const System system{{}, "/"};
   EXPECT_THAT(find_leftovers(system, directory.path()).running,
               ElementsAre(directory.path() / "bundle"));
-  const Json running = parse_json(running_text("llmprof-x"), "running.json");
+  const Json running = parse_json(running_text("llmprof-x", "/tmp/llmprof-x"), "running.json");
   EXPECT_EQ(running.at("pid").get<int>(), ::getpid());
   EXPECT_EQ(running.at("session").get<std::string>(), "llmprof-x");
 }

@@ -43,7 +43,7 @@ TEST(WorkArgv, WhatCannotBeStartedIsSaidBefore) {
   expect_refused({"absent"}, "there is no program 'absent' on PATH", "./program");
   expect_refused({""}, "there is no program '' on PATH", "./program");
   expect_refused({"./absent"}, "there is no program ./absent", "");
-  expect_refused({directory.path().string()}, "there is no program", "");
+  expect_refused({directory.path().string()}, "is a directory", "");
   const std::string script = directory.add("x.py", "print()\n").string();
   expect_refused({script}, script + " is not executable", "python " + script);
   expect_refused({"x\x1b[2J"}, "x\\x1b[2J", "");
