@@ -116,10 +116,6 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     if (!asked.model.empty()) {
       const PassTimer::Scope pass(&timer, "efficiency");
       analysis.efficiency = efficiency_for(asked, analysis);
-      if (analysis.efficiency->stages.empty()) {
-        analysis.efficiency->notes.emplace_back(
-            "the recording marks neither prefill nor decode: nothing to compare (docs/marking.md)");
-      }
     }
     add_findings(analysis);
     const std::string metrics = to_json_text(metrics_json(analysis));

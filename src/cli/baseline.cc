@@ -109,9 +109,17 @@ ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const G
   ExpectedStages expected;
   std::set<std::uint16_t> processes;
   for (const StageInstance& instance : stages.instances) {
-    const std::int64_t since_ns = instance.thread == thread ? opens_ns : is_open_ns;
-    if (instance.is_open || instance.start_ns < since_ns ||
-        instance.thread >= trace.threads.size()) {
+    if (instance.is_open || instance.thread >= trace.threads.size()) {
+      continue;
+    }
+    // Steps of a request that another thread began before then may or may not be seen.
+    const bool is_neighbour =
+        thread != kNone && instance.thread != thread &&
+        trace.threads[instance.thread].process == trace.threads[thread].process;
+    const std::int64_t since_ns = instance.thread == thread ? opens_ns
+                                  : is_neighbour            ? opens_ns + kOpeningNs
+                                                            : is_open_ns;
+    if (instance.start_ns < since_ns) {
       continue;
     }
     ++expected.instances[stages.names[instance.stage]];

@@ -201,7 +201,7 @@ StepResult RunSession::run_step(PassRecord& record, const std::string& folder,
   step.log = artifacts_.path(folder + "/log.txt");
   step.outputs = {artifacts_.path(folder), scratch_};
   step.limits = limits;
-  const StepResult result =
+  StepResult result =
       supervise(step, [&](const StepProgress& progress) { progress_.update(progress); });
   if (!result.left_over.empty()) {
     progress_.note(fmt::format("ended what the program left behind: {}",

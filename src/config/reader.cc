@@ -87,7 +87,7 @@ std::map<std::string, std::string> SettingsReader::text_map(const std::string& p
 
 std::string SettingsReader::choice(const std::string& path,
                                    const std::vector<std::string>& choices) const {
-  const std::string given = text(path);
+  std::string given = text(path);
   if (std::find(choices.begin(), choices.end(), given) == choices.end()) {
     fail(path, fmt::format("one of {}", fmt::join(choices, ", ")));
   }

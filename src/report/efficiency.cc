@@ -123,6 +123,9 @@ std::string efficiency_text(const Efficiency& efficiency) {
     text += fmt::format("  {:<12} {:>6} {:>9} {:>9} {:>9} {:>9}\n", "stage", "passes", "MFU", "MBU",
                         "SOL", "SOL busy");
   }
+  if (efficiency.stages.empty()) {
+    text += "  n/a: the recording marks neither prefill nor decode (docs/marking.md)\n";
+  }
   for (const StageEfficiency& row : efficiency.stages) {
     text += stage_line(row, efficiency.reason);
   }
