@@ -131,13 +131,14 @@ void add_findings(Analysis& analysis) {
   const std::vector<GpuSpec> gpus = known_gpus();
   for (const DeviceSummary& device : analysis.devices) {
     const GpuMatch match = find_gpu(gpus, device.name);
-    const auto fp32 = match.gpu ? match.gpu->flops_per_s("fp32") : std::nullopt;
-    const auto tensor =
-        match.gpu
-            ? match.gpu->flops_per_s(match.gpu->dense_tflops.contains("bf16") ? "bf16" : "fp16")
-            : std::nullopt;
-    if (fp32 && tensor && *fp32 < *tensor) {
-      facts.fp32_by_tensor[device.name] = *fp32 / *tensor;
+    if (!match.gpu) {
+      continue;
+    }
+    const double fp32 = match.gpu->flops_per_s("fp32").value_or(0);
+    const bool has_bf16 = match.gpu->dense_tflops.contains("bf16");
+    const double tensor = match.gpu->flops_per_s(has_bf16 ? "bf16" : "fp16").value_or(0);
+    if (fp32 > 0 && fp32 < tensor) {
+      facts.fp32_by_tensor[device.name] = fp32 / tensor;
     }
   }
   analysis.findings = find_findings(analysis, facts);
