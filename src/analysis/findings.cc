@@ -32,10 +32,6 @@ constexpr double kMostOpaque = 0.5;     // of GPU time in graphs without names
 constexpr std::int64_t kTinyKernelNs = 20 * kNsPerUs;
 constexpr std::int64_t kManyLaunches = 100;
 
-double fraction_of(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 // The rows a rule looks at: stages that are not nested, or the capture where none is marked.
 std::vector<const StageLedger*> scopes(const Analysis& analysis) {
   std::vector<const StageLedger*> rows;

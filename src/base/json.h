@@ -4,6 +4,7 @@
 // their order, so that a file reads the way it was written and two runs give the same bytes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,15 @@ std::string to_json_text(const Json& value);
 
 // The same on one line, without a newline.
 std::string to_json_line(const Json& value);
+
+// What is not there is null: absent is not zero.
+template <typename Number>
+Json number_or_null(const std::optional<Number>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+inline Json text_or_null(std::string_view text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
 
 // {"schema": "llmprof.<name>", "schema_version": version}: the opening of every JSON output.
 Json json_document(std::string_view name, int version);

@@ -157,6 +157,11 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
+std::string_view last_line(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  return text.substr(text.find_last_of("\r\n") + 1);
+}
+
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));

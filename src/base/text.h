@@ -32,6 +32,12 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
 // direction overrides and invalid UTF-8 become visible escapes such as \x1b or \u202e.
 std::string printable(std::string_view text);
 
+// The last line that is not blank, without the blanks at its end. A carriage return ends a line
+// too: progress bars are drawn with it.
+std::string_view last_line(std::string_view text);
+template <std::same_as<std::string> T>
+std::string_view last_line(T&& text) = delete;
+
 // Columns a terminal needs for `text`, one a code point. Wide scripts are not told apart.
 std::size_t display_width(std::string_view text);
 

@@ -29,6 +29,11 @@ std::string format_duration_ns(std::int64_t duration_ns);
 // "0 B", "512 B", "1.50 KiB", "79.9 GiB".
 std::string format_bytes(std::uint64_t bytes);
 
+// `part` of `whole`, 0 of nothing.
+inline double fraction_of(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
 // "71.3 %" of 0.713. Never clamps: a ratio above 1 must be seen to be found.
 std::string format_fraction(double fraction);
 

@@ -85,18 +85,9 @@ std::string ending_text(int exit_code) {
   return fmt::format("exited with code {}", exit_code);
 }
 
-std::string last_line_of(const std::string& text) {
-  const std::size_t end = text.find_last_not_of(" \t\r\n");
-  if (end == std::string::npos) {
-    return "";
-  }
-  const std::size_t before = text.find_last_of("\r\n", end);
-  const std::size_t start = before == std::string::npos ? 0 : before + 1;
-  return printable(text.substr(start, std::min<std::size_t>(end + 1 - start, 160)));
-}
-
 std::string saying(const StepResult& step) {
-  const std::string line = last_line_of(step.last_lines);
+  constexpr std::size_t kShown = 160;
+  const std::string line = printable(last_line(step.last_lines).substr(0, kShown));
   return line.empty() ? "; it said nothing" : "; the last line it printed: " + line;
 }
 

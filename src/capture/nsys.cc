@@ -46,9 +46,7 @@ void run_step(const System& system, std::vector<std::string> argv, const fs::pat
     return;
   }
   const std::string said = result.err.empty() ? result.out : result.err;
-  const std::size_t last_line = said.find_last_not_of("\r\n");
-  const std::string_view shown =
-      trim(std::string_view(said).substr(0, last_line == std::string::npos ? 0 : last_line + 1));
+  const std::string_view shown = trim(said);
   throw Error(
       ErrorKind::kEnvironment,
       fmt::format("{} failed{}", what, shown.empty() ? "" : ": " + printable(shown.substr(0, 200))),

@@ -173,17 +173,6 @@ class Output {
 
   const std::string& kept() const { return kept_; }
 
-  // nsys redraws its progress bar with carriage returns: they end a line too.
-  std::string last_line() const {
-    const std::size_t end = kept_.find_last_not_of(" \t\r\n");
-    if (end == std::string::npos) {
-      return "";
-    }
-    const std::size_t before = kept_.find_last_of("\r\n", end);
-    const std::size_t start = before == std::string::npos ? 0 : before + 1;
-    return kept_.substr(start, std::min(end + 1 - start, kLongestLine));
-  }
-
  private:
   void keep(std::string_view text) {
     std::string_view rest = text;
@@ -238,8 +227,9 @@ class Supervision {
       look_at_files();
       look_at_limits();
       climb_ladder();
-      on_progress_(
-          {Clock::now() - start_, result_.bytes, output_.last_line(), stopping_since_ != kNever});
+      on_progress_({Clock::now() - start_, result_.bytes,
+                    std::string(last_line(output_.kept()).substr(0, kLongestLine)),
+                    stopping_since_ != kNever});
     }
     result_.duration_ns =
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();

@@ -10,7 +10,7 @@ namespace llmprof {
 namespace {
 
 Json known(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
+  return text_or_null(text);
 }
 
 Json known(std::uint64_t number) {
@@ -19,7 +19,7 @@ Json known(std::uint64_t number) {
 
 template <typename T>
 Json known(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
+  return number_or_null(value);
 }
 
 // Options whose presence changes the command lines we build; a dialect is told by them.

@@ -40,10 +40,6 @@ std::string shape_text(const CounterResult& result) {
                      shape.block[0], shape.block[1], shape.block[2]);
 }
 
-Json text_or_null(std::string_view text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 // Judged alone: without a recording nothing is known of the workload's own duration.
 Roofline judged(const Counters& counters, const CounterResult& result,
                 const std::vector<GpuTableRow>& gpus) {
@@ -98,8 +94,7 @@ Json result_json(const Counters& counters, const CounterResult& result,
         {{"rule", strings[rule.rule]},
          {"section", strings[rule.section]},
          {"message", strings[rule.message]},
-         {"estimated_speedup_percent",
-          rule.speedup_percent ? Json(*rule.speedup_percent) : Json(nullptr)},
+         {"estimated_speedup_percent", number_or_null(rule.speedup_percent)},
          {"estimated_speedup_type",
           rule.speedup_percent ? Json(rule.is_global ? "global" : "local") : Json(nullptr)}});
   }

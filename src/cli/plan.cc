@@ -28,17 +28,12 @@ struct PlanCommandOptions {
   std::vector<std::string> overrides;
 };
 
-std::string shape_text(const LaunchShape& shape) {
-  return fmt::format("{}x{}x{}/{}x{}x{}", shape.grid[0], shape.grid[1], shape.grid[2],
-                     shape.block[0], shape.block[1], shape.block[2]);
-}
-
 Json group_json(const LaunchGroup& group) {
   return {{"kernel_name", group.kernel_name},
-          {"mangled_name", group.mangled_name.empty() ? Json(nullptr) : Json(group.mangled_name)},
+          {"mangled_name", text_or_null(group.mangled_name)},
           {"stage", group.stage},
           {"family", group.family},
-          {"shape", shape_text(group.shape)},
+          {"shape", group.shape.text()},
           {"calls", group.calls},
           {"total_ns", group.total_ns},
           {"median_ns", group.median_ns}};
@@ -81,7 +76,7 @@ void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& com
                          static_cast<double>(std::max<std::int64_t>(plan.kernel_ns, 1));
     table.rows.push_back({format_fraction(share), format_duration_ns(group.total_ns),
                           std::to_string(group.calls), format_duration_ns(group.median_ns),
-                          printable(group.stage), shape_text(group.shape),
+                          printable(group.stage), group.shape.text(),
                           printable(group.kernel_name)});
   }
   console.out(table_text(table, console.width()));

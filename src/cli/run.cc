@@ -140,7 +140,7 @@ Json pass_json(const PassRecord& record) {
   }
   return {{"pass", record.name},
           {"status", record.status},
-          {"reason", record.reason.empty() ? Json(nullptr) : Json(record.reason)},
+          {"reason", text_or_null(record.reason)},
           {"steps", steps}};
 }
 

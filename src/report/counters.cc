@@ -13,20 +13,12 @@
 namespace llmprof {
 namespace {
 
-Json number_or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-double share_of(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 Json roofline_json(const KernelCounters& kernel) {
   const RooflineInput& input = kernel.input;
   const Roofline& roof = kernel.roofline;
-  return {{"dtype", input.dtype.empty() ? Json(nullptr) : Json(input.dtype)},
+  return {{"dtype", text_or_null(input.dtype)},
           {"flops", number_or_null(input.flops)},
-          {"flops_reason", input.flops_reason.empty() ? Json(nullptr) : Json(input.flops_reason)},
+          {"flops_reason", text_or_null(input.flops_reason)},
           {"dram_bytes", number_or_null(input.dram_bytes)},
           {"intensity_flops_per_byte", number_or_null(roof.intensity_flops_per_byte)},
           {"flops_per_s", number_or_null(roof.flops_per_s)},
@@ -35,10 +27,10 @@ Json roofline_json(const KernelCounters& kernel) {
           {"l1_bytes_per_s", number_or_null(roof.l1_bytes_per_s)},
           {"roof_flops_per_s", number_or_null(roof.roof_flops_per_s)},
           {"roof_bytes_per_s", number_or_null(roof.roof_bytes_per_s)},
-          {"roof_source", kernel.roofs.source.empty() ? Json(nullptr) : Json(kernel.roofs.source)},
+          {"roof_source", text_or_null(kernel.roofs.source)},
           {"compute_fraction", number_or_null(roof.compute_fraction)},
           {"memory_fraction", number_or_null(roof.memory_fraction)},
-          {"memory_level", roof.memory_level.empty() ? Json(nullptr) : Json(roof.memory_level)},
+          {"memory_level", text_or_null(roof.memory_level)},
           {"no_eligible_fraction", number_or_null(input.no_eligible_fraction)},
           {"theoretical_occupancy_fraction", number_or_null(input.theoretical_occupancy_fraction)},
           {"achieved_occupancy_fraction", number_or_null(input.achieved_occupancy_fraction)},
@@ -49,26 +41,24 @@ Json kernel_json(const Analysis& analysis, const KernelCounters& kernel) {
   Json row = {
       {"kernel_name", kernel.kernel_name},
       {"short_name", kernel.short_name},
-      {"device_name", kernel.device_name.empty() ? Json(nullptr) : Json(kernel.device_name)},
-      {"stage", kernel.stage.empty() ? Json(nullptr) : Json(kernel.stage)},
+      {"device_name", text_or_null(kernel.device_name)},
+      {"stage", text_or_null(kernel.stage)},
       {"grid", kernel.shape ? Json(kernel.shape->grid) : Json(nullptr)},
       {"block", kernel.shape ? Json(kernel.shape->block) : Json(nullptr)},
       {"match", match_name(kernel.match)},
-      {"match_reason", kernel.match_reason.empty() ? Json(nullptr) : Json(kernel.match_reason)},
+      {"match_reason", text_or_null(kernel.match_reason)},
       {"matched_kernel", nullptr},
       {"covered_ns", kernel.covered_ns},
       {"confidence",
        kernel.groups.empty() ? Json(nullptr) : Json(confidence_name(kernel.transfer.confidence))},
-      {"confidence_reason",
-       kernel.transfer.reason.empty() ? Json(nullptr) : Json(kernel.transfer.reason)},
+      {"confidence_reason", text_or_null(kernel.transfer.reason)},
       {"slowdown_under_ncu", number_or_null(kernel.transfer.slowdown)},
       {"ncu_duration_ns", number_or_null(kernel.input.duration_ns)},
       {"ncu_sm_clock_hz", number_or_null(kernel.transfer.ncu_clock_hz)},
       {"ncu_clock_fraction", number_or_null(kernel.transfer.clock_fraction)},
       {"bound", kernel.roofline.bound == Bound::kUnknown ? Json(nullptr)
                                                          : Json(bound_name(kernel.roofline.bound))},
-      {"bound_reason",
-       kernel.roofline.reason.empty() ? Json(nullptr) : Json(kernel.roofline.reason)},
+      {"bound_reason", text_or_null(kernel.roofline.reason)},
       {"winnable_ns", number_or_null(kernel.winnable_ns)},
       {"roofline", roofline_json(kernel)}};
   if (!kernel.groups.empty()) {
@@ -81,7 +71,7 @@ Json kernel_json(const Analysis& analysis, const KernelCounters& kernel) {
 std::string joined_text(const KernelCounters& kernel, std::int64_t kernel_ns) {
   return fmt::format(
       "  {:<8} {:>7} {:>10}  {:<7} {}\n           {}; {}\n", bound_name(kernel.roofline.bound),
-      format_fraction(share_of(kernel.covered_ns, kernel_ns)),
+      format_fraction(fraction_of(kernel.covered_ns, kernel_ns)),
       kernel.winnable_ns ? format_duration_ns(static_cast<std::int64_t>(*kernel.winnable_ns))
                          : "n/a",
       confidence_name(kernel.transfer.confidence), printable(kernel.short_name),
@@ -113,16 +103,14 @@ Json counters_json(const Analysis& analysis) {
     return {{"kernels", nullptr}, {"reason", "needs an ncu capture"}};
   }
   const CounterFindings& findings = *analysis.counters;
-  Json document = {
-      {"tool_version", findings.tool_version.empty() ? Json(nullptr) : Json(findings.tool_version)},
-      {"clock_control",
-       findings.clock_control.empty() ? Json(nullptr) : Json(findings.clock_control)}};
+  Json document = {{"tool_version", text_or_null(findings.tool_version)},
+                   {"clock_control", text_or_null(findings.clock_control)}};
   document["coverage"] = Json::array();
   for (const StageCoverage& row : findings.coverage) {
     document["coverage"].push_back({{"stage", row.stage},
                                     {"covered_ns", row.covered_ns},
                                     {"kernel_ns", row.kernel_ns},
-                                    {"fraction", share_of(row.covered_ns, row.kernel_ns)}});
+                                    {"fraction", fraction_of(row.covered_ns, row.kernel_ns)}});
   }
   document["kernels"] = Json::array();
   for (const KernelCounters& kernel : findings.kernels) {
@@ -146,7 +134,7 @@ std::string counters_text(const Analysis& analysis, std::size_t top) {
     // A recording without stages has one row and the sum, which are the same.
     if (findings.coverage.size() > 2 || row.stage == "total") {
       text += fmt::format("{}{} {}", separator, printable(row.stage),
-                          format_fraction(share_of(row.covered_ns, row.kernel_ns)));
+                          format_fraction(fraction_of(row.covered_ns, row.kernel_ns)));
       separator = ", ";
     }
   }

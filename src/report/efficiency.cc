@@ -11,10 +11,6 @@
 namespace llmprof {
 namespace {
 
-Json number_or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 // Small ratios are the interesting ones: 0.0519 %, not 0.05 %.
 std::string percent(const std::optional<double>& fraction) {
   if (!fraction) {
@@ -73,7 +69,7 @@ Json stage_json(const StageEfficiency& row) {
           {"tokens", row.tokens},
           {"mean_context", row.mean_context},
           {"wall_ns", row.wall_ns},
-          {"busy_ns", row.busy_ns ? Json(*row.busy_ns) : Json(nullptr)},
+          {"busy_ns", number_or_null(row.busy_ns)},
           {"flops", row.flops},
           {"executed_flops", row.executed_flops},
           {"bytes", row.bytes},
@@ -143,7 +139,7 @@ std::string efficiency_text(const Efficiency& efficiency) {
 
 Json efficiency_json(const Efficiency& efficiency) {
   Json json = {{"model", efficiency.model},
-               {"gpu", efficiency.gpu.empty() ? Json(nullptr) : Json(efficiency.gpu)},
+               {"gpu", text_or_null(efficiency.gpu)},
                {"num_gpus", efficiency.num_gpus},
                {"dtype", efficiency.dtype},
                {"peak_flops_per_s", number_or_null(efficiency.flops_per_s)},

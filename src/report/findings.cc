@@ -40,7 +40,7 @@ Json findings_json(const Findings& findings) {
     rows.push_back(
         {{"id", finding.id},
          {"stage", finding.stage},
-         {"device", finding.device.empty() ? Json(nullptr) : Json(finding.device)},
+         {"device", text_or_null(finding.device)},
          {"blocker", finding.is_blocker},
          {"saving_ns", finding.saving_ns},
          {"window_ns", finding.window_ns},

@@ -22,20 +22,19 @@ Json ledger_json(const StageLedger& stage) {
 }
 
 Json stage_json(const StageSummary& stage) {
-  return {
-      {"stage", stage.stage},
-      {"nested", stage.is_nested},
-      {"instances", stage.num_instances},
-      {"open", stage.num_open},
-      {"host_total_ns", stage.total_ns},
-      {"host_min_ns", stage.min_ns},
-      {"host_median_ns", stage.median_ns},
-      {"host_max_ns", stage.max_ns},
-      {"host_first_ns", stage.first_ns},
-      {"host_steady_mean_ns", stage.steady_mean_ns ? Json(*stage.steady_mean_ns) : Json(nullptr)},
-      {"kernel_ns", stage.kernel_ns},
-      {"kernels", stage.num_kernels},
-      {"tokens", stage.tokens ? Json(*stage.tokens) : Json(nullptr)}};
+  return {{"stage", stage.stage},
+          {"nested", stage.is_nested},
+          {"instances", stage.num_instances},
+          {"open", stage.num_open},
+          {"host_total_ns", stage.total_ns},
+          {"host_min_ns", stage.min_ns},
+          {"host_median_ns", stage.median_ns},
+          {"host_max_ns", stage.max_ns},
+          {"host_first_ns", stage.first_ns},
+          {"host_steady_mean_ns", number_or_null(stage.steady_mean_ns)},
+          {"kernel_ns", stage.kernel_ns},
+          {"kernels", stage.num_kernels},
+          {"tokens", number_or_null(stage.tokens)}};
 }
 
 Json overhead_json(const StageOverhead& overhead) {
@@ -45,18 +44,12 @@ Json overhead_json(const StageOverhead& overhead) {
           {"overhead_fraction", overhead.fraction}};
 }
 
-// "8x1x1/128x1x1": grid and block.
-std::string shape_text(const LaunchShape& shape) {
-  return fmt::format("{}x{}x{}/{}x{}x{}", shape.grid[0], shape.grid[1], shape.grid[2],
-                     shape.block[0], shape.block[1], shape.block[2]);
-}
-
 Json kernel_json(const Analysis& analysis, const KernelRecord& kernel) {
   constexpr std::size_t kMostShapes = 8;
   Json shapes = Json::array();
   for (const LaunchShape& shape : kernel.shapes) {
     if (shapes.size() < kMostShapes) {
-      shapes.push_back(shape_text(shape));
+      shapes.push_back(shape.text());
     }
   }
   Json histogram = Json::array();
@@ -93,10 +86,6 @@ const char* severity_name(Severity severity) {
   return "";
 }
 
-Json number_or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 }  // namespace
 
 Json stage_times_json(const std::vector<StageTimes>& stages) {
@@ -113,7 +102,7 @@ Json stage_times_json(const std::vector<StageTimes>& stages) {
                     {"min_ns", stage.min_ns},
                     {"max_ns", stage.max_ns},
                     {"steady_mean_ns", number_or_null(stage.steady_mean_ns)},
-                    {"tokens", stage.tokens ? Json(*stage.tokens) : Json(nullptr)},
+                    {"tokens", number_or_null(stage.tokens)},
                     {"tokens_per_s", number_or_null(stage.tokens_per_s)}});
   }
   return rows;
@@ -141,11 +130,10 @@ Json metrics_json(const Analysis& analysis) {
   }
   document["devices"] = Json::array();
   for (const DeviceSummary& device : analysis.devices) {
-    document["devices"].push_back(
-        {{"device", device.device},
-         {"name", device.name.empty() ? Json(nullptr) : Json(device.name)},
-         {"busy_ns", device.busy_ns},
-         {"kernels", device.num_kernels}});
+    document["devices"].push_back({{"device", device.device},
+                                   {"name", text_or_null(device.name)},
+                                   {"busy_ns", device.busy_ns},
+                                   {"kernels", device.num_kernels}});
   }
   document["stages"] = Json::array();
   for (const StageSummary& stage : analysis.stages) {

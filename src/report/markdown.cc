@@ -28,10 +28,6 @@ std::string code_cell(std::string_view name) {
   return "`" + (cell.empty() ? " " : cell) + "`";
 }
 
-double share_of(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 }  // namespace
 
 std::string kernel_markdown(const Analysis& analysis, std::size_t top) {
@@ -50,13 +46,14 @@ std::string kernel_markdown(const Analysis& analysis, std::size_t top) {
           : " What bounds a kernel: n/a (needs an ncu capture).",
       has_counters ? " bound | covered |" : "", has_counters ? "---|---:|" : "");
   for (const KernelRecord& record : records) {
-    text += fmt::format(
-        "| {} | {:.6f} | {} | {:.6f} | {} | {} | {} | {} |", code_cell(record.short_name),
-        record.total_ms(), record.calls, record.mean_ms(), record.device, printable(record.stage),
-        printable(record.family), format_fraction(share_of(record.total_ns, analysis.kernel_ns)));
+    text +=
+        fmt::format("| {} | {:.6f} | {} | {:.6f} | {} | {} | {} | {} |",
+                    code_cell(record.short_name), record.total_ms(), record.calls, record.mean_ms(),
+                    record.device, printable(record.stage), printable(record.family),
+                    format_fraction(fraction_of(record.total_ns, analysis.kernel_ns)));
     if (has_counters) {
       text += fmt::format(" {} | {} |", bound_text(analysis, record),
-                          format_fraction(share_of(record.covered_ns, record.total_ns)));
+                          format_fraction(fraction_of(record.covered_ns, record.total_ns)));
     }
     text += "\n";
   }

@@ -13,10 +13,6 @@
 namespace llmprof {
 namespace {
 
-double fraction_of(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 std::string stages_text(const Analysis& analysis) {
   std::string text = fmt::format("\nStages ({})\n", analysis.stage_source);
   text += fmt::format("  {:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>11}\n", "stage", "instances",

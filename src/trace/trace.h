@@ -26,6 +26,17 @@ struct LaunchShape {
   std::int32_t block[3] = {0, 0, 0};
 
   auto operator<=>(const LaunchShape&) const = default;
+
+  // "8x1x1/128x1x1": grid and block.
+  std::string text() const {
+    std::string text;
+    for (const std::int32_t* sizes : {grid, block}) {
+      text += text.empty() ? "" : "/";
+      text += std::to_string(sizes[0]) + "x" + std::to_string(sizes[1]) + "x" +
+              std::to_string(sizes[2]);
+    }
+    return text;
+  }
 };
 
 // 42 bytes a kernel.

@@ -61,7 +61,8 @@ def check_gates(runner):
     assert "LLM:" in refused.err, refused
     silent = runner.run("--passes", "nsys", "run.gate=LLM:nosuch")
     assert silent.code == 4 and "gate_not_fired" in silent.findings(), silent
-    assert silent.step("nsys")["steps"][0]["exit_code"] == 0, "nsys itself answers 0"
+    # What nsys itself answers here is not the same on every machine; the reason is.
+    assert not (silent.bundle / "nsys/run.nsys-rep").exists(), silent
     assert "llmprof run --passes nsys" in silent.err and "run.gate=none -- " in silent.err, silent
     never = runner.run("--passes", "nsys", "run.gate=LLM:request", command=[runner.workload, "--no-ranges"])
     assert never.code == 4 and "gate_not_fired" in never.findings(), never
