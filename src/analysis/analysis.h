@@ -13,6 +13,7 @@
 #include "analysis/findings.h"
 #include "analysis/join.h"
 #include "analysis/launch_groups.h"
+#include "analysis/operators.h"
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
 #include "base/pass_timer.h"
@@ -164,6 +165,7 @@ struct Analysis {
   std::vector<std::string> unmatched_names;  // kernels of family other, by time, when it is large
   std::optional<CounterFindings> counters;   // nothing: no ncu capture was given
   std::optional<Efficiency> efficiency;      // when a model was given
+  std::optional<Operators> operators;        // nothing: no source of names was given
   Findings findings;                         // what to fix first; filled when all else is there
   Diagnostics diagnostics;
 };

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace llmprof {
+
+// One operator of a framework, in one stage.
+struct OperatorRecord {
+  std::string name;           // normalised: without ids, sequence numbers and shapes
+  std::string stage;          // empty where the source does not tell
+  std::int64_t total_ns = 0;  // its own, operators inside it left out: rows do not overlap
+  std::int64_t calls = 0;
+  std::int64_t num_kernels = 0;  // it launched itself
+  std::optional<std::int64_t> flops;
+  std::optional<std::int64_t> bytes;
+
+  double total_ms() const { return static_cast<double>(total_ns) / 1e6; }
+};
+
+struct LayerTotal {
+  std::string layer;  // "3", or a module's path
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+};
+
+struct Operators {
+  std::string source;                // where the names come from, in words
+  bool is_gpu_time = false;          // total_ns is of the kernels launched; else time on the host
+  std::int64_t covered_ns = 0;       // the sum of the rows
+  std::int64_t whole_ns = 0;         // what they are a part of: kernel time, or time of the steps
+  std::vector<OperatorRecord> rows;  // by total time, then by name and stage
+  std::vector<LayerTotal> layers;    // in the order of the model; empty where none are known
+};
+
+}  // namespace llmprof
