@@ -6,6 +6,9 @@ In README.md and docs/*.md a block fenced as ```console is a session: a line `$ 
 empty directory a document, and what follows it must be what is printed (both streams). A line `...` stands for any
 lines. An exit code other than 0 is noted on the command as `# exit 2`.
 
+A comment `<!-- recording NAME.sqlite of CASE -->` makes the recording of a golden case there first; `<!-- screen 100x40 -->` says
+that every session of the document, with what it prints, fits a terminal of that size.
+
 A block fenced as ```sh is what a person types once on a machine; each of its lines must stand in .ci/run, which
 really does it. docs/cli.md must show `llmprof COMMAND --help` for every command that `llmprof list commands` names.
 
@@ -17,11 +20,14 @@ import os
 import pathlib
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
 import tempfile
 
 FENCE = re.compile(r"^```(console|sh)\n(.*?)^```$", re.M | re.S)
+RECORDING = re.compile(r"^<!-- recording (\S+) of (\S+) -->$", re.M)
+SCREEN = re.compile(r"^<!-- screen (\d+)x(\d+) -->$", re.M)
 EXIT = re.compile(r"\s+# exit (\d+)$")
 
 
@@ -83,6 +89,19 @@ class Document:
                 lines += actual
         return "".join(line + "\n" for line in lines)
 
+    def check_screen(self, block, columns, rows):
+        """Lines too long for the terminal go on in the next one."""
+        used = sum(max(1, -(-len(line) // columns)) for line in block.splitlines())
+        if used > rows:
+            self.problems.append(f"a session takes {used} lines of a terminal with {rows}:\n{block}")
+
+    def make_recordings(self, text, directory):
+        for name, case in RECORDING.findall(text):
+            source = self.path.parents[1] / "tests/golden" / case / "run.sqlite.sql"
+            with sqlite3.connect(pathlib.Path(directory) / name) as database:
+                database.executescript(source.read_text())
+            database.close()
+
     def check_typed(self, block):
         for line in block.splitlines():
             if line.strip() and line not in self.ci_script:
@@ -90,13 +109,19 @@ class Document:
 
     def process(self):
         text = self.path.read_text()
+        screen = SCREEN.search(text)
         with tempfile.TemporaryDirectory() as directory:
+            self.make_recordings(text, directory)
+
             def replace(match):
                 kind, block = match.groups()
                 if kind == "sh":
                     self.check_typed(block)
                     return match.group(0)
-                return f"```console\n{self.check(block, directory)}```"
+                checked = self.check(block, directory)
+                if screen:
+                    self.check_screen(checked, int(screen.group(1)), int(screen.group(2)))
+                return f"```console\n{checked}```"
 
             return text, FENCE.sub(replace, text)
 

@@ -19,6 +19,7 @@ build_packages=(
   cmake ninja-build g++ ccache git python3 ca-certificates
   libsqlite3-dev libcli11-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libprotozero-dev
   zlib1g-dev libssl-dev libgtest-dev libgmock-dev libbenchmark-dev clang-tidy clang-format
+  python3-jsonschema # holds metrics.json against its schema
   zsh fish # completion is tested in the shells it is for
 )
 nsight_packages=(

@@ -122,19 +122,27 @@ void add_kernel_time(const Stages& stages, const Origins& origins,
   }
 }
 
-IsCommunication communication_names(const Trace& trace, const Rules& rules) {
-  IsCommunication is_communication(trace.strings.size());
+// By StringId: kernels whose family is one of these.
+template <std::size_t N>
+std::vector<bool> names_in(const Trace& trace, const Rules& rules,
+                           const std::array<std::string_view, N>& families) {
+  std::vector<bool> is_in(trace.strings.size());
   std::vector<bool> is_kernel(trace.strings.size());
   for (const StringId name : trace.kernels.name) {
     is_kernel[static_cast<std::size_t>(name)] = true;
   }
   for (std::size_t id = 0; id < is_kernel.size(); ++id) {
-    is_communication[id] =
+    is_in[id] =
         is_kernel[id] &&
-        family_of(rules, trace.strings[static_cast<StringId>(id)]) == kCommunication;
+        std::find(families.begin(), families.end(),
+                  family_of(rules, trace.strings[static_cast<StringId>(id)])) != families.end();
   }
-  return is_communication;
+  return is_in;
 }
+
+// Only a model's steps run these; loading weights runs copies and fills.
+constexpr std::array<std::string_view, 4> kModelFamilies = {"gemm", "gemv", "attention", "moe"};
+constexpr std::array<std::string_view, 1> kCommunicationFamilies = {kCommunication};
 
 void add_orphans(const Origins& origins, std::size_t num_kernels, Diagnostics& diagnostics) {
   const auto orphans = std::count(origins.call.begin(), origins.call.end(), kNone);
@@ -197,10 +205,11 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
   // Where did each nanosecond go? From here on: the buckets of every ledger sum to its window.
   LedgerResult ledgers = [&] {
     const PassTimer::Scope pass(timer, "ledger");
-    return make_ledgers(trace, stages, attribution, communication_names(trace, rules),
-                        extent.start_ns, extent.end_ns);
+    return make_ledgers(trace, stages, attribution, names_in(trace, rules, kCommunicationFamilies),
+                        extent.start_ns, extent.end_ns, names_in(trace, rules, kModelFamilies));
   }();
   analysis.ledgers = std::move(ledgers.stages);
+  analysis.ledgers.insert(analysis.ledgers.end(), ledgers.phases.begin(), ledgers.phases.end());
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.capture.begin(), ledgers.capture.end());
   analysis.stage_overlap_ns = ledgers.overlap_ns;
   analysis.outside_ns = ledgers.outside_ns;
@@ -214,7 +223,16 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
     analysis.devices.push_back({fmt::format("cuda:{}", device.ordinal), device.name,
                                 ledgers.busy_ns[i], num_kernels[i], device.num_sms,
                                 static_cast<std::int64_t>(device.memory_bytes),
-                                static_cast<std::int64_t>(device.memory_bytes_per_s)});
+                                static_cast<std::int64_t>(device.memory_bytes_per_s), 0, 0});
+  }
+  for (std::size_t row = 0; row < trace.copies.size(); ++row) {
+    DeviceSummary& device = analysis.devices[trace.copies.device[row]];
+    const std::int64_t time_ns = trace.copies.end_ns[row] - trace.copies.start_ns[row];
+    const CopyKind kind = trace.copies.kind[row];
+    device.copy_ns += time_ns;
+    const bool is_pageable =
+        kind == CopyKind::kPageableToDevice || kind == CopyKind::kDeviceToPageable;
+    device.pageable_copy_ns += is_pageable ? time_ns : 0;
   }
   std::sort(analysis.devices.begin(), analysis.devices.end(),
             [](const DeviceSummary& a, const DeviceSummary& b) { return a.device < b.device; });

@@ -68,6 +68,7 @@ extern const std::array<const char*, kNumBuckets> kBucketNames;
 struct Ledger {
   std::array<std::int64_t, kNumBuckets> buckets_ns{};
   std::int64_t window_ns = 0;
+  std::int64_t lead_ns = 0;  // of launch_late: from the window's start to its first work
 
   std::int64_t operator[](Bucket bucket) const {
     return buckets_ns[static_cast<std::size_t>(bucket)];
@@ -126,6 +127,8 @@ struct DeviceSummary {
   std::int64_t num_sms = 0;
   std::int64_t memory_bytes = 0;
   std::int64_t memory_bytes_per_s = 0;
+  std::int64_t copy_ns = 0;           // sum of copies and memsets
+  std::int64_t pageable_copy_ns = 0;  // of these, from or to pageable memory of the host
 };
 
 // One run through a stage, for analyses that need them one by one.
@@ -140,6 +143,7 @@ struct StageStep {
 };
 
 struct Analysis {
+  std::string absent;  // why there is no recording at all; empty: there is one
   CaptureInfo capture;
   bool is_summary = false;  // made of a kernel summary: no times of day, no stages, no devices
   std::int64_t capture_start_ns = 0;
@@ -153,8 +157,10 @@ struct Analysis {
   std::vector<KernelRecord> kernels;       // by total time, then by name, device, stage
   std::vector<LaunchGroup> launch_groups;  // by total time
   std::vector<FamilyTotal> families;       // by total time
-  std::vector<StageLedger> ledgers;  // stages in order, then the whole capture; each by device
-  std::vector<RangeTotal> ranges;    // by kernel time
+  // Stages in order, then start-up and steady part where no stage is marked, then the whole
+  // capture; each by device.
+  std::vector<StageLedger> ledgers;
+  std::vector<RangeTotal> ranges;  // by kernel time
   std::vector<DeviceSummary> devices;
   std::int64_t kernel_ns = 0;
   std::int64_t unattributed_ns =

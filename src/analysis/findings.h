@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,17 @@ struct Analysis;
 // Something worth fixing, with what fixing it saves at most.
 struct Finding {
   std::string id;      // stable: scripts rely on it
-  std::string stage;   // "capture" where the recording marks no stage
+  std::string stage;   // "capture", "startup" or "steady" where the recording marks no stage
   std::string device;  // "cuda:0"; empty where no GPU is meant
   // True: the recording itself must be mended before other figures mean much. These come first.
   bool is_blocker = false;
   std::int64_t saving_ns = 0;  // of window_ns, at most
   std::int64_t window_ns = 0;  // of the stage on that device
-  std::string confidence;      // high, medium or low
+  std::string bucket;          // of the ledger: where the time lies that it saves; empty: nowhere
+  // True where a finding above saves time in the same bucket of the same stage and device. The
+  // savings of all others sum to the window at most.
+  bool overlaps = false;
+  std::string confidence;  // high, medium or low
   std::string sentence;
   std::string next;                   // what to do
   std::vector<std::string> evidence;  // keys of metrics.json
@@ -38,12 +43,19 @@ struct Findings {
 
 // What the rules know besides the analysis.
 struct FindingFacts {
-  // By name of a GPU: its rate in fp32 on CUDA cores by its best on tensor cores, as 19.5 / 312.
-  std::map<std::string, double> fp32_by_tensor;
+  // How many times as fast as fp32 on CUDA cores a GPU's tensor cores are, as 312 / 19.5; 0 where
+  // that is not known. Asked only where it matters: reading the table of GPUs costs more than a
+  // small analysis.
+  std::function<double(const std::string& device_name)> tensor_speedup = {};
+  std::optional<int> num_other_gpu_users = {};  // processes on the GPUs when the run began
+  std::optional<bool> keeps_clocks = {};        // persistence mode, without which locks are lost
 };
 
-// Holds every rule against an analysis. Savings of findings that rest on the ledger do not overlap:
-// for one stage and device they sum to its window at most.
+// Holds every rule against an analysis.
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts);
+
+// Where an opaque graph or the profiler's own cost spoils the other figures.
+inline constexpr double kMostOpaque = 0.5;     // of GPU time in graphs without names
+inline constexpr double kMostOverhead = 0.25;  // of a profiler, beyond which its times are its own
 
 }  // namespace llmprof

@@ -44,6 +44,7 @@ std::int64_t Ledger::sum_ns() const {
 
 void Ledger::add(const Ledger& other) {
   window_ns += other.window_ns;
+  lead_ns += other.lead_ns;
   for (std::size_t i = 0; i < kNumBuckets; ++i) {
     buckets_ns[i] += other.buckets_ns[i];
   }
@@ -165,7 +166,10 @@ class Sweep {
       }
       advance(std::max(work.start_ns, start_ns));
       if (ends_.empty() && time_ns_ < work.start_ns) {
-        put(cause_of_gap(previous, work), work.start_ns);
+        const Bucket cause = cause_of_gap(previous, work);
+        const bool is_lead = time_ns_ == start_ns && cause == Bucket::kLaunchLate;
+        ledger.lead_ns = is_lead ? work.start_ns - start_ns : ledger.lead_ns;
+        put(cause, work.start_ns);
       }
       const Bucket kind = kind_of(work);
       ends_.push({std::min(work.end_ns, end_ns), kind});
@@ -240,7 +244,7 @@ class Sweep {
 class LedgerMaker {
  public:
   LedgerMaker(const Trace& trace, const Stages& stages, const Attribution& attribution,
-              const IsCommunication& is_communication)
+              const IsCommunication& is_communication, const std::vector<bool>& is_model)
       : trace_(trace), stages_(stages), syncs_(trace), devices_(trace.devices.size()) {
     collect(trace.kernels, attribution.kernels, [&](std::size_t row) {
       return is_communication[static_cast<std::size_t>(trace.kernels.name[row])] ? Bucket::kComm
@@ -255,6 +259,9 @@ class LedgerMaker {
       device.prepare(trace);
     }
     set_windows();
+    if (!is_model.empty() && stages.names == std::vector<std::string>{"all"}) {
+      find_model_starts(is_model);
+    }
   }
 
   LedgerResult run(std::int64_t start_ns, std::int64_t end_ns) {
@@ -266,11 +273,15 @@ class LedgerMaker {
       Sweep sweep(trace_, syncs_, devices_[device]);
       const Ledger ledger = sweep.run(start_ns, end_ns, [](const Work& work) { return work.kind; });
       result.capture.push_back({"capture", device_name(device), 1, ledger});
+      add_phases(device, ledger, end_ns, result);
       result.busy_ns.push_back(ledger[Bucket::kCompute] + ledger[Bucket::kComm] +
                                ledger[Bucket::kCopy]);
     }
     std::sort(result.capture.begin(), result.capture.end(),
               [](const StageLedger& a, const StageLedger& b) { return a.device < b.device; });
+    std::stable_sort(
+        result.phases.begin(), result.phases.end(),
+        [](const StageLedger& a, const StageLedger& b) { return a.device < b.device; });
     add_coverage(start_ns, end_ns, result);
     return result;
   }
@@ -278,6 +289,46 @@ class LedgerMaker {
  private:
   std::string device_name(std::size_t device) const {
     return fmt::format("cuda:{}", trace_.devices[device].ordinal);
+  }
+
+  void find_model_starts(const std::vector<bool>& is_model) {
+    model_start_ns_.assign(devices_.size(), INT64_MAX);
+    const auto lower = [&](std::uint16_t device, std::int64_t start_ns) {
+      model_start_ns_[device] = std::min(model_start_ns_[device], start_ns);
+    };
+    for (std::size_t row = 0; row < trace_.kernels.size(); ++row) {
+      // One without length would leave the boundary inside a gap.
+      if (is_model[static_cast<std::size_t>(trace_.kernels.name[row])] &&
+          trace_.kernels.start_ns[row] < trace_.kernels.end_ns[row]) {
+        lower(trace_.kernels.device[row], trace_.kernels.start_ns[row]);
+      }
+    }
+    for (std::size_t row = 0; row < trace_.graphs.size(); ++row) {
+      if (trace_.graphs.start_ns[row] < trace_.graphs.end_ns[row]) {
+        lower(trace_.graphs.device[row], trace_.graphs.start_ns[row]);
+      }
+    }
+  }
+
+  // What is not steady is start-up: the difference, so that a gap which ends with the first model
+  // kernel keeps its cause.
+  void add_phases(std::size_t device, const Ledger& capture, std::int64_t end_ns,
+                  LedgerResult& result) const {
+    constexpr std::int64_t kLeastPart = 20;  // one in so many: less is no phase
+    const std::int64_t from_ns = device < model_start_ns_.size() ? model_start_ns_[device] : end_ns;
+    const std::int64_t startup_ns = capture.window_ns - (end_ns - from_ns);
+    if (from_ns >= end_ns || startup_ns * kLeastPart < capture.window_ns) {
+      return;
+    }
+    Sweep sweep(trace_, syncs_, devices_[device]);
+    const Ledger steady = sweep.run(from_ns, end_ns, [](const Work& work) { return work.kind; });
+    Ledger startup = capture;
+    startup.window_ns -= steady.window_ns;
+    for (std::size_t i = 0; i < kNumBuckets; ++i) {
+      startup.buckets_ns[i] -= steady.buckets_ns[i];
+    }
+    result.phases.push_back({"startup", device_name(device), 1, startup});
+    result.phases.push_back({"steady", device_name(device), 1, steady});
   }
 
   template <typename Table, typename KindOf>
@@ -401,6 +452,7 @@ class LedgerMaker {
   const Stages& stages_;
   SyncCalls syncs_;
   std::vector<DeviceWork> devices_;
+  std::vector<std::int64_t> model_start_ns_;            // by device; empty: there are no phases
   std::vector<std::int64_t> window_end_ns_;             // by instance
   std::vector<std::vector<std::uint16_t>> devices_of_;  // by instance
 };
@@ -409,8 +461,8 @@ class LedgerMaker {
 
 LedgerResult make_ledgers(const Trace& trace, const Stages& stages, const Attribution& attribution,
                           const IsCommunication& is_communication, std::int64_t start_ns,
-                          std::int64_t end_ns) {
-  return LedgerMaker(trace, stages, attribution, is_communication).run(start_ns, end_ns);
+                          std::int64_t end_ns, const std::vector<bool>& is_model) {
+  return LedgerMaker(trace, stages, attribution, is_communication, is_model).run(start_ns, end_ns);
 }
 
 }  // namespace llmprof

@@ -18,13 +18,18 @@ using IsCommunication = std::vector<bool>;
 struct LedgerResult {
   std::vector<StageLedger> stages;
   std::vector<StageLedger> capture;
+  // The capture in two, where no stage is marked: `startup` until the first kernel of the model
+  // itself, `steady` from then on. They sum to the capture. Empty where there is no such kernel or
+  // next to nothing before it.
+  std::vector<StageLedger> phases;
   std::vector<std::int64_t> busy_ns;  // by device
   std::int64_t overlap_ns = 0;
   std::int64_t outside_ns = 0;
 };
 
+// `is_model`: kernels that only a model's steps run, by StringId; empty: no phases.
 LedgerResult make_ledgers(const Trace& trace, const Stages& stages, const Attribution& attribution,
                           const IsCommunication& is_communication, std::int64_t start_ns,
-                          std::int64_t end_ns);
+                          std::int64_t end_ns, const std::vector<bool>& is_model = {});
 
 }  // namespace llmprof

@@ -37,11 +37,11 @@ void fill(std::vector<std::int64_t> durations, std::int64_t first_ns, std::int64
   }
   const auto n = static_cast<double>(durations.size());
   times.mean_ns = static_cast<double>(times.total_ns) / n;
-  times.std_ns = deviation(durations, times.mean_ns);
   if (durations.size() > 1) {
     times.steady_mean_ns = static_cast<double>(times.total_ns - first_ns) / (n - 1);
   }
   std::sort(durations.begin(), durations.end());
+  times.std_ns = deviation(durations, times.mean_ns);  // sorted: the same digits in any order
   times.min_ns = durations.front();
   times.max_ns = durations.back();
   times.p50_ns = percentile(durations, 50);

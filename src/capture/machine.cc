@@ -129,6 +129,27 @@ void read_gpus(const System& system, MachineFacts& facts) {
   }
 }
 
+// Who else computes on the GPUs; in a container others are often not to be seen.
+void read_gpu_processes(const System& system, MachineFacts& facts) {
+  const auto smi = find_on_path(system, "nvidia-smi");
+  if (!smi || facts.gpus.empty()) {
+    return;
+  }
+  try {
+    const ProcessResult answer = run_process(
+        {{smi->string(), "--query-compute-apps=pid", "--format=csv,noheader"}, system.environment});
+    if (!answer.succeeded()) {
+      return;
+    }
+    facts.gpu_processes = 0;
+    for (const std::string_view line : split(answer.out, '\n')) {
+      *facts.gpu_processes += whole_number(line) ? 1 : 0;
+    }
+  } catch (const Error&) {
+    // What does not answer is not known.
+  }
+}
+
 void read_permissions(const System& system, MachineFacts& facts) {
   const std::string params = read_pseudo_file(system.at("/proc/driver/nvidia/params"));
   if (const auto value = whole_number(field_after(params, "RmProfilingAdminOnly"))) {
@@ -193,6 +214,7 @@ MachineFacts machine_facts(const System& system) {
   facts.driver_version =
       driver_version_in(read_pseudo_file(system.at("/proc/driver/nvidia/version")));
   read_gpus(system, facts);
+  read_gpu_processes(system, facts);
   read_permissions(system, facts);
   return facts;
 }

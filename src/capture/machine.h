@@ -31,7 +31,8 @@ struct MachineFacts {
 
   std::string driver_version;  // empty: no NVIDIA kernel driver is loaded
   std::vector<GpuFacts> gpus;
-  std::string gpu_problem;  // why `gpus` is empty or not all of them, in words
+  std::optional<int> gpu_processes;  // that compute on them now
+  std::string gpu_problem;           // why `gpus` is empty or not all of them, in words
 
   // Who may read hardware counters: true when the driver keeps them for administrators, nothing
   // when it does not say.

@@ -15,6 +15,7 @@
 #include "cli/named_model.h"
 #include "cli/recording.h"
 #include "report/report.h"
+#include "report/sections.h"
 
 namespace llmprof {
 namespace {
@@ -25,6 +26,7 @@ struct AnalyzeOptions {
   std::string top = "10";
   std::string stage;
   bool json = false;
+  bool verbose = false;
   bool self_profile = false;
   RecordingOptions recording;
   std::string model;
@@ -36,18 +38,16 @@ struct AnalyzeOptions {
   std::string image;
 };
 
-constexpr std::size_t kMarkdownRows = 50;
-
-void write_results(const Analysis& analysis, const std::string& metrics,
-                   const std::filesystem::path& out) {
+void write_results(const Json& metrics, const std::filesystem::path& out) {
   std::error_code failure;
   std::filesystem::create_directories(out, failure);
   if (failure) {
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot create {}: {}", out.string(), failure.message()));
   }
-  write_file(out / "metrics.json", metrics);
-  write_kernel_markdown(analysis, out / "kernels.md", kMarkdownRows);
+  for (const auto& [name, contents] : report_files(metrics, {})) {
+    write_file(out / name, contents);
+  }
 }
 
 std::string timer_text(const PassTimer& timer) {
@@ -110,6 +110,10 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     throw Error(ErrorKind::kUsage, "analyze: needs FILE", "usage: llmprof analyze --help");
   }
   check_model_options(asked);
+  SectionOptions shown;
+  shown.top = top;
+  shown.is_terminal = true;
+  shown.is_verbose = asked.verbose;
   for (const std::string& file : asked.files) {
     PassTimer timer;
     Analysis analysis = analyze_recording(file, asked.recording, context.system, &timer);
@@ -118,18 +122,20 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
       analysis.efficiency = efficiency_for(asked, analysis);
     }
     add_findings(analysis);
-    const std::string metrics = to_json_text(metrics_json(analysis));
     if (!asked.out.empty()) {
       const PassTimer::Scope pass(&timer, "write");
-      write_results(analysis, metrics, out_of(asked, file));
+      write_results(metrics_json(analysis), out_of(asked, file));
     }
     if (!asked.stage.empty()) {
       keep_stage(asked.stage, analysis);
     }
+    const Json metrics = metrics_json(analysis);
     if (asked.files.size() > 1 && !asked.json) {
       context.console.out(fmt::format("== {}\n", printable(file)));
     }
-    context.console.out(asked.json ? metrics : terminal_summary(analysis, top));
+    context.console.out(
+        asked.json ? to_json_text(metrics)
+                   : terminal_text(terminal_document(metrics, shown), context.console.width()));
     if (asked.self_profile) {
       context.console.err(timer_text(timer));
     }
@@ -154,9 +160,11 @@ Command analyze_command() {
        true},
       {"--ncu", "FILE", "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed",
        &asked->recording.ncu},
-      {"--out", "DIR", "Write metrics.json and kernels.md there", &asked->out},
+      {"--out", "DIR", "Write metrics.json, report.md and the other files of a report there",
+       &asked->out},
       {"--stage", "NAME", "Print only this stage", &asked->stage},
       {"--top", "N", "Kernels to print (10)", &asked->top},
+      {"--verbose", "", "Also say which rules could not be checked, and why", &asked->verbose},
       {"--self-profile", "", "Say how long llmprof's own passes took", &asked->self_profile},
       {"--model",
        "MODEL",

@@ -58,12 +58,14 @@ Command artifacts_command();
 Command completion_command();
 Command config_command();
 Command doctor_command();
+Command explain_command();
 Command kernels_command();
 Command list_command();
 Command model_command();
 Command ncu_command();
 Command plan_command();
 Command ranges_command();
+Command report_command();
 Command run_command();
 
 // --json, as every reading command has it.

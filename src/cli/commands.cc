@@ -11,6 +11,8 @@ std::vector<Command> all_commands() {
       doctor_command(),      //
       config_command(),      //
       analyze_command(),     //
+      report_command(),      //
+      explain_command(),     //
       plan_command(),        //
       kernels_command(),     //
       ranges_command(),      //

@@ -72,6 +72,7 @@ Json machine_json(const MachineFacts& machine) {
           {"container", known(machine.container)},
           {"driver_version", known(machine.driver_version)},
           {"gpus", gpus},
+          {"gpu_processes", known(machine.gpu_processes)},
           {"gpu_problem", known(machine.gpu_problem)},
           {"counters_need_admin", known(machine.counters_need_admin)},
           {"cap_sys_admin", machine.has_cap_sys_admin},

@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "report/report.h"
+#include "report/sections.h"
 
 namespace llmprof {
 namespace {
@@ -28,7 +29,9 @@ int run_kernels(const KernelsOptions& asked, Context& context) {
   if (asked.format == "csv") {
     context.console.out(kernels_csv(top_n_kernels(analysis.kernels, top)));
   } else {
-    context.console.out(kernel_markdown(analysis, top));
+    SectionOptions options;
+    options.top = top;
+    context.console.out(markdown_text(kernels_document(metrics_json(analysis), options)));
   }
   return kExitOk;
 }

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "capture/leftovers.h"
 #include "capture/nsys.h"
@@ -17,6 +18,7 @@
 #include "config/presets.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_csv.h"
+#include "report/report.h"
 #include "trace/filter.h"
 
 namespace llmprof {
@@ -126,21 +128,47 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
   return analysis;
 }
 
-void add_findings(Analysis& analysis) {
+Json load_metrics(const std::string& path, const RecordingOptions& options, const System& system) {
+  constexpr std::uint64_t kMostBytes = 512 * kMiB;
+  constexpr int kVersion = 1;
+  std::error_code ignored;
+  const std::filesystem::path inside = std::filesystem::path(path) / "metrics.json";
+  const bool is_bundle = std::filesystem::is_regular_file(inside, ignored);
+  if (!is_bundle && std::filesystem::path(path).extension() != ".json") {
+    Analysis analysis = analyze_recording(path, options, system);
+    add_findings(analysis);
+    return metrics_json(analysis);
+  }
+  const std::filesystem::path file = is_bundle ? inside : std::filesystem::path(path);
+  Json metrics = parse_json(read_file(file, kMostBytes), file.string());
+  if (!metrics.is_object() || metrics.value("schema", Json()) != Json("llmprof.metrics")) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is no metrics.json of llmprof", file.string()));
+  }
+  const Json version = metrics.value("schema_version", Json());
+  if (!version.is_number_integer() || version.get<int>() > kVersion) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} was written by a newer llmprof (schema_version {})", file.string(),
+                            to_json_line(version)),
+                "analyze the bundle again with this one: llmprof analyze BUNDLE --out DIR");
+  }
+  return metrics;
+}
+
+void add_findings(Analysis& analysis, std::optional<int> num_other_gpu_users,
+                  std::optional<bool> keeps_clocks) {
   FindingFacts facts;
-  const std::vector<GpuSpec> gpus = known_gpus();
-  for (const DeviceSummary& device : analysis.devices) {
-    const GpuMatch match = find_gpu(gpus, device.name);
+  facts.num_other_gpu_users = num_other_gpu_users;
+  facts.keeps_clocks = keeps_clocks;
+  facts.tensor_speedup = [](const std::string& device) {
+    const GpuMatch match = find_gpu(known_gpus(), device);
     if (!match.gpu) {
-      continue;
+      return 0.0;
     }
     const double fp32 = match.gpu->flops_per_s("fp32").value_or(0);
     const bool has_bf16 = match.gpu->dense_tflops.contains("bf16");
     const double tensor = match.gpu->flops_per_s(has_bf16 ? "bf16" : "fp16").value_or(0);
-    if (fp32 > 0 && fp32 < tensor) {
-      facts.fp32_by_tensor[device.name] = fp32 / tensor;
-    }
-  }
+    return fp32 > 0 ? tensor / fp32 : 0.0;
+  };
   analysis.findings = find_findings(analysis, facts);
 }
 

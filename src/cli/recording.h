@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "base/json.h"
 #include "cli/command.h"
 
 namespace llmprof {
@@ -32,8 +34,13 @@ Trace load_recording(const std::string& path, const System& system, unsigned num
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
                            const System& system, PassTimer* timer = nullptr);
 
-// What to fix first, from all that is known by now: the last step before an analysis is shown.
-void add_findings(Analysis& analysis);
+// metrics.json of a bundle or file, or made of a recording.
+Json load_metrics(const std::string& path, const RecordingOptions& options, const System& system);
+
+// What to fix first, from all that is known by now: the last step before an analysis is shown. A
+// run also knows how many processes were on the GPUs before it and whether these keep their clocks.
+void add_findings(Analysis& analysis, std::optional<int> num_other_gpu_users = {},
+                  std::optional<bool> keeps_clocks = {});
 
 // The counters of a bundle, sorted; none where it is no bundle.
 std::vector<std::string> counters_in(const std::filesystem::path& bundle);

@@ -23,8 +23,9 @@
 #include "cli/facts.h"
 #include "cli/recording.h"
 #include "cli/run_dry.h"
+#include "cli/run_report.h"
 #include "cli/run_session.h"
-#include "report/report.h"
+#include "report/sections.h"
 
 namespace llmprof {
 namespace {
@@ -145,17 +146,9 @@ Json pass_json(const PassRecord& record) {
 }
 
 Json contract_json(const Config& config, const std::vector<Breach>& breaches, bool is_met) {
-  Json rows = Json::array();
-  for (const Breach& breach : breaches) {
-    rows.push_back({{"reason", breach.reason},
-                    {"pass", breach.pass},
-                    {"fatal", breach.is_fatal},
-                    {"sentence", breach.sentence},
-                    {"next", breach.next}});
-  }
   return {{"declared", *find_value(config.tree, "contract")},
           {"verdict", is_met ? "met" : "not_met"},
-          {"findings", rows}};
+          {"findings", breaches_json(breaches)}};
 }
 
 // The same run with one more override.
@@ -207,16 +200,9 @@ int exit_code_of(const RunSession& session, const std::vector<Breach>& breaches)
 }
 
 // How it ended, in the words a person needs: what is in the bundle, what is not, what it cost.
-void print_end(const RunCommandOptions& asked, const RunSession& session,
+void print_end(const RunCommandOptions& asked, const Json& metrics,
                const std::vector<Breach>& breaches, Console& console) {
-  if (!session.baseline_times().empty()) {
-    console.err("\nStages without a profiler\n" + stage_times_text(session.baseline_times()));
-  }
-  if (session.analysis()) {
-    console.err("\n" + verdict(*session.analysis()) + "\n");
-    console.err(findings_text(session.analysis()->findings, 3));
-    console.err(overhead_text(*session.analysis()));
-  }
+  console.err("\n" + terminal_text(run_document(metrics), console.error_width()));
   console.err(breaches.empty() ? "" : "\n");
   print_breaches(asked, breaches, console);
 }
@@ -318,6 +304,7 @@ int run_run(const RunCommandOptions& asked, Context& context) {
                         "llmprof doctor says what is missing", ""});
   }
   const int code = exit_code_of(session, breaches);
+  const Json metrics = write_run_report(setup, session, breaches, artifacts);
   Json run = {{"command", asked.command}, {"exit_code", code}};
   run["workload_exit_code"] = session.workload_exit_code();
   run["passes"] = Json::array();
@@ -334,7 +321,7 @@ int run_run(const RunCommandOptions& asked, Context& context) {
                                       {"contract", run["contract"]}}) +
                         "\n");
   } else {
-    print_end(asked, session, breaches, context.console);
+    print_end(asked, metrics, breaches, context.console);
   }
   context.console.out(artifacts.root().string() + "\n");
   const bool forwards = asked.propagate_exit && session.workload_exit_code() > 0;

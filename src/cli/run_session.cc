@@ -40,7 +40,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned kReadThreads = 2;
-constexpr std::size_t kKernelRows = 50;
 constexpr const char* kTimerVariables[] = {"NVTX_INJECTION64_PATH", "LLMPROF_NVTX_DIR"};
 
 using Environment = std::map<std::string, std::string>;
@@ -86,8 +85,9 @@ std::vector<int> expected_codes(const NsysSettings& nsys) {
 constexpr int kMostRetries = 2;
 
 bool agent_has_failed(const StepResult& step) {
+  const std::string_view said = trim(step.last_lines);
   return step.end == StepEnd::kItself && step.exit_code == 1 &&
-         trim(step.last_lines) == "End of file";
+         (said == "End of file" || said == "Agent launcher failed.");
 }
 
 fs::path find_raw(const fs::path& folder) {
@@ -419,20 +419,12 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     expected.stage_instances = stages.instances;
   }
   add(check_recording(setup_.options.contract, expected, facts));
-  write_results();
-}
-
-void RunSession::write_results() {
-  add_findings(*analysis_);
-  artifacts_.write("metrics.json", to_json_text(metrics_json(*analysis_)));
-  write_kernel_markdown(*analysis_, artifacts_.path("kernels.md"), kKernelRows);
 }
 
 // What ncu measured, laid over what nsys recorded.
 void RunSession::join_reports() {
   try {
     add_counters(counters_in(artifacts_.root()), *analysis_);
-    write_results();
   } catch (const Error& error) {
     add({{"report_unreadable", "ncu", error.what(), error.hint(), ""}});
   }

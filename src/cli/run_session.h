@@ -57,7 +57,7 @@ class RunSession {
 
   const std::vector<PassRecord>& passes() const { return passes_; }
   const std::vector<Breach>& breaches() const { return breaches_; }
-  const std::optional<Analysis>& analysis() const { return analysis_; }
+  const std::optional<Analysis>& analysis() const { return analysis_; }  // nothing: no recording
   const std::vector<StageTimes>& baseline_times() const { return baseline_times_; }
   bool is_interrupted() const { return is_interrupted_; }
   int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran
@@ -80,7 +80,6 @@ class RunSession {
                    std::filesystem::file_time_type start);
   void scrub_report(const std::filesystem::path& report, const std::filesystem::path& sqlite);
   void read_recording(const std::filesystem::path& report, bool was_cut);
-  void write_results();
   void join_reports();
   void run_ncu_plan(const NcuPlan& plan, const std::vector<SeenMark>& seen, PassRecord& record);
 

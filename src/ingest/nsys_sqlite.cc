@@ -181,6 +181,20 @@ std::vector<std::string> gpu_columns(const std::vector<std::string>& own) {
   return columns;
 }
 
+// Of copyKind, srcKind and dstKind. A pageable memory kind is 0 (ENUM_CUDA_MEM_KIND); recordings
+// before 2021 do not tell it.
+CopyKind copy_kind(const SqlValue* values) {
+  const auto kind = static_cast<CopyKind>(values[0].as_integer());
+  const auto is_pageable = [](const SqlValue& value) {
+    return !value.is_null() && value.as_integer() == 0;
+  };
+  if (kind == CopyKind::kHostToDevice && is_pageable(values[1])) {
+    return CopyKind::kPageableToDevice;
+  }
+  return kind == CopyKind::kDeviceToHost && is_pageable(values[2]) ? CopyKind::kDeviceToPageable
+                                                                   : kind;
+}
+
 class Loader {
  public:
   Loader(const std::filesystem::path& path, unsigned num_threads)
@@ -325,7 +339,8 @@ class Loader {
               });
 
     // Copies and memsets share their columns; memsets follow the copies.
-    const TableScan copies(file_, "CUPTI_ACTIVITY_KIND_MEMCPY", gpu_columns({"bytes", "copyKind"}));
+    const TableScan copies(file_, "CUPTI_ACTIVITY_KIND_MEMCPY",
+                           gpu_columns({"bytes", "copyKind", "srcKind", "dstKind"}));
     const TableScan memsets(file_, "CUPTI_ACTIVITY_KIND_MEMSET", gpu_columns({"bytes"}));
     const std::size_t num_copies = copies.num_rows() + memsets.num_rows();
     size_gpu_columns(trace_.copies, num_copies);
@@ -336,7 +351,7 @@ class Loader {
               [this](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
                 keep_gpu_row(trace_.copies, row, values, keys);
                 trace_.copies.size_bytes[row] = values[kFirstOwn].as_integer();
-                trace_.copies.kind[row] = static_cast<CopyKind>(values[kFirstOwn + 1].as_integer());
+                trace_.copies.kind[row] = copy_kind(values + kFirstOwn + 1);
               });
     std::vector<ChunkKeys> memset_keys;
     const std::size_t first_memset = copies.num_rows();

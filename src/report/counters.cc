@@ -49,6 +49,7 @@ Json kernel_json(const Analysis& analysis, const KernelCounters& kernel) {
       {"match_reason", text_or_null(kernel.match_reason)},
       {"matched_kernel", nullptr},
       {"covered_ns", kernel.covered_ns},
+      {"covered_fraction", fraction_of(kernel.covered_ns, analysis.kernel_ns)},
       {"confidence",
        kernel.groups.empty() ? Json(nullptr) : Json(confidence_name(kernel.transfer.confidence))},
       {"confidence_reason", text_or_null(kernel.transfer.reason)},
@@ -65,35 +66,6 @@ Json kernel_json(const Analysis& analysis, const KernelCounters& kernel) {
     row["matched_kernel"] = analysis.launch_groups[kernel.groups.front()].kernel_name;
   }
   return row;
-}
-
-// What was joined: class, how much it covers, what can be won, how sure.
-std::string joined_text(const KernelCounters& kernel, std::int64_t kernel_ns) {
-  return fmt::format(
-      "  {:<8} {:>7} {:>10}  {:<7} {}\n           {}; {}\n", bound_name(kernel.roofline.bound),
-      format_fraction(fraction_of(kernel.covered_ns, kernel_ns)),
-      kernel.winnable_ns ? format_duration_ns(static_cast<std::int64_t>(*kernel.winnable_ns))
-                         : "n/a",
-      confidence_name(kernel.transfer.confidence), printable(kernel.short_name),
-      kernel.roofline.reason, kernel.transfer.reason);
-}
-
-std::string left_out_text(const std::vector<KernelCounters>& kernels, std::size_t top) {
-  std::string text;
-  std::size_t count = 0;
-  for (const KernelCounters& kernel : kernels) {
-    if (kernel.covered_ns > 0) {
-      continue;
-    }
-    const bool is_withheld = !kernel.groups.empty();
-    if (++count <= top) {
-      text += fmt::format("  {}: {}\n", printable(kernel.short_name),
-                          is_withheld ? kernel.transfer.reason : kernel.match_reason);
-    }
-  }
-  return count == 0 ? ""
-                    : fmt::format("\nCounters not used: {} of {} profiled launches\n{}", count,
-                                  kernels.size(), text);
 }
 
 }  // namespace
@@ -124,29 +96,6 @@ std::string bound_text(const Analysis& analysis, const KernelRecord& record) {
     return "n/a";
   }
   return bound_name(analysis.counters->kernels[*record.counters].roofline.bound);
-}
-
-std::string counters_text(const Analysis& analysis, std::size_t top) {
-  const CounterFindings& findings = *analysis.counters;
-  std::string text = "\nWhat bounds them (Nsight Compute), share of GPU time covered";
-  std::string separator = ": ";
-  for (const StageCoverage& row : findings.coverage) {
-    // A recording without stages has one row and the sum, which are the same.
-    if (findings.coverage.size() > 2 || row.stage == "total") {
-      text += fmt::format("{}{} {}", separator, printable(row.stage),
-                          format_fraction(fraction_of(row.covered_ns, row.kernel_ns)));
-      separator = ", ";
-    }
-  }
-  text += fmt::format("\n  {:<8} {:>7} {:>10}  {:<7} {}\n", "bound", "covers", "can win", "sure",
-                      "kernel");
-  std::size_t count = 0;
-  for (const KernelCounters& kernel : findings.kernels) {
-    if (kernel.covered_ns > 0 && ++count <= top) {
-      text += joined_text(kernel, analysis.kernel_ns);
-    }
-  }
-  return text + left_out_text(findings.kernels, top);
 }
 
 }  // namespace llmprof

@@ -2,8 +2,12 @@
 //
 // metrics.json: the numbers, in base units, with their names. Times are whole nanoseconds. What
 // could not be measured is null with its reason beside it.
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "base/units.h"
+#include "report/origins.h"
 #include "report/report.h"
 
 namespace llmprof {
@@ -18,6 +22,7 @@ Json ledger_json(const StageLedger& stage) {
           {"device", stage.device},
           {"instances", stage.num_instances},
           {"window_ns", stage.ledger.window_ns},
+          {"lead_ns", stage.ledger.lead_ns},
           {"buckets_ns", buckets}};
 }
 
@@ -63,6 +68,8 @@ Json kernel_json(const Analysis& analysis, const KernelRecord& kernel) {
           {"family", kernel.family},
           {"total_ns", kernel.total_ns},
           {"calls", kernel.calls},
+          {"mean_ns", fraction_of(kernel.total_ns, std::max<std::int64_t>(kernel.calls, 1))},
+          {"kernel_fraction", fraction_of(kernel.total_ns, analysis.kernel_ns)},
           {"min_ns", kernel.min_ns},
           {"median_ns", kernel.median_ns},
           {"p99_ns", kernel.histogram.empty() ? Json(nullptr) : Json(kernel.p99_ns)},
@@ -71,7 +78,8 @@ Json kernel_json(const Analysis& analysis, const KernelRecord& kernel) {
           {"shapes", shapes},
           {"histogram", histogram},
           {"bound", kernel.counters ? Json(bound_text(analysis, kernel)) : Json(nullptr)},
-          {"covered_ns", kernel.covered_ns}};
+          {"covered_ns", kernel.covered_ns},
+          {"covered_fraction", fraction_of(kernel.covered_ns, kernel.total_ns)}};
 }
 
 const char* severity_name(Severity severity) {
@@ -84,6 +92,43 @@ const char* severity_name(Severity severity) {
       return "data_loss";
   }
   return "";
+}
+
+// Lengths of one stage, or why there are none.
+Json aggregate_json(const std::vector<StageTimes>& times, const char* stage, const char* reason) {
+  const auto row = std::find_if(times.begin(), times.end(),
+                                [&](const StageTimes& t) { return t.stage == stage && t.n > 0; });
+  if (row == times.end()) {
+    return {{"n", 0},
+            {"mean_ns", nullptr},
+            {"std_ns", nullptr},
+            {"p50_ns", nullptr},
+            {"p99_ns", nullptr},
+            {"reason", reason}};
+  }
+  return {
+      {"n", row->n},           {"mean_ns", row->mean_ns}, {"std_ns", number_or_null(row->std_ns)},
+      {"p50_ns", row->p50_ns}, {"p99_ns", row->p99_ns},   {"reason", nullptr}};
+}
+
+// What users of a model wait for, without a profiler where that was measured.
+Json aggregates_json(const Analysis& analysis) {
+  const bool is_baseline = !analysis.baseline.empty();
+  const std::vector<StageTimes>& times = is_baseline ? analysis.baseline : analysis.stage_times;
+  const auto has = [&](const char* stage) {
+    return std::any_of(times.begin(), times.end(),
+                       [&](const StageTimes& t) { return t.stage == stage; });
+  };
+  const char* step = has("decode_step") ? "decode_step" : "decode";
+  const auto decode = std::find_if(times.begin(), times.end(),
+                                   [&](const StageTimes& t) { return t.stage == step; });
+  return {{"source", times.empty() ? Json(nullptr)
+                     : is_baseline ? Json("the pass without a profiler")
+                                   : Json("the recording")},
+          {"ttft", aggregate_json(times, "prefill", "no stage prefill was marked")},
+          {"tpot", aggregate_json(times, step, "no decode step was marked")},
+          {"decode_tokens_per_s",
+           decode == times.end() ? Json(nullptr) : number_or_null(decode->tokens_per_s)}};
 }
 
 }  // namespace
@@ -108,7 +153,7 @@ Json stage_times_json(const std::vector<StageTimes>& stages) {
   return rows;
 }
 
-Json metrics_json(const Analysis& analysis) {
+Json metrics_json(const Analysis& analysis, const RunFacts& run) {
   Json document = json_document("metrics", 1);
   document["verdict"] = verdict(analysis);
   document["capture"] = {{"format", analysis.capture.format},
@@ -128,12 +173,17 @@ Json metrics_json(const Analysis& analysis) {
   for (const SilentRule& rule : analysis.findings.silent) {
     document["silent_rules"].push_back({{"id", rule.id}, {"reason", rule.reason}});
   }
+  document["environment"] = run.environment;
+  document["contract"] = run.contract;
+  document["aggregates"] = aggregates_json(analysis);
   document["devices"] = Json::array();
   for (const DeviceSummary& device : analysis.devices) {
-    document["devices"].push_back({{"device", device.device},
-                                   {"name", text_or_null(device.name)},
-                                   {"busy_ns", device.busy_ns},
-                                   {"kernels", device.num_kernels}});
+    document["devices"].push_back(
+        {{"device", device.device},
+         {"name", text_or_null(device.name)},
+         {"busy_ns", device.busy_ns},
+         {"busy_fraction", fraction_of(device.busy_ns, analysis.capture_ns)},
+         {"kernels", device.num_kernels}});
   }
   document["stages"] = Json::array();
   for (const StageSummary& stage : analysis.stages) {
@@ -160,6 +210,8 @@ Json metrics_json(const Analysis& analysis) {
   for (const KernelRecord& kernel : analysis.kernels) {
     document["kernels"].push_back(kernel_json(analysis, kernel));
   }
+  document["unmatched_names"] = analysis.unmatched_names;
+  document["operators"] = analysis.operators ? operators_json(*analysis.operators) : Json(nullptr);
   // Programs may name every range differently; the rest is in `llmprof ranges`.
   constexpr std::size_t kMostRanges = 100;
   document["ranges"] = Json::array();
@@ -180,6 +232,7 @@ Json metrics_json(const Analysis& analysis) {
                                         {"sentence", diagnostic.sentence}});
   }
   document["tool_messages"] = analysis.capture.messages;
+  document["origins"] = origins_json();
   return document;
 }
 

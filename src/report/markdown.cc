@@ -1,91 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Markdown that renders on GitHub and reads in a plain viewer. Kernel names come from strangers and
-// hold every character a table or a code span is made of: a name never leaves its cell.
+// Markdown that renders on GitHub and reads in a plain viewer. Names come from strangers and hold
+// every character a table or a code span is made of: a name never leaves its cell, and no sentence
+// becomes a heading, a link, an image or HTML.
 #include <fmt/format.h>
 
-#include "base/csv.h"
-#include "base/file.h"
 #include "base/text.h"
-#include "base/units.h"
-#include "report/report.h"
+#include "report/document.h"
 
 namespace llmprof {
 namespace {
 
-// A code span, in which only the two characters matter that end it or the cell.
-std::string code_cell(std::string_view name) {
-  std::string cell;
-  for (const char c : printable(name)) {
+// Kernel names of 4 KB exist; what tells them apart stands in the first part.
+constexpr std::size_t kLongestName = 300;
+
+// A code span, in which only the two characters matter that end it or the cell. A backslash before
+// a bar would take away the meaning of the one that is put there.
+std::string code_span(std::string_view name) {
+  const std::string_view kept = name.substr(0, kLongestName);
+  std::string span;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const char c = kept[i];
     if (c == '|') {
-      cell += "\\|";
+      span += "\\|";
     } else if (c == '`') {
-      cell += '\'';
+      span += '\'';
+    } else if (c == '\\' && i + 1 < kept.size() && kept[i + 1] == '|') {
+      span += "\\x5c";
     } else {
-      cell += c;
+      span += c;
     }
   }
-  return "`" + (cell.empty() ? " " : cell) + "`";
+  // A cut inside a character leaves no half of it.
+  while (name.size() > kLongestName && !span.empty() &&
+         (static_cast<unsigned char>(span.back()) & 0x80U) != 0) {
+    span.pop_back();
+  }
+  return "`" + (span.empty() ? " " : span) + (name.size() > kLongestName ? "...`" : "`");
+}
+
+// Words that hold no markup, whatever they are made of.
+std::string plain(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        safe += "&lt;";
+        break;
+      case '&':
+        safe += "&amp;";
+        break;
+      case '\\':
+      case '`':
+      case '*':
+      case '[':
+      case ']':
+      case '|':
+      case '~':
+        safe += '\\';
+        safe += c;
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+bool is_number(Unit unit) {
+  return unit != Unit::kText && unit != Unit::kName && unit != Unit::kShares;
+}
+
+std::string cell_text(const ReportValue& value) {
+  const std::string text = shown(value);
+  return value.unit == Unit::kName && value.value.is_string() ? code_span(text) : plain(text);
+}
+
+std::string table_markdown(const ReportTable& table) {
+  bool has_details = false;
+  for (const ReportRow& row : table.rows) {
+    has_details = has_details || !row.detail.empty();
+  }
+  std::string text = table.title.empty() ? "" : plain(table.title) + "\n\n";
+  std::string rule;
+  for (const ReportColumn& column : table.columns) {
+    text += "| " + column.title + " ";
+    rule += is_number(column.unit) ? "|---:" : "|---";
+  }
+  text += has_details ? "| why |\n" : "|\n";
+  text += rule + (has_details ? "|---|\n" : "|\n");
+  for (const ReportRow& row : table.rows) {
+    for (const ReportValue& cell : row.cells) {
+      text += "| " + cell_text(cell) + " ";
+    }
+    text += has_details ? "| " + plain(row.detail) + " |\n" : "|\n";
+  }
+  return text + "\n";
+}
+
+std::string advice_markdown(const Advice& advice) {
+  std::string worth = advice.worth.empty() ? "" : ", worth at most " + advice.worth.substr(3);
+  if (advice.worth == "first") {
+    worth = ", before all else";
+  }
+  std::string evidence;
+  for (const std::string& key : advice.evidence) {
+    evidence += (evidence.empty() ? "" : ", ") + code_span(key);
+  }
+  return fmt::format("1. **{}**{} ({} confidence): {}.\n   Next: {}.\n   Evidence: {}\n",
+                     plain(advice.id), plain(worth), plain(advice.confidence),
+                     plain(advice.sentence), plain(advice.next),
+                     evidence.empty() ? "n/a" : evidence);
+}
+
+std::string section_markdown(const Section& section) {
+  std::string text = "## " + section.title + "\n\n";
+  if (!section.missing.empty()) {
+    return text + plain(section.missing) + ".\n\n";
+  }
+  for (const std::string& paragraph : section.paragraphs) {
+    text += plain(paragraph) + "\n\n";
+  }
+  for (const Fact& fact : section.facts) {
+    const bool has_reason = fact.value.value.is_null() && !fact.reason.empty();
+    text += fmt::format("- {}: {}{}\n", fact.label, cell_text(fact.value),
+                        has_reason ? " (" + plain(fact.reason) + ")" : "");
+  }
+  text += section.facts.empty() ? "" : "\n";
+  for (const Advice& advice : section.advice) {
+    text += advice_markdown(advice);
+  }
+  text += section.advice.empty() ? "" : "\n";
+  for (const ReportTable& table : section.tables) {
+    text += table.rows.empty() ? "" : table_markdown(table);
+  }
+  for (const std::string& note : section.notes) {
+    text += "- " + plain(note) + "\n";
+  }
+  text += section.notes.empty() ? "" : "\n";
+  for (const std::string& link : section.links) {
+    text += fmt::format("- [{0}]({0})\n", link);
+  }
+  return text + (section.links.empty() ? "" : "\n");
 }
 
 }  // namespace
 
-std::string kernel_markdown(const Analysis& analysis, std::size_t top) {
-  const std::vector<KernelRecord> records = top_n_kernels(analysis.kernels, top);
-  const bool has_counters = analysis.counters.has_value();
-  std::string text = fmt::format(
-      "# Kernels\n\n{} of {} rows, by total time. Durations are from Nsight Systems; share is of "
-      "all "
-      "kernel time.{}\n\n| kernel_name | total_ms | calls | mean_ms | device | stage | family | "
-      "share "
-      "|{}\n|---|---:|---:|---:|---|---|---|---:|{}\n",
-      records.size(), analysis.kernels.size(),
-      has_counters
-          ? " What bounds a kernel, and how much of its time counters cover, is from Nsight "
-            "Compute."
-          : " What bounds a kernel: n/a (needs an ncu capture).",
-      has_counters ? " bound | covered |" : "", has_counters ? "---|---:|" : "");
-  for (const KernelRecord& record : records) {
-    text +=
-        fmt::format("| {} | {:.6f} | {} | {:.6f} | {} | {} | {} | {} |",
-                    code_cell(record.short_name), record.total_ms(), record.calls, record.mean_ms(),
-                    record.device, printable(record.stage), printable(record.family),
-                    format_fraction(fraction_of(record.total_ns, analysis.kernel_ns)));
-    if (has_counters) {
-      text += fmt::format(" {} | {} |", bound_text(analysis, record),
-                          format_fraction(fraction_of(record.covered_ns, record.total_ns)));
-    }
-    text += "\n";
+std::string markdown_text(const Document& document) {
+  std::string text = document.title.empty() ? "" : "# " + document.title + "\n\n";
+  for (const Section& section : document.sections) {
+    text += section_markdown(section);
   }
-  if (records.empty()) {
-    text += "\n" + verdict(analysis) + "\n";
-  }
-  return text;
-}
-
-void write_kernel_markdown(const Analysis& analysis, const std::filesystem::path& path,
-                           std::size_t top) {
-  write_file(path, kernel_markdown(analysis, top));
-}
-
-std::string kernels_csv(const std::vector<KernelRecord>& records) {
-  std::string text = "kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns\n";
-  for (const KernelRecord& record : records) {
-    const double mean_ns = static_cast<double>(record.total_ns) /
-                           static_cast<double>(std::max<std::int64_t>(record.calls, 1));
-    text += fmt::format("{},{},{},{},{},{},{:.1f},{},{}\n", csv_cell(record.kernel_name),
-                        record.device, csv_cell(record.stage), csv_cell(record.family),
-                        record.total_ns, record.calls, mean_ns, record.min_ns, record.max_ns);
-  }
-  return text;
-}
-
-std::string ranges_csv(const std::vector<RangeTotal>& ranges) {
-  std::string text = "range,instances,kernels,kernel_ns\n";
-  for (const RangeTotal& range : ranges) {
-    text += fmt::format("{},{},{},{}\n", csv_cell(range.range), range.instances, range.kernels,
-                        range.kernel_ns);
-  }
+  text.pop_back();  // one line end is enough
   return text;
 }
 

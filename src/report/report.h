@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/analysis.h"
@@ -11,23 +12,34 @@
 
 namespace llmprof {
 
+// What a run knows besides its recording; null where there was no run.
+struct RunFacts {
+  Json environment;  // the machine
+  Json contract;     // what the capture lacks, a row each
+};
+
 // Everything an analysis found, as numbers: metrics.json. Whatever another output shows stands here
 // too.
-Json metrics_json(const Analysis& analysis);
+Json metrics_json(const Analysis& analysis, const RunFacts& run = {});
 
 // Stage times as rows: stage1/metrics.json, and `baseline` of metrics.json.
 Json stage_times_json(const std::vector<StageTimes>& stages);
 
-// The same for a terminal: n, mean, spread, tokens a second.
-std::string stage_times_text(const std::vector<StageTimes>& stages);
+// Parts of metrics.json.
+Json counters_json(const Analysis& analysis);
+Json findings_json(const Findings& findings);
+Json efficiency_json(const Efficiency& efficiency);
+Json operators_json(const Operators& operators);
 
-// What the profiler added to each stage, a line each; empty without a baseline pass.
-std::string overhead_text(const Analysis& analysis);
+// The files of a report by name: report.md, stakeholder_summary.md, kernels.md, operators.md, and
+// metrics.json itself. `beside` are other files that report.md points to.
+std::vector<std::pair<std::string, std::string>> report_files(
+    const Json& metrics, const std::vector<std::string>& beside);
 
-// The specification's table (kernel_name, total_ms, calls, mean_ms, device) with share and family.
-std::string kernel_markdown(const Analysis& analysis, std::size_t top);
-void write_kernel_markdown(const Analysis& analysis, const std::filesystem::path& path,
-                           std::size_t top);
+// The specification's files alone: kernel_name, total_ms, calls, mean_ms, device and more by total
+// time; and the summary for people who decide.
+void write_kernel_markdown(const Json& metrics, const std::filesystem::path& path, std::size_t top);
+void write_stakeholder_summary(const Json& metrics, const std::filesystem::path& path);
 
 // kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns with whole names. Scripts
 // rely on it.
@@ -36,24 +48,8 @@ std::string kernels_csv(const std::vector<KernelRecord>& records);
 // range,instances,kernels,kernel_ns with whole names.
 std::string ranges_csv(const std::vector<RangeTotal>& ranges);
 
-// Counters joined to the recording: what bounds each kernel, how sure that is, and how much of the
-// GPU time it covers.
-Json counters_json(const Analysis& analysis);
-std::string counters_text(const Analysis& analysis, std::size_t top);
-
 // The class of a kernel's row, as "memory"; "n/a" where no counters cover it.
 std::string bound_text(const Analysis& analysis, const KernelRecord& record);
-
-// What to fix first, `most` of it; and as a part of metrics.json.
-std::string findings_text(const Findings& findings, std::size_t most);
-Json findings_json(const Findings& findings);
-
-// The efficiency of stages, in words and as a part of metrics.json.
-std::string efficiency_text(const Efficiency& efficiency);
-Json efficiency_json(const Efficiency& efficiency);
-
-// What a person reads first: verdict, stages, where the time went, the kernels on top.
-std::string terminal_summary(const Analysis& analysis, std::size_t top);
 
 // One sentence: what this recording shows, or why it shows nothing.
 std::string verdict(const Analysis& analysis);

@@ -61,6 +61,9 @@ enum class CopyKind : std::uint8_t {
   kDeviceToHost = 2,
   kDeviceToDevice = 8,
   kPeerToPeer = 10,
+  // The same as 1 and 2 where the host's memory is known to be pageable: CUDA copies twice. Ours.
+  kPageableToDevice = 101,
+  kDeviceToPageable = 102,
   kMemset = 255,
 };
 

@@ -116,7 +116,7 @@ def main():
 
         hung = runner.run(*passes, "run.ncu_no_progress_s=3", DOUBLE_MODE="hang", **environment)
         assert hung.code == 4 and "no_progress" in hung.findings(), hung
-        assert hung.step("ncu")["steps"][0]["ended_by"] == "no_progress"
+        assert hung.step("ncu")["steps"][-1]["ended_by"] == "no_progress"
         assert list((hung.bundle / "ncu").glob("*.ncu-rep")), "the partial report is kept"
         nothing = runner.run(*passes, DOUBLE_MODE="nothing", **environment)
         assert nothing.code == 4 and "no_kernels_profiled" in nothing.findings(), nothing

@@ -16,6 +16,22 @@ import time
 from runs import Runner, processes_of, wait_until
 
 
+REPORTS = ("kernels.md", "operators.md", "report.md", "stakeholder_summary.md")
+SECTIONS = ("Executive Summary", "Environment", "Aggregates", "Per-Stage Timings", "MFU and MBU", "Stage Takeaways",
+            "Top Operators", "Top Kernels", "Recommendations")
+
+
+def check_report(run):
+    """However a run ends, whoever opens the bundle finds every file and section, with reasons for what is empty."""
+    for name in ("metrics.json", *REPORTS):
+        assert (run.bundle / name).stat().st_size > 0, (name, str(run))
+    summary = (run.bundle / "stakeholder_summary.md").read_text()
+    assert all(f"## {section}\n" in summary for section in SECTIONS), summary
+    report = (run.bundle / "report.md").read_text()
+    for link in [line[3:line.index("]")] for line in report.splitlines() if line.startswith("- [")]:
+        assert (run.bundle / link).is_file(), link
+
+
 def mean(values):
     values = list(values)
     return sum(values) / len(values)
@@ -27,9 +43,11 @@ def check_whole(runner):
     assert run.code == 0, run
     for name in ("manifest.json", "env.json", "config.yaml", "inputs.yaml", "stage1/ranges.csv", "stage1/metrics.json",
                  "stage1/log.txt", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep", "nsys/run.sqlite",
-                 "metrics.json", "kernels.md"):
+                 "metrics.json", *REPORTS):
         assert (run.bundle / name).stat().st_size > 0, name
     assert not (run.bundle / "running.json").exists()
+    check_report(run)
+    assert "30." in (run.bundle / "stakeholder_summary.md").read_text(), "the time to first token"
     assert run.step("ncu")["status"] == "skipped" and run.step("ncu")["reason"] == "no_gpu"
 
     rows = list(csv.DictReader((run.bundle / "stage1/ranges.csv").open()))
@@ -61,6 +79,7 @@ def check_gates(runner):
     assert "LLM:" in refused.err, refused
     silent = runner.run("--passes", "nsys", "run.gate=LLM:nosuch")
     assert silent.code == 4 and "gate_not_fired" in silent.findings(), silent
+    check_report(silent)
     # What nsys itself answers here is not the same on every machine; the reason is.
     assert not (silent.bundle / "nsys/run.nsys-rep").exists(), silent
     assert "llmprof run --passes nsys" in silent.err and "run.gate=none -- " in silent.err, silent
@@ -86,19 +105,21 @@ def check_ends(runner):
     failed = runner.run(command=[runner.workload, "--exit", "3"])
     assert failed.code == 4 and "code 3" in failed.findings()["workload_failed"]["sentence"], failed
     assert failed.step("nsys")["status"] == "skipped", "a program that fails bare is not run again"
+    check_report(failed)
+    assert "code 3" in failed.json("metrics.json")["verdict"], failed
     assert failed.run_part()["workload_exit_code"] == 3
     forwarded = runner.run("--propagate-exit", command=[runner.workload, "--exit", "3"])
     assert forwarded.code == 3, forwarded
     allowed = runner.run("contract.workload_may_fail=true", command=[runner.workload, "--exit", "3"])
     assert allowed.code == 0 and (allowed.bundle / "nsys/run.nsys-rep").exists(), allowed
-    assert allowed.step("nsys")["steps"][0]["exit_code"] == 3
+    assert allowed.step("nsys")["steps"][-1]["exit_code"] == 3
     crashed = runner.run("--passes", "nsys", command=[runner.workload, "--segfault"])
     assert crashed.code == 4 and "SIGSEGV" in crashed.findings()["workload_failed"]["sentence"], crashed
     assert (crashed.bundle / "metrics.json").exists(), "what was recorded before the crash is analysed"
     lost = runner.run(command=[runner.workload, "--_exit"])
     assert lost.code == 4 and "dropped_events" in lost.findings(), lost
     window = runner.run("--passes", "nsys", "pipeline.nsys.duration_s=1", command=[runner.workload, "--hang"])
-    assert window.code == 0 and window.step("nsys")["steps"][0]["exit_code"] == 143, window
+    assert window.code == 0 and window.step("nsys")["steps"][-1]["exit_code"] == 143, window
 
 
 def check_children(runner):
@@ -117,21 +138,21 @@ def check_children(runner):
     assert "children_not_traced" not in replaced.findings(), replaced
     daemon = runner.run("--passes", "baseline", command=[
         "/bin/sh", "-c", "setsid sleep 600 & exec " + runner.workload])
-    assert daemon.code == 0 and "sleep" in daemon.step("baseline")["steps"][0]["left_over"][0], daemon
+    assert daemon.code == 0 and "sleep" in daemon.step("baseline")["steps"][-1]["left_over"][0], daemon
 
 
 def check_limits(runner):
     hung = runner.run("--passes", "baseline,nsys", "run.timeout_s=2", "contract.workload_may_fail=true",
                       command=[runner.workload, "--hang"])
     assert hung.code == 4 and "timeout" in hung.findings(), hung
-    assert hung.step("baseline")["steps"][0]["ended_by"] == "timeout"
+    assert hung.step("baseline")["steps"][-1]["ended_by"] == "timeout"
     deaf = runner.run("--passes", "nsys", "run.timeout_s=2",
                       command=[runner.workload, "--hang", "--ignore-sigterm"])
     assert deaf.code == 4 and "timeout" in deaf.findings(), deaf
     assert (deaf.bundle / "nsys/run.sqlite").exists(), "what was recorded is kept"
     large = runner.run("--passes", "nsys", "run.max_report_bytes=1000",
                        command=[runner.workload, "--steps", "100000"])
-    assert not large.findings()["too_large"]["fatal"] and large.step("nsys")["steps"][0]["ended_by"] == "too_large", large
+    assert not large.findings()["too_large"]["fatal"] and large.step("nsys")["steps"][-1]["ended_by"] == "too_large", large
     full = runner.run("--passes", "baseline", f"run.min_free_bytes={2**60}", command=[runner.workload, "--hang"])
     assert full.code == 4 and "disk_full" in full.findings(), full
 

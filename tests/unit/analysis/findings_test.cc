@@ -97,7 +97,7 @@ TEST(Findings, MatrixProductsOffTheTensorCoresAreBoundedByWhatTheseCanDo) {
   Analysis analysis = analysis_with({});
   add_kernel(analysis, "ampere_sgemm_128x64_tn", "gemm", 100, 4'000'000);
   add_kernel(analysis, "ampere_bf16_s16816gemm_bf16_128x64", "gemm", 100, 1'000'000);
-  const Findings known = find_findings(analysis, {{{"Some GPU", 1.0 / 16}}});
+  const Findings known = find_findings(analysis, {[](const std::string& name) { return name == "Some GPU" ? 16.0 : 0.0; }});
   ASSERT_THAT(ids_of(known), ElementsAre("gemm_off_tensor_cores"));
   EXPECT_EQ(known.found[0].saving_ns, 375'000'000) << "400 ms, of which a sixteenth remains";
   EXPECT_THAT(known.found[0].sentence, HasSubstr("16 times"));
@@ -135,7 +135,9 @@ TEST(Findings, ABadRecordingComesFirst) {
 
 TEST(Findings, TheProfilersShareIsNamed) {
   Analysis analysis = analysis_with({});
-  EXPECT_EQ(find_findings(analysis, {}).silent.back().id, "profiler_overhead");
+  const std::vector<SilentRule> silent = find_findings(analysis, {}).silent;
+  EXPECT_TRUE(std::any_of(silent.begin(), silent.end(),
+                          [](const SilentRule& rule) { return rule.id == "profiler_overhead"; }));
   analysis.baseline.resize(1);
   analysis.overheads = {{"decode", 100, 120, 0.2}, {"prefill", 100, 130, 0.3}};
   const Findings findings = find_findings(analysis, {});

@@ -336,13 +336,25 @@ std::map<std::pair<std::string, std::string>, Plain::Buckets> plain_ledgers(
 TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
   std::mt19937 random(20261115);
   std::int64_t num_ledgers = 0;
+  std::int64_t num_split = 0;
   std::map<std::string, std::int64_t> seen;
   for (int i = 0; i < 10'000; ++i) {
     const Recording recording = Maker(random).make();
     const Analysis analysis = analyze(trace_of(recording, nullptr), rules());
     auto expected = plain_ledgers(recording);
+    std::map<std::string, Ledger> phases;  // summed by device: they must be the capture
     for (const StageLedger& ledger : analysis.ledgers) {
       ASSERT_EQ(ledger.ledger.sum_ns(), ledger.ledger.window_ns);
+      if (ledger.stage == "startup" || ledger.stage == "steady") {
+        ASSERT_TRUE(recording.ranges.empty());
+        ASSERT_GE(*std::min_element(ledger.ledger.buckets_ns.begin(), ledger.ledger.buckets_ns.end()), 0);
+        phases[ledger.device].add(ledger.ledger);
+        continue;
+      }
+      if (ledger.stage == "capture" && phases.contains(ledger.device)) {
+        ASSERT_EQ(phases[ledger.device].buckets_ns, ledger.ledger.buckets_ns) << "recording " << i;
+        ++num_split;
+      }
       if (ledger.stage == "capture" || ledger.stage == "all") {
         continue;
       }
@@ -365,6 +377,7 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
     }
   }
   EXPECT_GT(num_ledgers, 10'000);
+  EXPECT_GT(num_split, 100) << "recordings with a start-up are too rare to prove anything";
   for (const char* bucket : {"compute", "comm", "copy", "other_stage", "unattributed", "sync",
                              "launch_late", "queued", "unknown_idle", "tail"}) {
     EXPECT_GT(seen[bucket], 0) << bucket << " never occurs: the test does not reach it";

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The report in a bundle. A run whose capture failed has one too: stage times without a profiler
+// are worth reading, and whoever opens the bundle must meet the reason before an empty table.
+#include "cli/run_report.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/facts.h"
+#include "cli/recording.h"
+#include "report/report.h"
+
+namespace llmprof {
+namespace {
+
+// Why there is no recording: what broke the pass, or that nobody asked for it.
+std::string absence(const RunSetup& setup, const std::vector<Breach>& breaches) {
+  for (const Breach& breach : breaches) {
+    if (breach.is_fatal) {
+      return breach.sentence;
+    }
+  }
+  return setup.options.has_nsys ? "the nsys pass was left out"
+                                : "no nsys pass was asked for (run.passes)";
+}
+
+// Of the machine, what a reader of figures asks for. Names of hosts stay in env.json.
+Json environment_json(const MachineFacts& machine) {
+  const Json all = machine_json(machine);
+  Json environment = Json::object();
+  for (const char* key :
+       {"distribution", "kernel", "architecture", "cpu", "logical_cpus", "memory_bytes",
+        "container", "driver_version", "gpus", "gpu_processes", "gpu_processes"}) {
+    environment[key] = all.at(key);
+  }
+  return environment;
+}
+
+std::vector<std::string> files_beside(const Artifacts& artifacts) {
+  std::vector<std::string> files;
+  for (const char* name :
+       {"manifest.json", "env.json", "config.yaml", "inputs.yaml", "stage1/metrics.json",
+        "stage1/ranges.csv", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep", "nsys/run.sqlite",
+        "ncu/plan.json", "ncu/log.txt"}) {
+    std::error_code ignored;
+    // The manifest lists all others and is written last.
+    if (std::string(name) == "manifest.json" ||
+        std::filesystem::is_regular_file(artifacts.path(name), ignored)) {
+      files.emplace_back(name);
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
+Json breaches_json(const std::vector<Breach>& breaches) {
+  Json rows = Json::array();
+  for (const Breach& breach : breaches) {
+    rows.push_back({{"reason", breach.reason},
+                    {"pass", breach.pass},
+                    {"fatal", breach.is_fatal},
+                    {"sentence", breach.sentence},
+                    {"next", breach.next}});
+  }
+  return rows;
+}
+
+Json write_run_report(const RunSetup& setup, const RunSession& session,
+                      const std::vector<Breach>& breaches, const Artifacts& artifacts) {
+  Analysis analysis;
+  if (session.analysis()) {
+    analysis = *session.analysis();
+  } else {
+    analysis.absent = absence(setup, breaches);
+    analysis.baseline = session.baseline_times();
+  }
+  std::optional<bool> keeps_clocks;
+  for (const GpuFacts& gpu : setup.machine.gpus) {
+    if (gpu.persistence_enabled) {
+      keeps_clocks = keeps_clocks.value_or(true) && *gpu.persistence_enabled;
+    }
+  }
+  add_findings(analysis, setup.machine.gpu_processes, keeps_clocks);
+  Json metrics = metrics_json(analysis, {environment_json(setup.machine), breaches_json(breaches)});
+  for (const auto& [name, contents] : report_files(metrics, files_beside(artifacts))) {
+    artifacts.write(name, contents);
+  }
+  return metrics;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "bundle/artifacts.h"
+#include "capture/contract.h"
+#include "cli/run_session.h"
+
+namespace llmprof {
+
+// What the capture lacks, a row each.
+Json breaches_json(const std::vector<Breach>& breaches);
+
+// The report of a run that ended, however it ended: metrics.json and the files made of it are in
+// every bundle. Returns the metrics.
+Json write_run_report(const RunSetup& setup, const RunSession& session,
+                      const std::vector<Breach>& breaches, const Artifacts& artifacts);
+
+}  // namespace llmprof

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+
+namespace llmprof {
+
+// What continuous integration reads, made of metrics.json.
+
+// Markdown for a job's summary page; whole sections are left out, last first, until it is small
+// enough (GitHub refuses a step summary above 1 MiB and shows little of a long one).
+std::string github_summary(const Json& metrics);
+
+// Bencher Metric Format: benchmark -> measure -> value, with bounds where a spread is known.
+Json bencher_json(const Json& metrics);
+
+// The form of Google Benchmark's --benchmark_format=json, which many dashboards read.
+Json google_benchmark_json(const Json& metrics);
+
+}  // namespace llmprof

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables for scripts: whole names, whole nanoseconds, columns that do not change.
+#include "base/csv.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/report.h"
+
+namespace llmprof {
+
+std::string kernels_csv(const std::vector<KernelRecord>& records) {
+  std::string text = "kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns\n";
+  for (const KernelRecord& record : records) {
+    const double mean_ns = static_cast<double>(record.total_ns) /
+                           static_cast<double>(std::max<std::int64_t>(record.calls, 1));
+    text += fmt::format("{},{},{},{},{},{},{:.1f},{},{}\n", csv_cell(record.kernel_name),
+                        record.device, csv_cell(record.stage), csv_cell(record.family),
+                        record.total_ns, record.calls, mean_ns, record.min_ns, record.max_ns);
+  }
+  return text;
+}
+
+std::string ranges_csv(const std::vector<RangeTotal>& ranges) {
+  std::string text = "range,instances,kernels,kernel_ns\n";
+  for (const RangeTotal& range : ranges) {
+    text += fmt::format("{},{},{},{}\n", csv_cell(range.range), range.instances, range.kernels,
+                        range.kernel_ns);
+  }
+  return text;
+}
+
+}  // namespace llmprof

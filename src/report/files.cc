@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of a report. All of them are written whatever is known, so that a reader who looks for
+// one finds it, with the reason for what it lacks.
+#include "base/file.h"
+#include "report/report.h"
+#include "report/sections.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::size_t kKernelRows = 50;
+constexpr std::size_t kOperatorRows = 50;
+
+SectionOptions rows(std::size_t top) {
+  SectionOptions options;
+  options.top = top;
+  return options;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> report_files(
+    const Json& metrics, const std::vector<std::string>& beside) {
+  SectionOptions options;
+  options.files = {"stakeholder_summary.md", "kernels.md", "operators.md", "metrics.json"};
+  options.files.insert(options.files.end(), beside.begin(), beside.end());
+  return {{"metrics.json", to_json_text(metrics)},
+          {"report.md", markdown_text(report_document(metrics, options))},
+          {"stakeholder_summary.md", markdown_text(stakeholder_document(metrics, {}))},
+          {"kernels.md", markdown_text(kernels_document(metrics, rows(kKernelRows)))},
+          {"operators.md", markdown_text(operators_document(metrics, rows(kOperatorRows)))}};
+}
+
+void write_kernel_markdown(const Json& metrics, const std::filesystem::path& path,
+                           std::size_t top) {
+  write_file(path, markdown_text(kernels_document(metrics, rows(top))));
+}
+
+void write_stakeholder_summary(const Json& metrics, const std::filesystem::path& path) {
+  write_file(path, markdown_text(stakeholder_document(metrics, {})));
+}
+
+}  // namespace llmprof

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which sections there are, and which documents they make. A new section is one function and one
+// row here; no writer changes.
+#include "report/sections.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "report/section_parts.h"
+
+namespace llmprof {
+namespace {
+
+struct SectionRow {
+  const char* id;
+  const char* title;
+  Section (*make)(const Json& metrics, const SectionOptions& options);
+};
+
+constexpr SectionRow kSections[] = {
+    {"summary", "Executive Summary", summary_section},
+    {"findings", "What to fix first, and what it saves at most", findings_section},
+    {"environment", "Environment", environment_section},
+    {"aggregates", "Aggregates", aggregates_section},
+    {"baseline", "Stages without a profiler", baseline_section},
+    {"stages", "Per-Stage Timings", stages_section},
+    {"overhead", "What the profiler added", overhead_section},
+    {"ledger", "Where the time went, by stage and GPU", ledger_section},
+    {"efficiency", "MFU and MBU", efficiency_section},
+    {"takeaways", "Stage Takeaways", takeaways_section},
+    {"operators", "Top Operators", operators_section},
+    {"kernels", "Top Kernels", kernels_section},
+    {"counters", "What bounds the kernels", counters_section},
+    {"recommendations", "Recommendations", recommendations_section},
+    {"quality", "Data quality", quality_section},
+    {"files", "Files", files_section},
+};
+
+Document document_of(const char* title, const std::vector<std::string>& ids, const Json& metrics,
+                     const SectionOptions& options) {
+  Document document{title, {}};
+  for (const std::string& id : ids) {
+    const auto* row = std::find_if(std::begin(kSections), std::end(kSections),
+                                   [&](const SectionRow& one) { return one.id == id; });
+    if (row == std::end(kSections)) {
+      throw Error(ErrorKind::kUsage, fmt::format("there is no section '{}'", printable(id)),
+                  fmt::format("there are: {}", fmt::join(section_ids(), ", ")));
+    }
+    Section section = row->make(metrics, options);
+    section.id = row->id;
+    section.title = row->title;
+    document.sections.push_back(std::move(section));
+  }
+  return document;
+}
+
+void leave_out_missing(Document& document) {
+  std::erase_if(document.sections, [](const Section& section) { return !section.missing.empty(); });
+}
+
+}  // namespace
+
+std::vector<std::string> section_ids() {
+  std::vector<std::string> ids;
+  for (const SectionRow& row : kSections) {
+    ids.emplace_back(row.id);
+  }
+  return ids;
+}
+
+Document report_document(const Json& metrics, const SectionOptions& options) {
+  return document_of("Report",
+                     {"summary", "files", "findings", "stages", "overhead", "efficiency", "ledger",
+                      "kernels", "counters", "operators", "environment", "quality"},
+                     metrics, options);
+}
+
+Document stakeholder_document(const Json& metrics, const SectionOptions& options) {
+  SectionOptions brief = options;
+  brief.is_summary = true;
+  return document_of("Stakeholder Summary",
+                     {"summary", "environment", "aggregates", "stages", "efficiency", "takeaways",
+                      "operators", "kernels", "recommendations"},
+                     metrics, brief);
+}
+
+Document kernels_document(const Json& metrics, const SectionOptions& options) {
+  return document_of("Kernels", {"kernels"}, metrics, options);
+}
+
+Document operators_document(const Json& metrics, const SectionOptions& options) {
+  return document_of("Operators", {"operators"}, metrics, options);
+}
+
+Document terminal_document(const Json& metrics, const SectionOptions& options) {
+  Document document =
+      document_of("",
+                  {"summary", "findings", "stages", "baseline", "overhead", "ledger", "efficiency",
+                   "kernels", "counters", "operators", "quality"},
+                  metrics, options);
+  leave_out_missing(document);
+  return document;
+}
+
+Document run_document(const Json& metrics) {
+  SectionOptions options;
+  options.is_terminal = true;
+  Document document =
+      document_of("", {"summary", "findings", "baseline", "overhead"}, metrics, options);
+  leave_out_missing(document);
+  return document;
+}
+
+Document section_document(const Json& metrics, const std::vector<std::string>& ids,
+                          const SectionOptions& options) {
+  return document_of("", ids, metrics, options);
+}
+
+}  // namespace llmprof

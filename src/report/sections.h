@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "report/document.h"
+
+namespace llmprof {
+
+struct SectionOptions {
+  std::size_t top = 10;            // rows of kernels and operators
+  std::size_t num_findings = 3;    // of the summary
+  bool is_terminal = false;        // names stand last, where they may be cut
+  bool is_summary = false;         // findings stand right below the verdict
+  bool is_verbose = false;         // rules that could not speak
+  std::vector<std::string> files;  // that stand beside the report
+};
+
+// Of metrics.json, or of what is left of it: a section that cannot be filled says why and how.
+
+// report.md: everything, most urgent first.
+Document report_document(const Json& metrics, const SectionOptions& options);
+// stakeholder_summary.md: for people who decide.
+Document stakeholder_document(const Json& metrics, const SectionOptions& options);
+Document kernels_document(const Json& metrics, const SectionOptions& options);
+Document operators_document(const Json& metrics, const SectionOptions& options);
+// What a person reads first on a terminal; parts without content are left out.
+Document terminal_document(const Json& metrics, const SectionOptions& options);
+// The same of a run that just ended.
+Document run_document(const Json& metrics);
+
+// One section by its id; throws kUsage with the list of them.
+Document section_document(const Json& metrics, const std::vector<std::string>& ids,
+                          const SectionOptions& options);
+std::vector<std::string> section_ids();
+
+}  // namespace llmprof

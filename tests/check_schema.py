@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds metrics.json against docs/schema/metrics.schema.json, with Debian's python3-jsonschema.
+
+Goldens, whatever the corpus holds, and files given by name. Every number must also have an origin, which `llmprof explain`
+prints.
+
+  check_schema.py --source DIR [--program LLMPROF --corpus DIR] [FILE...]
+  check_schema.py --source DIR --self-test     files with one thing wrong must be refused
+"""
+import argparse
+import copy
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    system = "/usr/bin/python3"  # where Debian puts it, whatever python3 is first on the path
+    if sys.executable != system and pathlib.Path(system).exists():
+        sys.exit(subprocess.run([system, *sys.argv]).returncode)
+    print("skipped: needs python3-jsonschema (tools/install-deps.sh build)")
+    sys.exit(77)
+
+
+def goldens(source):
+    for path in sorted((source / "tests/golden").glob("*/expected.out")):
+        text = path.read_text()
+        if text.startswith("{"):
+            document = json.loads(text)
+            if document.get("schema") == "llmprof.metrics":
+                yield path.parent.name, document
+
+
+def recordings(program, corpus):
+    for path in sorted(pathlib.Path(corpus, "nsys_sqlite").glob("*.sqlite")):
+        result = subprocess.run([program, "analyze", path, "--json"], capture_output=True)
+        if result.returncode == 0:
+            yield path.name, json.loads(result.stdout)
+
+
+def numbers(value, pattern=""):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from numbers(inner, f"{pattern}.{key}" if pattern else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from numbers(inner, pattern + "[]")
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield pattern
+
+
+def without_origin(document):
+    rules = [re.compile("^" + re.escape(row["keys"]).replace(r"\*", r"[^.]*") + "$") for row in document["origins"]]
+    found = {key for key in numbers({k: v for k, v in document.items() if k != "origins"})}
+    return sorted(key for key in found if not any(rule.match(key) for rule in rules))
+
+
+def planted(document):
+    """The same file with one thing wrong, many times."""
+    def changed(change):
+        wrong = copy.deepcopy(document)
+        change(wrong)
+        return wrong
+    yield "a key more", changed(lambda d: d.update(surprise_ns=1))
+    yield "a key less", changed(lambda d: d.pop("findings"))
+    yield "a text for a time", changed(lambda d: d["capture"].update(kernel_ns="1"))
+    yield "a part of a nanosecond", changed(lambda d: d["capture"].update(kernel_ns=1.5))
+    yield "a negative time", changed(lambda d: d["capture"].update(kernel_ns=-1))
+    yield "an id nobody knows", changed(lambda d: d["findings"][0].update(id="mystery"))
+    yield "more than all of it", changed(lambda d: d["findings"][0].update(saving_fraction=1.01))
+    yield "a finding without evidence", changed(lambda d: d["findings"][0].update(evidence=[]))
+    yield "another version", changed(lambda d: d.update(schema_version=2))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--program")
+    parser.add_argument("--corpus")
+    parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    arguments = parser.parse_args()
+    schema = json.loads((arguments.source / "docs/schema/metrics.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    documents = list(goldens(arguments.source))
+    if arguments.self_test:
+        with_findings = next(document for _, document in documents if document["findings"])
+        missed = [what for what, wrong in planted(with_findings) if validator.is_valid(wrong)]
+        sys.exit(f"not refused: {missed}" if missed else 0)
+    documents += [(path.name, json.loads(path.read_text())) for path in arguments.files]
+    if arguments.program and pathlib.Path(arguments.corpus).is_dir():
+        documents += recordings(arguments.program, arguments.corpus)
+    failures = []
+    for name, document in documents:
+        for error in list(validator.iter_errors(document))[:3]:
+            failures.append(f"{name}: {'/'.join(map(str, error.absolute_path))}: {error.message[:200]}")
+        failures += [f"{name}: no origin says where {key} comes from" for key in without_origin(document)]
+    if failures:
+        sys.exit("\n".join(failures[:40]))
+    print(f"{len(documents)} files fit the schema; every number has an origin")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Waste that is planted into a recording is found, to the nanosecond.
+
+A decode loop whose GPU is otherwise busy without a break gets one or several of: a host that launches late, a synchronising
+call, a copy and a collective with nothing beside them, work that was launched and waits. What each finding says it saves must be
+what was planted; savings that do not overlap sum to the window at most; two runs print the same bytes.
+"""
+import argparse
+import json
+import pathlib
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+SCHEMA = """
+CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, "end" INTEGER, deviceId INTEGER, contextId INTEGER,
+  streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER,
+  gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INTEGER, "end" INTEGER, deviceId INTEGER, contextId INTEGER,
+  streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, "end" INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER);
+CREATE TABLE NVTX_EVENTS(start INTEGER, "end" INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, textId INTEGER,
+  domainId INTEGER, uint64Value INTEGER);
+CREATE TABLE TARGET_INFO_GPU(id INTEGER, name TEXT, cuDevice INTEGER);
+INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA Test', 0);
+INSERT INTO StringIds VALUES (1, 'large_gemm'), (2, 'ncclDevKernel_AllReduce'), (3, 'cudaLaunchKernel'),
+  (4, 'cudaStreamSynchronize'), (5, 'cudaMemcpyAsync'), (8, 'LLM');
+INSERT INTO NVTX_EVENTS VALUES (-5, NULL, 75, NULL, 16777217, 8, 1, NULL);
+"""
+FINDINGS = {"late": "launch_bound", "sync": "host_sync", "copy": "exposed_copy", "pageable": "exposed_copy",
+            "comm": "exposed_comm", "queued": "queue_wait"}
+LEAST = {"launch_bound": 0.05, "queue_wait": 0.05, "host_sync": 0.01, "exposed_copy": 0.01, "exposed_comm": 0.01}
+
+
+class Recording:
+    """The GPU's clock moves on as work is added; the host launches well ahead unless a waste says otherwise."""
+
+    def __init__(self, path):
+        path.unlink(missing_ok=True)
+        self.database = sqlite3.connect(path)
+        self.database.executescript(SCHEMA)
+        self.gpu = 1_000
+        self.launched = 0
+        self.correlation = 0
+
+    def call(self, start, end, name):
+        self.correlation += 1
+        self.database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 16777217, ?, ?)",
+                              (start, end, self.correlation, name))
+
+    def launch(self, at, name=3):
+        self.launched = max(self.launched + 2, at)
+        self.call(self.launched, self.launched + 1, name)
+
+    def kernel(self, duration, name=1, launch_at=None):
+        self.launch(self.launched if launch_at is None else launch_at)
+        self.database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 1, 7, ?, 16777216, ?, ?, 8, 1, 1, 128, 1, 1)",
+                              (self.gpu, self.gpu + duration, self.correlation, name, name))
+        self.gpu += duration
+
+    def waste(self, kind, duration, work):
+        opened = self.gpu
+        if kind == "late":
+            self.gpu += duration
+            self.kernel(work, launch_at=opened + 1)
+        elif kind == "sync":
+            self.launched = max(self.launched, opened - 50)
+            self.call(self.launched + 2, opened + 5, 4)
+            self.launched = opened + 5
+            self.gpu += duration
+            self.kernel(work, launch_at=opened + 6)
+        elif kind == "queued":
+            self.gpu += duration
+            self.kernel(work)
+        elif kind == "comm":
+            self.kernel(duration, name=2)
+        else:
+            self.launch(self.launched, 5)
+            self.database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (?, ?, 0, 1, 7, ?, 16777216, 1, 1, ?, 2)",
+                                  (opened, opened + duration, self.correlation, 0 if kind == "pageable" else 1))
+            self.gpu += duration
+
+    def end(self):
+        self.database.execute("INSERT INTO NVTX_EVENTS VALUES (0, ?, 59, 'decode_all', 16777217, NULL, 1, NULL)", (self.gpu,))
+        self.database.commit()
+        self.database.close()
+        return self.gpu
+
+
+def check(program, directory, chance):
+    path = directory / "run.sqlite"
+    recording = Recording(path)
+    recording.launched = 10
+    recording.kernel(chance.randrange(5_000, 50_000), launch_at=20)
+    lead = 1_000  # the first kernel begins then and is launched at 20
+    planted = {"launch_bound": lead}
+    for _ in range(chance.randrange(1, 12)):
+        kind = chance.choice(list(FINDINGS))
+        duration = chance.randrange(100, 40_000)
+        # The host is far ahead before a waste that needs it to be, and has caught up after one that held it.
+        if recording.launched >= recording.gpu:
+            recording.kernel(1_000 + recording.launched - recording.gpu, launch_at=recording.launched)
+        recording.waste(kind, duration, chance.randrange(5_000, 50_000))
+        planted[FINDINGS[kind]] = planted.get(FINDINGS[kind], 0) + duration
+    window = recording.end()
+
+    command = [program, "analyze", path, "--json"]
+    printed = subprocess.run(command, check=True, capture_output=True).stdout
+    assert printed == subprocess.run(command, check=True, capture_output=True).stdout, "two runs differ"
+    metrics = json.loads(printed)
+    found = {f["id"]: f for f in metrics["findings"] if f["stage"] == "decode"}
+    for name, time_ns in planted.items():
+        if time_ns / window >= LEAST[name]:
+            assert name in found and found[name]["saving_ns"] == time_ns, (name, time_ns, window, found.get(name))
+            assert found[name]["window_ns"] == window, (window, found[name])
+        else:
+            assert name not in found, (name, time_ns / window, found[name])
+    total = sum(f["saving_ns"] for f in found.values() if not f["overlaps"])
+    assert total <= window, (total, window)
+    return {name for name in planted if name in found}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--seed", type=int, default=20261115)
+    parser.add_argument("--cases", type=int, default=150)
+    arguments = parser.parse_args()
+    chance = random.Random(arguments.seed)
+    seen = {}
+    with tempfile.TemporaryDirectory() as directory:
+        for case in range(arguments.cases):
+            try:
+                names = check(arguments.program, pathlib.Path(directory), chance)
+            except AssertionError as error:
+                raise AssertionError(f"case {case} of seed {arguments.seed}: {error}") from error
+            for name in names:
+                seen[name] = seen.get(name, 0) + 1
+    assert set(seen) == set(LEAST), f"never found: {set(LEAST) - set(seen)}"
+    print(f"{arguments.cases} recordings, findings equal to what was planted: {seen}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

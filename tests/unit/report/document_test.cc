@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reports of metrics that are whole, have parts missing, or come from somebody who means ill.
+#include "report/document.h"
+
+#include <algorithm>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json_path.h"
+#include "report/ci.h"
+#include "report/report.h"
+#include "report/sections.h"
+
+namespace llmprof {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> kHostile = {"a|b",
+                                           "`code`",
+                                           "line\nbreak",
+                                           "\r\n# heading",
+                                           "</td><script>alert(1)</script>",
+                                           "[link](javascript:x)",
+                                           "![i](http://x/y.png)",
+                                           std::string("nul\0here", 8),
+                                           "\x1b[31mred",
+                                           "\xe2\x80\xaeright to left",
+                                           "bad \xff\xfe utf-8",
+                                           "***",
+                                           "~~gone~~",
+                                           "\\|",
+                                           "\\`",
+                                           "&lt;",
+                                           std::string(4096, 'T') + "<float, 128>",
+                                           "| --- | --- |",
+                                           "<!-- -->"};
+
+StageTimes times(const std::string& stage) {
+  StageTimes row;
+  row.stage = stage;
+  row.n = 20;
+  row.total_ns = 20'000'000;
+  row.mean_ns = 1e6;
+  row.std_ns = 1e4;
+  row.p50_ns = 1'000'000;
+  row.p99_ns = 1'100'000;
+  row.tokens = 20;
+  row.tokens_per_s = 1000;
+  return row;
+}
+
+// An analysis in which every part is there; `name` stands wherever a stranger's text may.
+Analysis whole(const std::string& name = "gemv_kernel") {
+  Analysis analysis;
+  analysis.capture.has_cuda = true;
+  analysis.capture.format = "nsys SQLite";
+  analysis.capture.tool_version = name;
+  analysis.capture.messages = {name};
+  analysis.capture_ns = 30'000'000;
+  analysis.kernel_ns = 12'000'000;
+  analysis.stage_source = "NVTX domain LLM";
+  for (const char* stage : {"prefill", "decode", "vision"}) {
+    StageSummary row;
+    row.stage = stage;
+    row.num_instances = 3;
+    row.total_ns = 15'000'000;
+    row.median_ns = 5'000'000;
+    row.max_ns = 6'000'000;
+    row.first_ns = 6'000'000;
+    row.steady_mean_ns = 4'500'000;
+    row.tokens = 77;
+    analysis.stages.push_back(row);
+  }
+  analysis.stage_times = {times("prefill"), times("decode")};
+  analysis.baseline = {times("prefill"), times("decode_step"), times(name)};
+  analysis.overheads = {{"decode", 1e6, 1.4e6, 0.4}};
+  analysis.devices = {{"cuda:0", name, 12'000'000, 40}};
+  StageLedger ledger{"decode", "cuda:0", 3, {}};
+  ledger.ledger.window_ns = 15'000'000;
+  ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = 5'000'000;
+  ledger.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kLaunchLate)] = 10'000'000;
+  analysis.ledgers = {ledger};
+  KernelRecord kernel;
+  kernel.kernel_name = kernel.short_name = name;
+  kernel.stage = name;
+  kernel.family = "gemv";
+  kernel.device = "cuda:0";
+  kernel.total_ns = 12'000'000;
+  kernel.calls = 40;
+  analysis.kernels = {kernel};
+  analysis.families = {{"gemv", 12'000'000, 40}, {"other", 1, 1}};
+  analysis.unmatched_names = {name};
+  analysis.operators = Operators{name, true, 11'000'000, 12'000'000, {}, {{name, 11'000'000, 3}}};
+  OperatorRecord op;
+  op.name = name;
+  op.stage = "decode";
+  op.total_ns = 11'000'000;
+  op.calls = 3;
+  analysis.operators->rows = {op};
+  Efficiency efficiency;
+  efficiency.model = name;
+  efficiency.gpu = "H100";
+  efficiency.num_gpus = 1;
+  StageEfficiency stage;
+  stage.stage = "decode";
+  stage.passes = 3;
+  stage.wall_ns = 15'000'000;
+  stage.busy_ns = 5'000'000;
+  stage.flops = 1'000'000;
+  stage.bytes = 2'000'000;
+  stage.bound_ns = 1e6;
+  stage.mfu = {0.001, 0.003};
+  stage.mbu = {0.06, 0.2};
+  stage.sol = {0.06, 0.2};
+  stage.side = "memory";
+  stage.verdict = "launch-bound";
+  efficiency.stages = {stage};
+  efficiency.notes = {name};
+  analysis.efficiency = efficiency;
+  CounterFindings counters;
+  counters.tool_version = name;
+  KernelCounters measured;
+  measured.kernel_name = measured.short_name = name;
+  measured.covered_ns = 12'000'000;
+  measured.groups = {0};
+  measured.winnable_ns = 1e6;
+  counters.kernels = {measured};
+  counters.coverage = {{"decode", 12'000'000, 12'000'000}, {"total", 12'000'000, 12'000'000}};
+  analysis.launch_groups.resize(1);
+  analysis.counters = counters;
+  analysis.diagnostics = {{"open_range", Severity::kWarning, 1, name}};
+  analysis.findings = find_findings(analysis, {});
+  return analysis;
+}
+
+Json whole_metrics(const std::string& name = "gemv_kernel") {
+  return metrics_json(
+      whole(name), {{{"cpu", name}, {"memory_bytes", 1024}},
+                    Json::array({{{"reason", "no_marks"}, {"pass", "nsys"}, {"sentence", name}}})});
+}
+
+std::vector<Document> documents(const Json& metrics) {
+  SectionOptions options;
+  options.files = {"metrics.json"};
+  return {report_document(metrics, options), stakeholder_document(metrics, options),
+          kernels_document(metrics, options), operators_document(metrics, options)};
+}
+
+void expect_all_sections(const Json& metrics, const std::string& what) {
+  const std::string summary = markdown_text(stakeholder_document(metrics, {}));
+  for (const char* heading :
+       {"# Stakeholder Summary\n", "## Executive Summary\n", "## Environment\n", "## Aggregates\n",
+        "## Per-Stage Timings\n", "## MFU and MBU\n", "## Stage Takeaways\n", "## Top Operators\n",
+        "## Top Kernels\n", "## Recommendations\n"}) {
+    ASSERT_THAT(summary, HasSubstr(heading)) << what;
+  }
+  for (const Document& document : documents(metrics)) {
+    for (const Section& section : document.sections) {
+      const bool has_content = !section.paragraphs.empty() || !section.facts.empty() ||
+                               !section.advice.empty() || !section.notes.empty() ||
+                               !section.links.empty() ||
+                               std::any_of(section.tables.begin(), section.tables.end(),
+                                           [](const ReportTable& t) { return !t.rows.empty(); });
+      ASSERT_TRUE(has_content || section.missing.size() > 20)
+          << what << ": " << section.title << " is empty and does not say why";
+    }
+  }
+}
+
+TEST(Report, EverySectionIsThereWhateverIsMissing) {
+  const Json metrics = whole_metrics();
+  expect_all_sections(metrics, "nothing missing");
+  expect_all_sections(metrics_json(Analysis{}), "nothing recorded");
+  expect_all_sections(Json::object(), "an empty file");
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : metrics.items()) {
+    keys.push_back(key);
+  }
+  ASSERT_GT(keys.size(), 20U);
+  for (const std::string& first : keys) {
+    for (const std::string& second : keys) {
+      Json less = metrics;
+      less.erase(first);
+      less.erase(second);
+      expect_all_sections(less, "without " + first + " and " + second);
+    }
+  }
+}
+
+// A bundle may come from anyone: every value is replaced by every kind of value.
+TEST(Report, NoTypeOfAnyValueIsTrusted) {
+  const std::vector<Json> wrong = {nullptr,
+                                   true,
+                                   -5,
+                                   1e300,
+                                   "text",
+                                   Json::array({1, nullptr, "x"}),
+                                   Json{{"a", Json::array()}},
+                                   Json::array({Json::object()})};
+  const Json metrics = whole_metrics();
+  int count = 0;
+  const Json flat = metrics.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
+    if (pointer.starts_with("/origins")) {
+      continue;
+    }
+    Json changed = metrics;
+    changed[Json::json_pointer(pointer)] = wrong[static_cast<std::size_t>(count++) % wrong.size()];
+    expect_all_sections(changed, pointer);
+    EXPECT_FALSE(terminal_text(terminal_document(changed, {}), 80).empty());
+    EXPECT_FALSE(document_json(report_document(changed, {})).empty());
+    EXPECT_FALSE(bencher_json(changed).is_array());
+    EXPECT_FALSE(google_benchmark_json(changed).empty());
+  }
+  EXPECT_GT(count, 150);
+}
+
+// Cells of a row of a markdown table: what stands between bars that are not escaped.
+std::size_t count_cells(const std::string& line) {
+  std::size_t bars = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\') {
+      ++i;
+    } else if (line[i] == '|') {
+      ++bars;
+    }
+  }
+  return bars - 1;
+}
+
+// Code spans taken out: what stands in them is shown as it is.
+std::string outside_code(const std::string& markdown) {
+  std::string text;
+  bool is_code = false;
+  for (std::size_t i = 0; i < markdown.size(); ++i) {
+    const bool is_escaped = i > 0 && markdown[i - 1] == '\\' && !is_code;
+    is_code = markdown[i] == '`' && !is_escaped ? !is_code : is_code && markdown[i] != '\n';
+    text += is_code ? ' ' : markdown[i];
+  }
+  return text;
+}
+
+TEST(Report, AStrangersTextStaysInItsCell) {
+  for (const std::string& name : kHostile) {
+    const Json metrics = whole_metrics(name);
+    const Json plain = whole_metrics("plain");
+    for (std::size_t d = 0; d < 4; ++d) {
+      const std::string text = markdown_text(documents(metrics)[d]);
+      const std::string expected = markdown_text(documents(plain)[d]);
+      // As many lines of every kind as with a harmless name: none was made, none swallowed.
+      const auto shape = [](const std::string& markdown) {
+        std::vector<std::pair<char, std::size_t>> lines;
+        std::size_t start = 0;
+        while (start < markdown.size()) {
+          const std::size_t end = std::min(markdown.find('\n', start), markdown.size());
+          const std::string line = markdown.substr(start, end - start);
+          const char kind = line.empty() ? ' ' : line[0];
+          const bool is_own =
+              kind == '|' || kind == '#' || kind == '-' || kind == '1' || kind == ' ';
+          lines.emplace_back(is_own ? kind : 'x', kind == '|' ? count_cells(line) : 0);
+          start = end + 1;
+        }
+        return lines;
+      };
+      EXPECT_EQ(shape(text), shape(expected)) << "name " << name.substr(0, 20) << "\n" << text;
+      EXPECT_THAT(outside_code(text), Not(HasSubstr("<script")));
+      EXPECT_THAT(outside_code(text), Not(ContainsRegex("[^\\\\]\\]\\((http|java)")));
+      EXPECT_EQ(text.find('\x1b'), std::string::npos);
+      EXPECT_EQ(text.find('\0'), std::string::npos);
+      EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);
+      EXPECT_LT(text.size(), expected.size() + 40 * 4200);
+    }
+    const std::string terminal = terminal_text(terminal_document(metrics, {}), 0);
+    EXPECT_EQ(terminal.find('\x1b'), std::string::npos);
+    const std::string harmless = terminal_text(terminal_document(whole_metrics("plain"), {}), 0);
+    EXPECT_EQ(std::count(terminal.begin(), terminal.end(), '\n'),
+              std::count(harmless.begin(), harmless.end(), '\n'));
+  }
+}
+
+// The same numbers everywhere: what the JSON of the report holds is what metrics.json has under
+// that key, and what the other writers print.
+TEST(Report, EveryFigureHasItsHomeInMetricsJson) {
+  const Json metrics = whole_metrics("odd, \"name\"]=");
+  const Document document = report_document(metrics, {});
+  const Json json = document_json(document);
+  const std::string markdown = markdown_text(document);
+  int count = 0;
+  const auto check = [&](const Json& value) {
+    if (value.at("key").get<std::string>().empty()) {
+      return;
+    }
+    const Json* home = find_path(metrics, parse_path(value.at("key").get<std::string>()));
+    if (value.at("value").is_null() && home == nullptr) {
+      return;
+    }
+    ASSERT_NE(home, nullptr) << value;
+    EXPECT_EQ(*home, value.at("value")) << value;
+    if (value.at("unit") != Json("text")) {
+      EXPECT_THAT(markdown, HasSubstr(value.at("text").get<std::string>()));
+    }
+    ++count;
+  };
+  for (const Json& section : json.at("sections")) {
+    for (const Json& fact : section.at("facts")) {
+      check(fact);
+    }
+    for (const Json& table : section.at("tables")) {
+      for (const Json& row : table.at("rows")) {
+        for (const Json& cell : row.at("cells")) {
+          check(cell);
+        }
+      }
+    }
+  }
+  EXPECT_GT(count, 60);
+}
+
+TEST(Report, EvidenceOfFindingsCanBeFollowed) {
+  const Json metrics = whole_metrics("odd, \"name\"]=");
+  int count = 0;
+  for (const Json& finding : metrics.at("findings")) {
+    for (const Json& key : finding.at("evidence")) {
+      EXPECT_NE(find_path(metrics, parse_path(key.get<std::string>())), nullptr) << key;
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 3);
+}
+
+TEST(Report, AStepSummaryIsNeverTooLong) {
+  Json metrics = whole_metrics();
+  EXPECT_LT(github_summary(metrics).size(), 200'000U);
+  const Json row = metrics["findings"][0];
+  for (int i = 0; i < 1000; ++i) {
+    metrics["findings"].push_back(row);
+  }
+  const std::string text = github_summary(metrics);
+  EXPECT_LE(text.size(), 200'200U);
+  EXPECT_THAT(text, HasSubstr("left out"));
+}
+
+TEST(Report, DashboardsGetTheFiguresOfMetricsJson) {
+  const Json metrics = whole_metrics();
+  const Json bencher = bencher_json(metrics);
+  EXPECT_EQ(bencher.at("ttft").at("latency_ns").at("value"),
+            metrics.at("aggregates").at("ttft").at("mean_ns"));
+  EXPECT_EQ(bencher.at("ttft").at("latency_ns").at("upper_value"), Json(1.01e6));
+  EXPECT_EQ(bencher.at("decode/mbu").at("fraction").at("value"), Json(0.06));
+  const Json rows = google_benchmark_json(metrics).at("benchmarks");
+  const auto tpot = std::find_if(rows.begin(), rows.end(),
+                                 [](const Json& row) { return row.at("name") == Json("tpot"); });
+  ASSERT_NE(tpot, rows.end());
+  EXPECT_EQ(tpot->at("real_time"), Json(1e6));
+  EXPECT_EQ(tpot->at("iterations"), Json(20));
+}
+
+}  // namespace
+}  // namespace llmprof
