@@ -45,8 +45,11 @@ class Runner:
                 "--", *(command or [self.workload])]
 
     def run(self, *words, command=(), timeout=120, **environment):
-        result = subprocess.run(self.argv(*words, command=command), capture_output=True, text=True, timeout=timeout,
-                                env={**os.environ, **environment})
+        return self.checked(self.argv(*words, command=command), timeout, **environment)
+
+    def checked(self, argv, timeout=120, **environment):
+        """Runs it; nothing it started may be left."""
+        result = subprocess.run(argv, capture_output=True, text=True, timeout=timeout, env={**os.environ, **environment})
         run = Run(result.returncode, result.stdout, result.stderr)
         if run.bundle:
             assert not processes_of(run.bundle), (processes_of(run.bundle), str(run))
