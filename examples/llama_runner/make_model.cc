@@ -49,8 +49,8 @@ constexpr ModelShape kShapes[] = {
     {"llama_100m", "llama", GGML_TYPE_Q8_0, true, 12, 768, 12, 4, 2048, 32000},
     {"llama_100m_f16", "llama", GGML_TYPE_F16, true, 12, 768, 12, 4, 2048, 32000},
     {"moe_tiny", "llama", GGML_TYPE_Q8_0, false, 4, 512, 8, 4, 1024, 4096, 8, 2, 0},
-    {"qwen3moe_tiny", "qwen3moe", GGML_TYPE_Q8_0, false, 4, 512, 8, 4, 1024, 4096, 16, 4, 256},
-    {"mla_tiny", "deepseek2", GGML_TYPE_Q8_0, false, 4, 512, 8, 8, 1408, 4096, 8, 2, 512, 1, 192,
+    {"qwen3moe_tiny", "qwen3moe", GGML_TYPE_Q8_0, false, 4, 512, 8, 4, 1024, 8192, 16, 4, 512},
+    {"mla_tiny", "deepseek2", GGML_TYPE_Q8_0, false, 4, 512, 8, 8, 2048, 8192, 8, 2, 1024, 1, 192,
      128, 64, 32, 64},
 };
 
