@@ -184,6 +184,7 @@ class ModelWriter {
       kinds.push_back(kNormal);
     }
     std::vector<const char*> texts;
+    texts.reserve(words.size());
     for (const std::string& word : words) {
       texts.push_back(word.c_str());
     }

@@ -53,6 +53,7 @@ std::vector<OperatorRecord> rows_of(const OperatorTable& table) {
     add_count(row.bytes, is_new, record.bytes);
   }
   std::vector<OperatorRecord> rows;
+  rows.reserve(records.size());
   for (auto& [key, record] : records) {
     rows.push_back(std::move(record));
   }
@@ -73,6 +74,7 @@ std::vector<LayerTotal> layers_of(const OperatorTable& table) {
     has_layers = has_layers || !row.layer.empty();
   }
   std::vector<LayerTotal> layers;
+  layers.reserve(totals.size());
   for (auto& [order, total] : totals) {
     layers.push_back(std::move(total));
   }
