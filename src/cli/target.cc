@@ -152,7 +152,12 @@ Json target_json(const Config& config, const std::optional<NamedModel>& model) {
   const std::uintmax_t size = fs::file_size(file);
   facts["file"] = file.string();
   facts["file_bytes"] = size;
-  facts["sha256"] = size <= kMostHashedBytes ? Json(sha256_of_file(file)) : Json(nullptr);
+  const bool is_hashed = size <= kMostHashedBytes;
+  facts["sha256"] = is_hashed ? Json(sha256_of_file(file)) : Json(nullptr);
+  if (!is_hashed) {
+    facts["sha256_reason"] =
+        fmt::format("files of more than {} are not hashed", format_bytes(kMostHashedBytes));
+  }
   return facts;
 }
 

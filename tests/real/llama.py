@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-from runs import Runner
+from runs import Runner, has_report
 
 # Two means of the same ranges by two clocks in one process: what lies between them is the clocks' own reading.
 MOST_DIFFERENCE = 0.05
@@ -133,8 +133,9 @@ class Llama:
         assert run.code == 0, run
         for name in ("manifest.json", "env.json", "config.yaml", "inputs.yaml", "metrics.json", "kernels.md",
                      "stage1/metrics.json", "stage1/ranges.csv", "stage1/workload.json", "stage1/operators.csv",
-                     "nsys/run.nsys-rep", "nsys/run.sqlite", "nsys/workload.json"):
+                     "nsys/run.sqlite", "nsys/workload.json"):
             assert (run.bundle / name).stat().st_size > 0, name
+        assert has_report(run), run
         assert [p["pass"] for p in run.run_part()["passes"]] == ["prepare", "baseline", "operators", "nsys", "ncu"]
         assert run.step("ncu")["reason"] == "no_gpu"
         assert subprocess.run([self.runner.program, "artifacts", "--verify", run.bundle],
@@ -182,6 +183,35 @@ def check_mla(llama):
     _, _, rows = llama.check_target("mla_tiny", 4)
     names = {row["name"] for row in rows}
     assert {"attn_q_a", "attn_kv_a_mqa", "attn_k_b", "ffn_up_shexp", "ffn_up_exps"} <= names, names
+
+
+def check_models(llama):
+    """Every model llama_runner makes is what its directory of tensors says, the same each time, with either tokenizer."""
+    folder = llama.runner.directory / "made"
+    presets = ["llama_tiny", "llama_100m", "llama_100m_f16", "moe_tiny", "qwen3moe_tiny", "mla_tiny"]
+    for preset in presets:
+        path = folder / f"{preset}.gguf"
+        said = subprocess.run([llama.llama_runner, "--make-model", preset, path], capture_output=True, text=True, check=True)
+        costs = json.loads(subprocess.run([llama.runner.program, "model", path, "--json"], capture_output=True,
+                                          check=True).stdout)
+        params = gguf_params(path)
+        assert costs["params"]["total"] == params and f" {params} parameters" in said.stdout, (preset, params, said)
+        assert not costs["model"]["notes"], (preset, costs["model"]["notes"])
+    short = ["--new-tokens", "2", "--requests", "1", "--warmup", "0"]
+    for preset in ("llama_tiny", "moe_tiny"):
+        for tokenizer, code in (("spm", 0), ("none", 1)):
+            path = folder / f"{tokenizer}.gguf"
+            subprocess.run([llama.llama_runner, "--make-model", preset, path, "--tokenizer", tokenizer], check=True,
+                           stdout=subprocess.DEVNULL)
+            ran = subprocess.run([llama.llama_runner, "--model", path, "--prompt", "Hello there", *short],
+                                 capture_output=True, text=True)
+            assert ran.returncode == code, (preset, tokenizer, ran)
+    subprocess.run([llama.llama_runner, "--make-model", "llama_tiny", folder / "again.gguf"], check=True,
+                   stdout=subprocess.DEVNULL)
+    assert (folder / "again.gguf").read_bytes() == (folder / "llama_tiny.gguf").read_bytes()
+    wrong = subprocess.run([llama.llama_runner, "--make-model", "nosuch", folder / "x.gguf"], capture_output=True, text=True)
+    assert wrong.returncode == 1 and all(preset in wrong.stderr for preset in presets), wrong
+    assert not (folder / "x.gguf").exists() and not list(folder.glob("*.part"))
 
 
 def check_gates(llama):

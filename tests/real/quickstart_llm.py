@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+from runs import Run, has_report
+
 
 def main():
     parser = argparse.ArgumentParser()
@@ -39,10 +41,12 @@ def main():
             assert result.returncode == 0, (line, result.stdout, result.stderr)
             print(f"$ {line}")
             if argv[1] == "run" and "--dry-run" not in argv:
-                bundles.append(directory / result.stdout.strip().splitlines()[-1])
+                run = Run(result.returncode, str(directory / result.stdout.strip()), result.stderr)
+                bundles.append(run.bundle)
+                assert has_report(run), (line, result.stderr)
                 assert "Stages without a profiler" in result.stderr, result.stderr
         assert len(bundles) == 4, bundles
-        for name in files:
+        for name in set(files) - {"nsys/run.nsys-rep"}:
             assert (bundles[0] / name).stat().st_size > 0, name
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -81,6 +81,12 @@ def processes_of(bundle):
     return found
 
 
+def has_report(run):
+    """The report is in the bundle, or was left out because of keys in it: nsys writes down the environment of every
+    process it can see, of other tests too."""
+    return (run.bundle / "nsys/run.nsys-rep").exists() or "secrets_in_report" in run.findings()
+
+
 def leftovers(runner):
     """What doctor says of runs that were cut off."""
     printed = subprocess.run([runner.program, "doctor", "--json", f"artifacts.stage2_dir={runner.directory}"],
