@@ -21,9 +21,9 @@
 //
 // A mark lasts from its construction to the end of its block, on one thread (NVTX push/pop): GPU
 // work belongs to it when the call that launches it is made in between, on that thread. The ranges
-// are `request`, `prefill`, `decode_all` and `decode_step` of domain `LLM`, registered strings all
-// (nsys opens its gate for no others by itself), with the tokens as their payload. With no tool to
-// listen, a mark costs some three nanoseconds.
+// are `warmup`, `request`, `prefill`, `decode_all` and `decode_step` of domain `LLM`, all with
+// registered strings (nsys opens its gate for no others by itself) and the tokens as their payload.
+// With no tool to listen, a mark costs some three nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -89,6 +89,9 @@ class [[maybe_unused]] Range {
 #endif
 };
 
+struct WarmupName {
+  static constexpr const char* kText = "warmup";
+};
 struct RequestName {
   static constexpr const char* kText = "request";
 };
@@ -102,6 +105,7 @@ struct DecodeStepName {
   static constexpr const char* kText = "decode_step";
 };
 
+using Warmup = Range<WarmupName>;  // runs before the first request: in no stage's figures
 using Request = Range<RequestName>;
 using Prefill = Range<PrefillName>;
 using DecodeAll = Range<DecodeAllName>;

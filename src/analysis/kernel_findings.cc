@@ -55,7 +55,7 @@ struct UnwantedFamily {
 };
 
 const std::vector<UnwantedFamily>& family_rules() {
-  static const std::vector<UnwantedFamily> rules = {
+  static const std::vector<UnwantedFamily> kRules = {
       {"sampling",
        {"sampling"},
        "choosing tokens",
@@ -67,7 +67,7 @@ const std::vector<UnwantedFamily>& family_rules() {
        "write keys and values where attention reads them (paged attention), and avoid cache swaps "
        "and defragmentation in the step"},
   };
-  return rules;
+  return kRules;
 }
 
 }  // namespace

@@ -27,7 +27,16 @@ NamedModel from_preset(const Json& preset, const std::string& origin) {
           ? preset["name"].get<std::string>()
           : origin;
   if (config.is_string()) {
-    return {name, load_llm(config.get<std::string>())};
+    std::error_code ignored;
+    const auto file = config.get<std::string>();
+    if (!std::filesystem::exists(file, ignored)) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{} is described by {}, which is not there", printable(origin),
+                              printable(file)),
+                  fmt::format("llmprof run model.target={} makes it, if its target says how",
+                              printable(origin)));
+    }
+    return {name, load_llm(file)};
   }
   if (!config.is_object()) {
     throw Error(ErrorKind::kInput, fmt::format("{} has no mapping 'config'", printable(origin)),

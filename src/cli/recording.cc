@@ -15,6 +15,7 @@
 #include "capture/leftovers.h"
 #include "capture/nsys.h"
 #include "cli/named_model.h"
+#include "cli/operator_table.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_csv.h"
@@ -125,6 +126,7 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
   }
   Analysis analysis = analyze(trace, rules, timer);
   add_counters(files, analysis, timer);
+  add_operators(path, analysis);
   return analysis;
 }
 

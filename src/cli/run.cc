@@ -25,6 +25,7 @@
 #include "cli/run_dry.h"
 #include "cli/run_report.h"
 #include "cli/run_session.h"
+#include "config/reader.h"
 #include "report/sections.h"
 
 namespace llmprof {
@@ -62,11 +63,16 @@ std::optional<Tool> find_for(const char* pass, Tool (*ensure)(const System&), co
 RunSetup make_setup(const RunCommandOptions& asked, const Config& config, const System& system) {
   RunSetup setup;
   setup.options = run_options_of(config);
-  if (asked.command.empty()) {
-    throw Error(ErrorKind::kUsage, "run: needs a program behind --",
+  setup.config = &config;
+  setup.target = target_workload_of(config, system, !asked.command.empty());
+  setup.has_placeholders = asked.command.empty();
+  const std::vector<std::string>& command =
+      asked.command.empty() ? setup.target.command : asked.command;
+  if (command.empty()) {
+    throw Error(ErrorKind::kUsage, "run: needs a program behind --, or a target that names one",
                 "llmprof run [OVERRIDE...] -- PROGRAM [ARGUMENT...]");
   }
-  setup.work_argv = build_work_argv(system, setup.options.workload, asked.command);
+  setup.work_argv = build_work_argv(system, setup.options.workload, command);
   setup.machine = machine_facts(system);
   if (setup.options.contract.gpu == Contract::Gpu::kRequired && setup.machine.gpus.empty()) {
     throw Error(ErrorKind::kEnvironment,
@@ -121,8 +127,11 @@ void check_manifest(const Config& config) {
   }
 }
 
-Json provenance_inputs(const RunCommandOptions& asked, const Config& config) {
-  Json inputs = {{"command", asked.command}, {"overrides", asked.overrides}};
+Json provenance_inputs(const RunCommandOptions& asked, const Config& config, const RunSetup& setup,
+                       const Json& model) {
+  Json inputs = {{"command", asked.command.empty() ? setup.work_argv : asked.command},
+                 {"overrides", asked.overrides},
+                 {"model", model}};
   const Json* manifest = find_value(config.tree, "inputs.manifest");
   inputs["manifest"] = manifest != nullptr ? *manifest : Json(nullptr);
   return inputs;
@@ -164,7 +173,9 @@ std::string next_command(const RunCommandOptions& asked, const std::string& next
   std::copy_if(asked.overrides.begin(), asked.overrides.end(), std::back_inserter(argv),
                [&](const std::string& given) { return !given.starts_with(key); });
   argv.push_back(next_override);
-  argv.emplace_back("--");
+  if (!asked.command.empty()) {
+    argv.emplace_back("--");
+  }
   argv.insert(argv.end(), asked.command.begin(), asked.command.end());
   return shell_text(argv);
 }
@@ -248,11 +259,27 @@ Config config_of(const RunCommandOptions& asked, std::vector<std::string>& notes
   if (!asked.passes.empty()) {
     overrides.push_back("run.passes=[" + asked.passes + "]");
   }
-  if (const auto kind = recognised_workload(asked.command); kind && !names_workload(overrides)) {
+  Config config = compose(user_file(asked.file), overrides);
+  std::vector<std::string> command = asked.command;
+  if (command.empty()) {
+    command = SettingsReader(config).texts("model.workload.command");
+  }
+  if (const auto kind = recognised_workload(command); kind && !names_workload(overrides)) {
     overrides.insert(overrides.begin(), "workload=" + *kind);
     notes.push_back(fmt::format("the command looks like {0}: workload={0}", *kind));
+    config = compose(user_file(asked.file), overrides);
   }
-  return compose(user_file(asked.file), overrides);
+  return config;
+}
+
+int count_steps(const RunSetup& setup) {
+  const RunOptions& options = setup.options;
+  int count = 0;
+  for (const bool is_wanted : {setup.target.needs_preparation(), options.has_baseline,
+                               options.has_operators, options.has_nsys, options.has_ncu}) {
+    count += is_wanted ? 1 : 0;
+  }
+  return count;
 }
 
 int run_run(const RunCommandOptions& asked, Context& context) {
@@ -269,23 +296,25 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   const Artifacts artifacts = Artifacts::create(setup.options.common.stage2_dir, now);
   artifacts.write(kRunningFile,
                   running_text(session_name(artifacts), scratch_folder(artifacts, context.system)));
-  Json machine = machine_json(setup.machine);
-  machine["tools"] = tools_json(setup.nsys, setup.ncu);
-  write_provenance(
-      artifacts,
-      {machine, context.system.environment, config.tree, provenance_inputs(asked, config)}, now);
   const RunOptions& options = setup.options;
-  const int num_steps =
-      (options.has_baseline ? 1 : 0) + (options.has_nsys ? 1 : 0) + (options.has_ncu ? 1 : 0);
-  Progress progress(context.console, asked.progress, num_steps);
+  Progress progress(context.console, asked.progress, count_steps(setup));
   notes.insert(notes.end(), config.notes.begin(), config.notes.end());
   for (const std::string& note : notes) {
     progress.note(note);
   }
   const InterruptCounter interrupts;
   RunSession session(setup, artifacts, context, progress);
+  session.prepare();
+  const Json model = target_json(config, session.model());
+  Json machine = machine_json(setup.machine);
+  machine["tools"] = tools_json(setup.nsys, setup.ncu);
+  const Json inputs = provenance_inputs(asked, config, setup, model);
+  write_provenance(artifacts, {machine, context.system.environment, config.tree, inputs}, now);
   if (options.has_baseline) {
     session.baseline_pass();
+  }
+  if (options.has_operators) {
+    session.operators_pass();
   }
   if (options.has_nsys) {
     session.nsys_pass();
@@ -296,8 +325,9 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   std::vector<Breach> breaches = setup.missing;
   breaches.insert(breaches.end(), session.breaches().begin(), session.breaches().end());
   const bool has_captured =
-      std::any_of(session.passes().begin(), session.passes().end(),
-                  [](const PassRecord& record) { return record.status != "skipped"; });
+      std::any_of(session.passes().begin(), session.passes().end(), [](const PassRecord& record) {
+        return record.status != "skipped" && record.name != "prepare";
+      });
   if (!has_captured) {
     breaches.push_back({"nothing_captured", "run",
                         "no pass could run: the bundle holds nothing but where it comes from",
@@ -305,7 +335,9 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   }
   const int code = exit_code_of(session, breaches);
   const Json metrics = write_run_report(setup, session, breaches, artifacts);
-  Json run = {{"command", asked.command}, {"exit_code", code}};
+  Json run = {{"command", asked.command.empty() ? setup.work_argv : asked.command},
+              {"exit_code", code},
+              {"model", model}};
   run["workload_exit_code"] = session.workload_exit_code();
   run["passes"] = Json::array();
   for (const PassRecord& record : session.passes()) {
@@ -336,7 +368,8 @@ Command run_command() {
   command.name = "run";
   command.summary = "Run a program bare, under nsys and under ncu: a bundle of what it did";
   command.options = {
-      {"--passes", "LIST", "Of baseline,nsys,ncu; all unless told otherwise", &asked->passes},
+      {"--passes", "LIST", "Of baseline,operators,nsys,ncu; all unless told otherwise",
+       &asked->passes},
       {"--dry-run", "", "Check everything, print the commands, start nothing", &asked->dry_run},
       {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &asked->plan},
       {"--progress",
@@ -351,6 +384,7 @@ Command run_command() {
   };
   command.examples =
       "  llmprof run -- python generate.py\n"
+      "  llmprof run model.target=llama_100m\n"
       "  llmprof run --passes baseline,nsys run.mode=light -- ./llama-cli -m model.gguf\n";
   command.rest = &asked->command;
   command.run = [asked](Context& context) { return run_run(*asked, context); };

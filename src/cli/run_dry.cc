@@ -17,11 +17,30 @@ std::vector<DryCommand> dry_commands(const RunSetup& setup) {
   std::vector<std::string> notes;
   const std::map<std::string, std::string> added =
       work_environment(nobody, options.workload, false, notes);
+  // The program's words with the bundle's folders in capitals.
+  const auto work_argv = [&](const std::string& folder) {
+    return setup.has_placeholders
+               ? filled(setup.work_argv, placeholder_values(setup.target, "BUNDLE", folder))
+               : setup.work_argv;
+  };
+  if (setup.target.needs_preparation()) {
+    commands.push_back(
+        {"prepare",
+         {},
+         filled(setup.target.prepare, placeholder_values(setup.target, "BUNDLE", "prepare"))});
+  }
   if (options.has_baseline) {
     std::map<std::string, std::string> environment = added;
     environment["NVTX_INJECTION64_PATH"] = "SCRATCH/libllmprof_nvtx.so";
     environment["LLMPROF_NVTX_DIR"] = "SCRATCH/ranges";
-    commands.push_back({"baseline", environment, setup.work_argv});
+    commands.push_back({"baseline", environment, work_argv("stage1")});
+  }
+  if (options.has_operators) {
+    std::vector<std::string> argv = work_argv("operators");
+    const std::vector<std::string> asking =
+        filled(setup.target.operators, placeholder_values(setup.target, "BUNDLE", "operators"));
+    argv.insert(argv.end(), asking.begin(), asking.end());
+    commands.push_back({"operators", added, argv});
   }
   if (options.has_nsys && setup.nsys) {
     const Gate gate = choose_gate(options.gate, nullptr);
@@ -31,7 +50,7 @@ std::vector<DryCommand> dry_commands(const RunSetup& setup) {
     commands.push_back(
         {"nsys", environment,
          build_nsys_cmd(*setup.nsys, options.nsys, gate,
-                        {"llmprof-RUN", "BUNDLE/nsys/run.nsys-rep", "/tmp"}, setup.work_argv)});
+                        {"llmprof-RUN", "BUNDLE/nsys/run.nsys-rep", "/tmp"}, work_argv("nsys"))});
   }
   if (options.has_ncu && setup.ncu) {
     if (setup.planned_from != nullptr) {
@@ -42,7 +61,7 @@ std::vector<DryCommand> dry_commands(const RunSetup& setup) {
         commands.push_back(
             {"ncu", added,
              build_ncu_cmd(*setup.ncu, options.ncu, filter_of(plan.commands[i], seen),
-                           "BUNDLE/ncu/run" + std::to_string(i) + ".ncu-rep", setup.work_argv)});
+                           "BUNDLE/ncu/run" + std::to_string(i) + ".ncu-rep", work_argv("ncu"))});
       }
       return commands;
     }
@@ -55,7 +74,7 @@ std::vector<DryCommand> dry_commands(const RunSetup& setup) {
     }
     commands.push_back({"ncu", added,
                         build_ncu_cmd(*setup.ncu, options.ncu, filter, "BUNDLE/ncu/run0.ncu-rep",
-                                      setup.work_argv)});
+                                      work_argv("ncu"))});
   }
   return commands;
 }

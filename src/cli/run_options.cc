@@ -64,18 +64,26 @@ GateWish gate_of(const SettingsReader& reader) {
 
 void read_passes(const SettingsReader& reader, RunOptions& options) {
   for (const std::string& pass : reader.texts("run.passes")) {
-    bool& wanted = pass == "baseline" ? options.has_baseline
-                   : pass == "nsys"   ? options.has_nsys
-                                      : options.has_ncu;
-    if (pass != "baseline" && pass != "nsys" && pass != "ncu") {
-      reader.fail("run.passes", "a list of baseline, nsys and ncu");
+    const std::pair<const char*, bool*> known[] = {{"baseline", &options.has_baseline},
+                                                   {"operators", &options.has_operators},
+                                                   {"nsys", &options.has_nsys},
+                                                   {"ncu", &options.has_ncu}};
+    const auto* const wanted = std::find_if(std::begin(known), std::end(known),
+                                            [&](const auto& entry) { return pass == entry.first; });
+    if (wanted == std::end(known)) {
+      reader.fail("run.passes", "a list of baseline, operators, nsys and ncu");
     }
-    wanted = true;
+    *wanted->second = true;
   }
+  // Only a program that was written for it can tell its operators.
+  options.has_operators =
+      options.has_operators && !reader.texts("model.workload.operators").empty();
   options.has_nsys = options.has_nsys && reader.flag("pipeline.nsys.enable");
   options.has_ncu = options.has_ncu && reader.flag("pipeline.ncu.enable");
-  if (!options.has_baseline && !options.has_nsys && !options.has_ncu) {
-    reader.fail("run.passes", "at least one of baseline, nsys and ncu");
+  if (!options.has_baseline && !options.has_operators && !options.has_nsys && !options.has_ncu) {
+    reader.fail("run.passes",
+                "at least one pass that can run (operators: where "
+                "model.workload.operators says how to ask for them)");
   }
 }
 

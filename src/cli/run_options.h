@@ -20,6 +20,7 @@ namespace llmprof {
 struct RunOptions {
   Options common;
   bool has_baseline = false;
+  bool has_operators = false;
   bool has_nsys = false;
   bool has_ncu = false;
   GateWish gate;

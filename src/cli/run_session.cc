@@ -28,6 +28,7 @@
 #include "capture/nvtx_timer.h"
 #include "cli/baseline.h"
 #include "cli/marks.h"
+#include "cli/operator_table.h"
 #include "cli/plan.h"
 #include "cli/recording.h"
 #include "config/presets.h"
@@ -121,6 +122,8 @@ void scrub_log(const fs::path& log, const std::vector<std::string>& values) {
   fs::rename(scrubbed, log);
 }
 
+}  // namespace
+
 std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before) {
   for (std::size_t i = before; i < breaches.size(); ++i) {
     if (breaches[i].is_fatal) {
@@ -129,8 +132,6 @@ std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before) 
   }
   return "done";
 }
-
-}  // namespace
 
 std::string session_name(const Artifacts& artifacts) {
   return fmt::format("llmprof-{}-{}", artifacts.run_id(), ::getpid());
@@ -164,9 +165,20 @@ void RunSession::add(std::vector<Breach> breaches) {
 }
 
 bool RunSession::may_go_on() const {
-  return !is_interrupted_ && std::none_of(breaches_.begin(), breaches_.end(), [](const Breach& b) {
-    return b.is_fatal && b.pass == "baseline";
-  });
+  return why_not().empty();
+}
+
+// Why no further pass makes sense; empty when one does.
+std::string RunSession::why_not() const {
+  if (is_interrupted_) {
+    return "interrupted";
+  }
+  for (const Breach& breach : breaches_) {
+    if (breach.is_fatal && (breach.pass == "prepare" || breach.pass == "baseline")) {
+      return breach.pass + "_failed";
+    }
+  }
+  return "";
 }
 
 void RunSession::skip(const std::string& pass, const std::string& reason,
@@ -224,8 +236,14 @@ void RunSession::guard(const std::string& pass, const std::function<void()>& bod
   }
 }
 
+void RunSession::prepare() {
+  guard("prepare", [&] { run_prepare(); });
+}
 void RunSession::baseline_pass() {
   guard("baseline", [&] { run_baseline(); });
+}
+void RunSession::operators_pass() {
+  guard("operators", [&] { run_operators(); });
 }
 void RunSession::nsys_pass() {
   guard("nsys", [&] { run_nsys(); });
@@ -235,6 +253,9 @@ void RunSession::ncu_pass() {
 }
 
 void RunSession::run_baseline() {
+  if (!may_go_on()) {
+    return skip("baseline", why_not(), "");
+  }
   progress_.begin("baseline");
   const std::size_t before = breaches_.size();
   PassRecord record{"baseline", "", "", {}, {}};
@@ -246,7 +267,7 @@ void RunSession::run_baseline() {
     environment[name] = value;
   }
   const StepResult step =
-      run_step(record, "stage1", setup_.work_argv, environment, setup_.options.limits);
+      run_step(record, "stage1", work_argv("stage1"), environment, setup_.options.limits);
   add(check_step("baseline", setup_.options.contract, step, {}));
   read_baseline(scratch_ / "ranges", step);
   progress_.end(outcome_of(breaches_, before));
@@ -294,7 +315,7 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
 
 void RunSession::run_nsys() {
   if (!may_go_on()) {
-    return skip("nsys", is_interrupted_ ? "interrupted" : "baseline_failed", "");
+    return skip("nsys", why_not(), "");
   }
   if (!setup_.nsys) {
     return skip("nsys", "tool_missing", "");
@@ -325,7 +346,7 @@ void RunSession::run_nsys() {
   }
   const auto argv = build_nsys_cmd(*setup_.nsys, setup_.options.nsys, gate,
                                    {session_name(artifacts_), report, tmpdir_of(context_.system)},
-                                   setup_.work_argv);
+                                   work_argv("nsys"));
   const auto start = fs::file_time_type::clock::now();
   StepResult step = run_step(record, "nsys", argv, environment, setup_.options.limits);
   for (int retry = 0; retry < kMostRetries && agent_has_failed(step); ++retry) {
@@ -392,6 +413,10 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
   }
   const Rules rules = recording_rules();
   analysis_ = analyze(*trace_, rules);
+  add_operators(artifacts_.root(), *analysis_);
+  if (model_) {
+    analysis_->efficiency = target_efficiency(*model_, setup_.machine, *analysis_);
+  }
   analysis_->baseline = baseline_times_;
   analysis_->overheads = overheads_of(baseline_times_, analysis_->stage_times);
   RecordingFacts facts;
@@ -432,7 +457,7 @@ void RunSession::join_reports() {
 
 void RunSession::run_ncu() {
   if (!may_go_on()) {
-    return skip("ncu", is_interrupted_ ? "interrupted" : "baseline_failed", "");
+    return skip("ncu", why_not(), "");
   }
   const Trace* trace = setup_.planned_from != nullptr ? setup_.planned_from
                        : trace_                       ? &*trace_
@@ -488,7 +513,7 @@ void RunSession::run_ncu_plan(const NcuPlan& plan, const std::vector<SeenMark>& 
         fmt::format("ncu/{}.ncu-rep",
                     command.stages.size() == 1 ? command.stages[0] : fmt::format("run{}", i))));
     const auto argv = build_ncu_cmd(*setup_.ncu, setup_.options.ncu, filter_of(command, seen),
-                                    report, setup_.work_argv);
+                                    report, work_argv("ncu"));
     const StepResult step = run_step(record, "ncu", argv, environment, setup_.options.ncu_limits);
     const std::vector<Breach> found = check_ncu_report(report, step);
     if (found.empty() || step.end != StepEnd::kItself) {

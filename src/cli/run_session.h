@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
+#include "cli/target.h"
 
 namespace llmprof {
 
@@ -34,6 +35,9 @@ struct PassRecord {
 struct RunSetup {
   RunOptions options;
   std::vector<std::string> work_argv;
+  bool has_placeholders = false;  // in work_argv: it is the target's own
+  TargetWorkload target;
+  const Config* config = nullptr;
   MachineFacts machine;
   std::optional<NsysTool> nsys;
   std::optional<NcuTool> ncu;
@@ -51,7 +55,9 @@ class RunSession {
 
   // Each runs, verifies and keeps what it found; later ones build on earlier ones. Those that
   // cannot run are recorded as skipped; what goes wrong on the way is a finding, never an Error.
+  void prepare();  // the model's file, where the target says how; then reads what the model costs
   void baseline_pass();
+  void operators_pass();
   void nsys_pass();
   void ncu_pass();
 
@@ -59,12 +65,15 @@ class RunSession {
   const std::vector<Breach>& breaches() const { return breaches_; }
   const std::optional<Analysis>& analysis() const { return analysis_; }  // nothing: no recording
   const std::vector<StageTimes>& baseline_times() const { return baseline_times_; }
+  const std::optional<NamedModel>& model() const { return model_; }
   bool is_interrupted() const { return is_interrupted_; }
   int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran
 
  private:
   void guard(const std::string& pass, const std::function<void()>& body);
+  void run_prepare();
   void run_baseline();
+  void run_operators();
   void run_nsys();
   void run_ncu();
   StepResult run_step(PassRecord& record, const std::string& folder,
@@ -74,7 +83,11 @@ class RunSession {
   void skip(const std::string& pass, const std::string& reason, const std::string& sentence);
   void finish(PassRecord record);
   bool may_go_on() const;
+  std::string why_not() const;
+  std::map<std::string, std::string> values_for(const std::string& folder) const;
+  std::vector<std::string> work_argv(const std::string& folder) const;
 
+  void read_operators();
   void read_baseline(const std::filesystem::path& directory, const StepResult& step);
   bool keep_report(const std::filesystem::path& report, const StepResult& step, const Gate& gate,
                    std::filesystem::file_time_type start);
@@ -100,9 +113,18 @@ class RunSession {
   Stages baseline_stages_;
   Gate gate_;
   std::int64_t baseline_ns_ = 0;
+  std::optional<NamedModel> model_;
   std::optional<Analysis> analysis_;
   std::optional<Trace> trace_;
 };
+
+// How a pass ended, in the words of its progress: by the fatal ones of `breaches` from `before` on.
+std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before);
+
+// The values of placeholders for a pass whose files go to `folder` of the bundle at `root`.
+std::map<std::string, std::string> placeholder_values(const TargetWorkload& target,
+                                                      const std::filesystem::path& root,
+                                                      const std::string& folder);
 
 // The name of the session of nsys, unique on the machine.
 std::string session_name(const Artifacts& artifacts);

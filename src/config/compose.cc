@@ -231,7 +231,9 @@ class Composer {
                     guess ? fmt::format("did you mean '{}'?", *guess)
                           : fmt::format("keys: {}", fmt::join(keys, ", ")));
       }
-      if (!value.is_null() && !same_type(known.at(key), value)) {
+      const Json* declared = find_value(runner_.values, group.mount + "." + key);
+      const bool is_any = declared != nullptr && declared->is_null();
+      if (!value.is_null() && !is_any && !same_type(known.at(key), value)) {
         throw Error(ErrorKind::kUsage, fmt::format("{}: {} takes {}, not {}", preset.origin, key,
                                                    type_name(known.at(key)), to_json_line(value)));
       }

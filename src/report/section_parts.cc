@@ -18,7 +18,7 @@ const Json kNoRows = Json::array();
 
 // What tells one row of an array from another; arrays that are not here go by place.
 const std::map<std::string, std::vector<std::string>>& identities() {
-  static const std::map<std::string, std::vector<std::string>> fields = {
+  static const std::map<std::string, std::vector<std::string>> kFields = {
       {"stages", {"stage"}},
       {"baseline", {"stage"}},
       {"overhead", {"stage"}},
@@ -30,7 +30,7 @@ const std::map<std::string, std::vector<std::string>>& identities() {
       {"families", {"family"}},
       {"devices", {"device"}},
   };
-  return fields;
+  return kFields;
 }
 
 std::string row_key(const std::string& array, const Json& row, std::size_t place) {

@@ -45,8 +45,11 @@ class Runner:
                 "--", *(command or [self.workload])]
 
     def run(self, *words, command=(), timeout=120, **environment):
-        result = subprocess.run(self.argv(*words, command=command), capture_output=True, text=True, timeout=timeout,
-                                env={**os.environ, **environment})
+        return self.checked(self.argv(*words, command=command), timeout, **environment)
+
+    def checked(self, argv, timeout=120, **environment):
+        """Runs it; nothing it started may be left."""
+        result = subprocess.run(argv, capture_output=True, text=True, timeout=timeout, env={**os.environ, **environment})
         run = Run(result.returncode, result.stdout, result.stderr)
         if run.bundle:
             assert not processes_of(run.bundle), (processes_of(run.bundle), str(run))
@@ -76,6 +79,12 @@ def processes_of(bundle):
             except OSError:
                 pass
     return found
+
+
+def has_report(run):
+    """The report is in the bundle, or was left out because of keys in it: nsys writes down the environment of every
+    process it can see, of other tests too."""
+    return (run.bundle / "nsys/run.nsys-rep").exists() or "secrets_in_report" in run.findings()
 
 
 def leftovers(runner):

@@ -93,6 +93,17 @@ TEST(Compose, PresetsMayBeFilesOfTheUser) {
   EXPECT_EQ(compose(file, {}).origins.at("pipeline.ncu.sections"), "profiling/ncu/light.yaml");
 }
 
+TEST(Compose, ATargetOfTheUserMayPointToItsFileAndSayHowItIsRun) {
+  const TemporaryDirectory directory;
+  const auto model = directory.add("mine.yaml",
+                                   "name: Mine\nconfig: /models/mine.gguf\nworkload:\n"
+                                   "  command: [runner, '{model}']\n");
+  const Config config = compose(std::nullopt, {"model/llm=" + model.string()});
+  EXPECT_EQ(value_at(config, "model.config"), "\"/models/mine.gguf\"");
+  EXPECT_EQ(value_at(config, "model.workload.command"), "[\"runner\",\"{model}\"]");
+  EXPECT_EQ(value_at(config, "model.workload.operators"), "[]") << "of the runner file";
+}
+
 TEST(Compose, TargetTakesItsPreset) {
   const Config config = compose(std::nullopt, {"model.target=deepseek_ocr"});
   EXPECT_EQ(value_at(config, "model.params"), "3336106240");

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs/quickstart-llm.md as a reader follows it: every line of its bash blocks, in order, in one folder, and every file
+it promises. A line is an argument list, no shell; BUNDLE is what the last run printed."""
+import argparse
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from runs import Run, has_report
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--llama-runner", type=pathlib.Path)
+    arguments = parser.parse_known_args()[0]
+    if not arguments.llama_runner:
+        print("skipped: llama_runner is not built (tools/install-deps.sh workload)")
+        return 77
+    if not shutil.which("nsys"):
+        print("skipped: nsys is not installed (tools/install-deps.sh nsight)")
+        return 77
+    text = (pathlib.Path(__file__).parents[2] / "docs/quickstart-llm.md").read_text()
+    lines = [line for block in re.findall(r"^```bash\n(.*?)^```$", text, re.M | re.S) for line in block.splitlines()]
+    files = re.findall(r"^\| `([\w/.-]+\.[\w-]+)` \|", text, re.M)
+    assert len(lines) >= 9 and len(files) >= 7, (lines, files)
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-quickstart-"))
+    bundles = []
+    try:
+        (directory / "build").mkdir()
+        (directory / "build/release").symlink_to(arguments.program.resolve().parent)
+        for line in lines:
+            argv = [str(bundles[0]) if word == "BUNDLE" else word for word in shlex.split(line)]
+            result = subprocess.run(argv, cwd=directory, capture_output=True, text=True, timeout=120, env=os.environ)
+            assert result.returncode == 0, (line, result.stdout, result.stderr)
+            print(f"$ {line}")
+            if argv[1] == "run" and "--dry-run" not in argv:
+                run = Run(result.returncode, str(directory / result.stdout.strip()), result.stderr)
+                bundles.append(run.bundle)
+                assert has_report(run), (line, result.stderr)
+                assert "Stages without a profiler" in result.stderr, result.stderr
+        assert len(bundles) == 4, bundles
+        for name in set(files) - {"nsys/run.nsys-rep"}:
+            assert (bundles[0] / name).stat().st_size > 0, name
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
