@@ -115,6 +115,8 @@ Json metrics_json(const Analysis& analysis) {
                          {"tool_version", analysis.capture.tool_version},
                          {"schema_version", analysis.capture.schema_version},
                          {"graph_mode", analysis.capture.graph_mode},
+                         {"rank", number_or_null(analysis.capture.rank)},
+                         {"world_size", number_or_null(analysis.capture.world_size)},
                          {"start_ns", analysis.capture_start_ns},
                          {"duration_ns", analysis.capture_ns},
                          {"kernel_ns", analysis.kernel_ns},
@@ -160,6 +162,7 @@ Json metrics_json(const Analysis& analysis) {
   for (const KernelRecord& kernel : analysis.kernels) {
     document["kernels"].push_back(kernel_json(analysis, kernel));
   }
+  document["operators"] = analysis.operators ? operators_json(*analysis.operators) : Json(nullptr);
   // Programs may name every range differently; the rest is in `llmprof ranges`.
   constexpr std::size_t kMostRanges = 100;
   document["ranges"] = Json::array();

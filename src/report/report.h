@@ -52,6 +52,9 @@ Json findings_json(const Findings& findings);
 std::string efficiency_text(const Efficiency& efficiency);
 Json efficiency_json(const Efficiency& efficiency);
 
+// Operators and layers, as a part of metrics.json.
+Json operators_json(const Operators& operators);
+
 // What a person reads first: verdict, stages, where the time went, the kernels on top.
 std::string terminal_summary(const Analysis& analysis, std::size_t top);
 
