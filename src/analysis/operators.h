@@ -45,16 +45,4 @@ struct Operators {
 std::optional<Operators> summarise_operators(const Trace& trace, const Stages& stages,
                                              const Attribution& attribution, std::int64_t whole_ns);
 
-// "aten::linear" of "aten::linear, seq = 12, op_id = 3, sizes = [[8, 64]]", as PyTorch names NVTX
-// ranges.
-std::string_view operator_name(std::string_view range_text);
-
-// A layer of a model, as the name of a module tells it.
-struct LayerName {
-  std::string_view stack;  // "model.layers", "Qwen2DecoderLayer"
-  std::int64_t index = 0;
-};
-// Of "model.layers.3.self_attn" and "nn.Module: Qwen2DecoderLayer_3".
-std::optional<LayerName> layer_of(std::string_view module);
-
 }  // namespace llmprof

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, gzip's framing
-constexpr std::size_t kInputSize = 256 * 1024;
+constexpr std::size_t kInputSize = 256 * kKiB;
 constexpr std::uint64_t kHarmlessBytes = 256 * kMiB;
 constexpr std::uint64_t kMostGrowth = 200;
 

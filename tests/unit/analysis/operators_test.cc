@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/operator_names.h"
+
 namespace llmprof {
 namespace {
 

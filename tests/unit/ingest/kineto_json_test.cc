@@ -10,7 +10,7 @@
 
 #include "expect_error.h"
 #include "ingest/ingest.h"
-#include "ingest/kineto_events.h"
+#include "ingest/kineto_numbers.h"
 #include "temporary.h"
 
 namespace llmprof {
