@@ -36,7 +36,7 @@ def goldens(source):
 
 
 def recordings(program, corpus):
-    for path in sorted(pathlib.Path(corpus, "nsys_sqlite").glob("*.sqlite")):
+    for path in sorted([*pathlib.Path(corpus, "nsys_sqlite").glob("*.sqlite"), *pathlib.Path(corpus, "kineto").glob("*.json*")]):
         result = subprocess.run([program, "analyze", path, "--json"], capture_output=True)
         if result.returncode == 0:
             yield path.name, json.loads(result.stdout)

@@ -3,9 +3,10 @@
 #
 # Installs what llmprof is built and tested with, in groups, from Debian's packages:
 #
-#   tools/install-deps.sh [build] [nsight] [web] [workload]        (no group: build)
+#   tools/install-deps.sh [build] [static] [nsight] [web] [workload]        (no group: build)
 #
 #   build    compiler-side libraries and linters
+#   static   what the static build needs besides; into $LLMPROF_STATIC_PREFIX (default ~/.cache/llmprof/static)
 #   nsight   the real Nsight Systems and Nsight Compute, for the tests labelled `real`
 #   web      a browser and Node, for the tests of the HTML report
 #   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
@@ -123,6 +124,39 @@ install_nsight() {
   link_importer
 }
 
+# Debian has simdjson as a shared library alone. Its source package, fetched and checked by apt, makes the other kind.
+# The machine's own list of sources is left as it is.
+install_static() {
+  local prefix=${LLMPROF_STATIC_PREFIX:-$HOME/.cache/llmprof/static}
+  local version work log
+  install_packages "${build_packages[@]}" dpkg-dev
+  version=$(dpkg-query -W -f '${Version}' libsimdjson-dev)
+  if [ "$(cat "$prefix/built-from" 2>/dev/null)" = "$version" ]; then return; fi
+  say "building simdjson $version as a static library into $prefix: a minute"
+  work=$(mktemp -d)
+  log=$work/log
+  mkdir -p "$work/sources" "$work/lists/partial"
+  sed -n 's/^deb /deb-src /p' /etc/apt/sources.list /etc/apt/sources.list.d/*.list >"$work/sources/all.list" 2>/dev/null || true
+  cat /etc/apt/sources.list.d/*.sources 2>/dev/null | sed 's/^Types:.*/Types: deb-src/' >"$work/sources/all.sources" || true
+  local apt=(apt-get -o "Dir::Etc::SourceList=/dev/null" -o "Dir::Etc::SourceParts=$work/sources"
+    -o "Dir::State::Lists=$work/lists" -o "APT::Sandbox::User=root")
+  if ! (
+    cd "$work" &&
+      "${apt[@]}" update -qq &&
+      "${apt[@]}" source -qq "simdjson=$version" &&
+      cd simdjson-*/ &&
+      g++ -O2 -std=c++17 -DNDEBUG -Iinclude -Isrc -c src/simdjson.cpp -o simdjson.o &&
+      mkdir -p "$prefix/lib" &&
+      ar rcs "$prefix/lib/libsimdjson.a" simdjson.o &&
+      echo "$version" >"$prefix/built-from"
+  ) >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    rm -rf "$work"
+    die "simdjson could not be built"
+  fi
+  rm -rf "$work"
+}
+
 install_web() {
   install_packages chromium
   # A machine may carry Node from elsewhere; Debian's would fight with it.
@@ -166,10 +200,11 @@ command -v apt-get >/dev/null || die "this script knows Debian and its relatives
 for group in "$@"; do
   case "$group" in
     build) install_packages "${build_packages[@]}" ;;
+    static) install_static ;;
     nsight) install_nsight ;;
     web) install_web ;;
     workload) install_workload ;;
-    -h | --help) sed -n '3,13s/^# \{0,1\}//p' "$0" ;;
-    *) say "unknown group '$group': build, nsight, web and workload exist"; exit 2 ;;
+    -h | --help) sed -n '3,14s/^# \{0,1\}//p' "$0" ;;
+    *) say "unknown group '$group': build, static, nsight, web and workload exist"; exit 2 ;;
   esac
 done

@@ -202,6 +202,12 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
     analysis.ranges = summarise_ranges(trace, attribution);
   }
 
+  // Which operators of the framework launched the kernels?
+  {
+    const PassTimer::Scope pass(timer, "operators");
+    analysis.operators = summarise_operators(trace, stages, attribution, analysis.kernel_ns);
+  }
+
   // Where did each nanosecond go? From here on: the buckets of every ledger sum to its window.
   LedgerResult ledgers = [&] {
     const PassTimer::Scope pass(timer, "ledger");

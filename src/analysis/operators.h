@@ -6,14 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "analysis/attribution.h"
+#include "analysis/stages.h"
+#include "trace/trace.h"
+
 namespace llmprof {
 
 // One operator of a framework, in one stage.
 struct OperatorRecord {
-  std::string name;           // normalised: without ids, sequence numbers and shapes
-  std::string stage;          // empty where the source does not tell
-  std::int64_t total_ns = 0;  // its own, operators inside it left out: rows do not overlap
-  std::int64_t calls = 0;
+  std::string name;              // normalised: without ids, sequence numbers and shapes
+  std::string stage;             // empty where the source does not tell
+  std::int64_t total_ns = 0;     // its own, operators inside it left out: rows do not overlap
+  std::int64_t calls = 0;        // that launched kernels themselves
   std::int64_t num_kernels = 0;  // it launched itself
   std::optional<std::int64_t> flops;
   std::optional<std::int64_t> bytes;
@@ -35,5 +39,10 @@ struct Operators {
   std::vector<OperatorRecord> rows;  // by total time, then by name and stage
   std::vector<LayerTotal> layers;    // in the order of the model; empty where none are known
 };
+
+// The operators behind the kernels, `whole_ns` being the time of all kernels; nothing where the
+// recording has no kernels or names no operators.
+std::optional<Operators> summarise_operators(const Trace& trace, const Stages& stages,
+                                             const Attribution& attribution, std::int64_t whole_ns);
 
 }  // namespace llmprof

@@ -235,9 +235,9 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
     }
     return text == "decode_all" ? std::optional(Found{"decode", std::nullopt}) : std::nullopt;
   };
-  const auto by_engine = [](std::string_view, std::string_view text) -> std::optional<Found> {
-    const auto vllm = vllm_marker(text);
-    return vllm ? vllm : sglang_marker(text);
+  const auto by_vllm = [](std::string_view, std::string_view text) { return vllm_marker(text); };
+  const auto by_sglang = [](std::string_view, std::string_view text) {
+    return sglang_marker(text);
   };
   const auto by_rule = [&](std::string_view domain, std::string_view text) -> std::optional<Found> {
     for (const StageRule& rule : rules.stages) {
@@ -248,7 +248,10 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
     return std::nullopt;
   };
   const bool has_domain = finder.collect("NVTX domain LLM", by_domain);
-  const bool has_engine = !has_domain && finder.collect("step markers of the engine", by_engine);
+  // SGLang can be told to mark its steps in both ways, one inside the other.
+  const char* engine = "step markers of the engine";
+  const bool has_engine =
+      !has_domain && (finder.collect(engine, by_vllm) || finder.collect(engine, by_sglang));
   if (!has_domain && !has_engine && !finder.collect("rules of conf/rules/stages.yaml", by_rule)) {
     finder.add_whole(start_ns);
   }

@@ -153,7 +153,8 @@ Command analyze_command() {
   command.options = {
       {"FILE",
        "",
-       "SQLite export, report or kernel summary (CSV) of Nsight Systems, or a bundle",
+       "SQLite export, report or kernel summary (CSV) of Nsight Systems, trace of PyTorch's "
+       "profiler, or a bundle",
        &asked->files,
        {},
        nullptr,

@@ -46,7 +46,7 @@ Command kernels_command() {
   command.options = {
       {"FILE",
        "",
-       "SQLite export or report of Nsight Systems, or a bundle",
+       "SQLite export or report of Nsight Systems, trace of PyTorch's profiler, or a bundle",
        &asked->file,
        {},
        nullptr,

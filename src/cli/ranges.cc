@@ -51,7 +51,7 @@ Command ranges_command() {
   command.options = {
       {"FILE",
        "",
-       "SQLite export or report of Nsight Systems, or a bundle",
+       "SQLite export or report of Nsight Systems, trace of PyTorch's profiler, or a bundle",
        &asked->file,
        {},
        nullptr,

@@ -15,11 +15,11 @@
 namespace llmprof {
 namespace {
 
-const std::array<const Importer*, 2> kImporters = {&kNsysReport, &kNsysSqlite};
+const std::array<const Importer*, 3> kImporters = {&kNsysReport, &kNsysSqlite, &kKinetoJson};
 
 const std::array<const CounterImporter*, 2> kCounterImporters = {&kNcuReport, &kNcuCsv};
 
-constexpr std::size_t kHeadSize = 256;
+constexpr std::size_t kHeadSize = 1024;  // gzip's first text may stand behind 300 bytes of tables
 
 }  // namespace
 
@@ -58,8 +58,10 @@ Trace load_trace(const std::filesystem::path& path, unsigned num_threads) {
       return trace;
     }
   }
-  throw Error(ErrorKind::kInput, fmt::format("{} is no recording llmprof reads", path.string()),
-              "it reads SQLite exports of Nsight Systems: nsys export --type sqlite FILE.nsys-rep");
+  throw Error(
+      ErrorKind::kInput, fmt::format("{} is no recording llmprof reads", path.string()),
+      "it reads SQLite exports of Nsight Systems (nsys export --type sqlite FILE.nsys-rep) and "
+      "traces of PyTorch's profiler (.json, .json.gz)");
 }
 
 Counters load_counters(const std::filesystem::path& path) {

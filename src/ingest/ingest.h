@@ -43,6 +43,7 @@ std::string head_of(const std::filesystem::path& path);
 // Defined in the file of its format.
 extern const Importer kNsysSqlite;
 extern const Importer kNsysReport;
+extern const Importer kKinetoJson;
 extern const CounterImporter kNcuReport;
 extern const CounterImporter kNcuCsv;
 

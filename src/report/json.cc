@@ -160,6 +160,8 @@ Json metrics_json(const Analysis& analysis, const RunFacts& run) {
                          {"tool_version", analysis.capture.tool_version},
                          {"schema_version", analysis.capture.schema_version},
                          {"graph_mode", analysis.capture.graph_mode},
+                         {"rank", number_or_null(analysis.capture.rank)},
+                         {"world_size", number_or_null(analysis.capture.world_size)},
                          {"start_ns", analysis.capture_start_ns},
                          {"duration_ns", analysis.capture_ns},
                          {"kernel_ns", analysis.kernel_ns},

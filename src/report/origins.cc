@@ -14,6 +14,8 @@ namespace {
 
 constexpr KeyOrigin kOrigins[] = {
     {"schema_version", "1", "", "", "schema", "the version of this file's form"},
+    {"capture.rank", "1", "", "", "capture.rank", "as the recording says"},
+    {"capture.world_size", "1", "", "", "capture.rank", "as the recording says"},
     {"capture.start_ns", "ns", "", "calls kernels copies graphs", "capture.start",
      "the first recorded call or GPU work, on the recording's clock"},
     {"capture.duration_ns", "ns", "", "calls kernels copies graphs", "capture.duration",

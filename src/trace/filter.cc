@@ -84,6 +84,12 @@ void apply_filter(const TraceFilter& filter, Trace& trace) {
   keep_rows(trace.ranges.thread, ranges);
   keep_rows(trace.ranges.start_ns, ranges);
   keep_rows(trace.ranges.end_ns, ranges);
+  const std::vector<std::size_t> ops = of_thread(trace.ops.thread);
+  keep_rows(trace.ops.name, ops);
+  keep_rows(trace.ops.kind, ops);
+  keep_rows(trace.ops.thread, ops);
+  keep_rows(trace.ops.start_ns, ops);
+  keep_rows(trace.ops.end_ns, ops);
 
   // Numbers of the devices that still work, in their old order.
   std::vector<bool> works(trace.devices.size());

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,20 @@ struct Ranges {
 inline constexpr std::int64_t kOpenEnd = INT64_MAX;
 inline constexpr std::int64_t kNoPayload = INT64_MIN;
 
+enum class OpKind : std::uint8_t { kOperator, kModule };
+
+// What a framework's own profiler says it ran on the host. Operators of one thread nest, and so do
+// modules. 25 bytes a row; recordings of nsys have none (their operators are NVTX ranges).
+struct Ops {
+  Column<std::int64_t> start_ns;
+  Column<std::int64_t> end_ns;
+  Column<StringId> name;
+  Column<std::uint32_t> thread;
+  Column<OpKind> kind;
+
+  std::size_t size() const { return start_ns.size(); }
+};
+
 struct ProcessInfo {
   std::uint64_t global_id = 0;  // as the recording identifies it
   std::uint32_t pid = 0;
@@ -158,8 +173,10 @@ struct CaptureInfo {
   std::string format;          // "nsys SQLite"
   std::string schema_version;  // empty before 2022
   std::string tool_version;
-  std::string graph_mode;  // "Graph" or "Node" where the recording says
-  bool has_cuda = false;   // any table of CUDA activity
+  std::string graph_mode;                  // "Graph" or "Node" where the recording says
+  std::optional<std::int64_t> rank;        // of the process among those of one job
+  std::optional<std::int64_t> world_size;  // their number
+  bool has_cuda = false;                   // any table of CUDA activity
   bool has_kernel_table = false;
   std::vector<std::string> messages;  // warnings and errors of the tool itself
 };
@@ -172,6 +189,7 @@ struct Trace {
   GraphLaunches graphs;
   ApiCalls api_calls;
   Ranges ranges;
+  Ops ops;
   std::vector<LaunchShape> shapes;
   std::vector<StreamInfo> streams;
   std::vector<ProcessInfo> processes;

@@ -27,6 +27,10 @@ def check_report(run):
         assert (run.bundle / name).stat().st_size > 0, (name, str(run))
     summary = (run.bundle / "stakeholder_summary.md").read_text()
     assert all(f"## {section}\n" in summary for section in SECTIONS), summary
+    source = pathlib.Path(__file__).parents[2]
+    fits = subprocess.run([sys.executable, source / "tests/check_schema.py", "--source", source, run.bundle / "metrics.json"],
+                          capture_output=True, text=True)
+    assert fits.returncode in (0, 77), fits.stdout + fits.stderr
     report = (run.bundle / "report.md").read_text()
     for link in [line[3:line.index("]")] for line in report.splitlines() if line.startswith("- [")]:
         assert (run.bundle / link).is_file(), link

@@ -17,7 +17,7 @@ OPERATOR_FILES = ["stage1/operators.csv", "operators/cmd.txt", "operators/log.tx
 GPU_FILES = ["ncu/cmd.txt", "ncu/log.txt", "ncu/plan.json", "ncu/sections.txt"]
 METRICS = ["verdict", "capture", "findings", "stages", "baseline", "overhead", "ledgers", "efficiency", "families",
            "kernels", "counters", "data_quality"]
-# Reports for people, each with the words its headings must have, where this llmprof writes them.
+# Reports for people, each with the words its headings must have.
 REPORTS = {"report.md": ["timings", "mfu"], "stakeholder_summary.md": ["environment", "operators", "kernels"],
            "operators.md": ["operator"]}
 
@@ -78,9 +78,8 @@ class Bundle:
         words = headings(self.path / "kernels.md")
         assert "kernel" in words, words
         for name, wanted in REPORTS.items():
-            if (self.path / name).exists():
-                found = headings(self.path / name)
-                assert all(word in found for word in wanted), (name, found)
+            found = headings(self.path / name)
+            assert all(word in found for word in wanted), (name, found)
 
 
 def profile(program, target, overrides, directory):

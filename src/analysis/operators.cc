@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which operator of the framework does a kernel belong to? To the innermost one that the host was
+// in, on the same thread, when it made the call that launched the kernel:
+//
+//   host    |-- aten::linear -----------------|
+//              |-- aten::addmm ------------|
+//                    launch
+//   GPU                        [ gemm ]            counts for aten::addmm
+//
+// So rows do not overlap and their sum is a part of all kernel time; what is missing was launched
+// by code that names no operator (a CUDA graph's replay, a kernel library called from Python).
+//
+// Names come from the profiler's own events (PyTorch's traces) or from NVTX ranges that PyTorch
+// (emit_nvtx, nsys --pytorch) and the layer hooks of vLLM and SGLang push. Calls and operators are
+// put in the order of time and walked side by side with a stack, as they nest: sorting is the
+// costliest part, and what is sorted is row numbers.
+//
+// What it gets wrong: old traces count in whole microseconds, so that an operator shorter than that
+// may miss a call of its own, which then counts for the operator around it. A layer's number is
+// told by the names of modules; a model that names its layers otherwise has none.
+#include "analysis/operators.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analysis/kernels.h"
+#include "analysis/operator_names.h"
+
+namespace llmprof {
+namespace {
+
+// The launches of all kernels whose call was recorded, by thread and time of the call.
+struct Launches {
+  std::vector<std::uint32_t> kernels;
+
+  Launches(const Trace& trace, const Attribution& attribution) {
+    const Column<std::uint32_t>& call = attribution.kernels.call;
+    for (std::uint32_t row = 0; row < trace.kernels.size(); ++row) {
+      if (call[row] != kNone) {
+        kernels.push_back(row);
+      }
+    }
+    const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
+      const ApiCalls& calls = trace.api_calls;
+      return std::tuple(calls.thread[call[a]], calls.start_ns[call[a]], call[a], a) <
+             std::tuple(calls.thread[call[b]], calls.start_ns[call[b]], call[b], b);
+    };
+    if (!std::is_sorted(kernels.begin(), kernels.end(), is_before)) {
+      std::sort(kernels.begin(), kernels.end(), is_before);
+    }
+  }
+};
+
+// Rows of a table of host intervals, and for each launch the one it lies in.
+template <typename Table>
+class Nest {
+ public:
+  // `rows` of the table take part.
+  Nest(const Table& table, std::vector<std::uint32_t> rows)
+      : table_(table), rows_(std::move(rows)) {
+    const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
+      return std::tuple(table.thread[a], table.start_ns[a], -table.end_ns[a], a) <
+             std::tuple(table.thread[b], table.start_ns[b], -table.end_ns[b], b);
+    };
+    if (!std::is_sorted(rows_.begin(), rows_.end(), is_before)) {
+      std::sort(rows_.begin(), rows_.end(), is_before);
+    }
+  }
+
+  // The innermost row around each launch, or the outermost; kNone for none.
+  std::vector<std::uint32_t> around(const Trace& trace, const Attribution& attribution,
+                                    const Launches& launches, bool is_outermost) const {
+    std::vector<std::uint32_t> found;
+    found.reserve(launches.kernels.size());
+    std::vector<std::uint32_t> open;
+    std::size_t next = 0;
+    for (const std::uint32_t kernel : launches.kernels) {
+      const std::uint32_t call = attribution.kernels.call[kernel];
+      const std::pair at(trace.api_calls.thread[call], trace.api_calls.start_ns[call]);
+      for (; next < rows_.size() && place(rows_[next]) <= at; ++next) {
+        close(open, place(rows_[next]), true);
+        open.push_back(rows_[next]);
+      }
+      close(open, at, false);
+      const auto covers = [&](std::uint32_t row) { return table_.end_ns[row] >= at.second; };
+      const auto first = is_outermost ? std::find_if(open.begin(), open.end(), covers)
+                                      : open.end() - (open.empty() ? 0 : 1);
+      found.push_back(first == open.end() ? kNone : *first);
+    }
+    return found;
+  }
+
+ private:
+  using Place = std::pair<std::uint32_t, std::int64_t>;  // thread and time
+
+  Place place(std::uint32_t row) const { return {table_.thread[row], table_.start_ns[row]}; }
+
+  // Drops what has ended. An interval still holds its last nanosecond for a call, since old traces
+  // round; for the next interval it does not, unless both began there.
+  void close(std::vector<std::uint32_t>& open, const Place& at, bool is_interval) const {
+    while (!open.empty()) {
+      const std::uint32_t row = open.back();
+      const bool is_here = table_.thread[row] == at.first;
+      const bool ends_now = table_.end_ns[row] == at.second && table_.start_ns[row] < at.second;
+      if (is_here && table_.end_ns[row] >= at.second && !(is_interval && ends_now)) {
+        return;
+      }
+      open.pop_back();
+    }
+  }
+
+  const Table& table_;
+  std::vector<std::uint32_t> rows_;
+};
+
+// What a table of host intervals holds for us.
+struct Sources {
+  std::vector<std::uint32_t> operators;
+  std::vector<std::uint32_t> modules;
+
+  bool is_empty() const { return operators.empty() && modules.empty(); }
+};
+
+Sources sources_of(const Ops& ops) {
+  Sources sources;
+  for (std::uint32_t row = 0; row < ops.size(); ++row) {
+    (ops.kind[row] == OpKind::kOperator ? sources.operators : sources.modules).push_back(row);
+  }
+  return sources;
+}
+
+// NVTX ranges are looked at once a distinct text.
+Sources sources_of(const Trace& trace) {
+  enum : std::uint8_t { kUnknown, kNothing, kOperator, kModule };
+  Sources sources;
+  std::vector<std::uint8_t> kinds(trace.ranges.size() == 0 ? 0 : trace.strings.size());
+  for (std::uint32_t row = 0; row < trace.ranges.size(); ++row) {
+    std::uint8_t& kind = kinds[static_cast<std::size_t>(trace.ranges.text[row])];
+    if (kind == kUnknown) {
+      const std::string_view text = trace.strings[trace.ranges.text[row]];
+      kind = !module_path(text).empty() ? kModule : is_operator_text(text) ? kOperator : kNothing;
+    }
+    if (kind != kNothing && trace.ranges.kind[row] == RangeKind::kPushPop) {
+      (kind == kOperator ? sources.operators : sources.modules).push_back(row);
+    }
+  }
+  return sources;
+}
+
+// Sums by name and stage.
+class Rows {
+ public:
+  explicit Rows(const Stages& stages) : stages_(stages) {}
+
+  void add(std::uint32_t name, std::uint32_t stage, std::uint32_t row, std::int64_t duration_ns) {
+    Sum& sum = sums_[(static_cast<std::uint64_t>(name) << 32) | stage];
+    sum.total_ns += duration_ns;
+    ++sum.num_kernels;
+    sum.calls += std::exchange(sum.last_row, row) != row ? 1 : 0;
+  }
+
+  std::vector<OperatorRecord> records(const std::vector<std::string>& names) const {
+    std::vector<OperatorRecord> records;
+    for (const auto& [key, sum] : sums_) {
+      OperatorRecord& record = records.emplace_back();
+      const auto stage = static_cast<std::uint32_t>(key & UINT32_MAX);
+      record.name = names[key >> 32];
+      record.stage = stage == kNone ? kOutsideStages : stages_.names[stage];
+      record.total_ns = sum.total_ns;
+      record.calls = sum.calls;
+      record.num_kernels = sum.num_kernels;
+    }
+    std::sort(records.begin(), records.end(), [](const OperatorRecord& a, const OperatorRecord& b) {
+      return std::tuple(-a.total_ns, a.name, a.stage) < std::tuple(-b.total_ns, b.name, b.stage);
+    });
+    return records;
+  }
+
+ private:
+  struct Sum {
+    std::int64_t total_ns = 0;
+    std::int64_t num_kernels = 0;
+    std::int64_t calls = 0;
+    std::uint32_t last_row = kNone;
+  };
+  const Stages& stages_;
+  std::unordered_map<std::uint64_t, Sum> sums_;
+};
+
+// Numbers names, and remembers the number of each text of the pool.
+class Names {
+ public:
+  explicit Names(const StringPool& pool) : pool_(pool), number_of_text_(pool.size(), kNone) {}
+
+  template <typename Normalise>
+  std::uint32_t number(StringId text, Normalise normalise) {
+    std::uint32_t& number = number_of_text_[static_cast<std::size_t>(text)];
+    if (number == kNone) {
+      const auto [entry, is_new] = numbers_.try_emplace(std::string(normalise(pool_[text])),
+                                                        static_cast<std::uint32_t>(names.size()));
+      if (is_new) {
+        names.push_back(entry->first);
+      }
+      number = entry->second;
+    }
+    return number;
+  }
+
+  std::vector<std::string> names;
+
+ private:
+  const StringPool& pool_;
+  std::vector<std::uint32_t> number_of_text_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
+std::vector<LayerTotal> in_model_order(
+    const std::map<std::pair<std::string, std::int64_t>, LayerTotal>& layers,
+    const std::map<std::string, std::size_t>& order) {
+  std::vector<std::tuple<std::size_t, std::int64_t, LayerTotal>> sorted;
+  for (const auto& [key, total] : layers) {
+    sorted.emplace_back(order.at(key.first), key.second, total);
+    std::get<2>(sorted.back()).layer = order.size() == 1
+                                           ? std::to_string(key.second)
+                                           : fmt::format("{}.{}", key.first, key.second);
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return std::pair(std::get<0>(a), std::get<1>(a)) < std::pair(std::get<0>(b), std::get<1>(b));
+  });
+  std::vector<LayerTotal> totals;
+  totals.reserve(sorted.size());
+  for (auto& [stack, index, total] : sorted) {
+    totals.push_back(std::move(total));
+  }
+  return totals;
+}
+
+// One kind of table with what its names are called.
+template <typename Table>
+class Summary {
+ public:
+  Summary(const Trace& trace, const Stages& stages, const Attribution& attribution,
+          const Table& table, const Column<StringId>& texts)
+      : trace_(trace),
+        stages_(stages),
+        attribution_(attribution),
+        launches_(trace, attribution),
+        table_(table),
+        texts_(texts) {}
+
+  void add_rows(std::vector<std::uint32_t> rows, bool are_modules, Operators& operators) const {
+    const std::vector<std::uint32_t> found =
+        Nest(table_, std::move(rows)).around(trace_, attribution_, launches_, false);
+    Names names(trace_.strings);
+    Rows sums(stages_);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (found[i] == kNone) {
+        continue;
+      }
+      const std::uint32_t kernel = launches_.kernels[i];
+      const std::uint32_t name = names.number(texts_[found[i]], [&](std::string_view text) {
+        return are_modules ? over_layers(path_of(text)) : std::string(operator_name(text));
+      });
+      const std::uint32_t instance = attribution_.kernels.instance[kernel];
+      sums.add(name, instance == kNone ? kNone : stages_.instances[instance].stage, found[i],
+               duration_of(kernel));
+      operators.covered_ns += duration_of(kernel);
+    }
+    operators.rows = sums.records(names.names);
+  }
+
+  void add_layers(const std::vector<std::uint32_t>& modules, Operators& operators) const {
+    std::vector<std::uint32_t> rows;
+    for (const std::uint32_t row : modules) {
+      if (layer_of(path_of(trace_.strings[texts_[row]]))) {
+        rows.push_back(row);
+      }
+    }
+    const std::vector<std::uint32_t> found =
+        Nest(table_, std::move(rows)).around(trace_, attribution_, launches_, true);
+    std::map<std::pair<std::string, std::int64_t>, LayerTotal> layers;
+    std::map<std::string, std::size_t> order;  // of the stacks of layers, as they are first run
+    std::uint32_t last = kNone;
+    LayerTotal* total = nullptr;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (found[i] == kNone) {
+        continue;
+      }
+      if (found[i] != last) {
+        const auto layer = layer_of(path_of(trace_.strings[texts_[found[i]]]));
+        order.try_emplace(std::string(layer->stack), order.size());
+        total = &layers[{std::string(layer->stack), layer->index}];
+        ++total->calls;
+        last = found[i];
+      }
+      total->total_ns += duration_of(launches_.kernels[i]);
+    }
+    operators.layers = in_model_order(layers, order);
+  }
+
+ private:
+  static std::string_view path_of(std::string_view text) {
+    const std::string_view path = module_path(text);
+    return path.empty() ? text : path;
+  }
+
+  std::int64_t duration_of(std::uint32_t kernel) const {
+    return trace_.kernels.end_ns[kernel] - trace_.kernels.start_ns[kernel];
+  }
+
+  const Trace& trace_;
+  const Stages& stages_;
+  const Attribution& attribution_;
+  Launches launches_;
+  const Table& table_;
+  const Column<StringId>& texts_;
+};
+
+}  // namespace
+
+std::optional<Operators> summarise_operators(const Trace& trace, const Stages& stages,
+                                             const Attribution& attribution,
+                                             std::int64_t whole_ns) {
+  if (trace.kernels.size() == 0) {
+    return std::nullopt;
+  }
+  const bool is_profiler = trace.ops.size() > 0;
+  Sources sources = is_profiler ? sources_of(trace.ops) : sources_of(trace);
+  if (sources.is_empty()) {
+    return std::nullopt;
+  }
+  Operators operators;
+  operators.is_gpu_time = true;
+  operators.whole_ns = whole_ns;
+  const bool has_operators = !sources.operators.empty();
+  operators.source = fmt::format("{} of {}", has_operators ? "operators" : "modules",
+                                 is_profiler ? "PyTorch's profiler" : "NVTX ranges");
+  const auto fill = [&](const auto& table, const Column<StringId>& texts) {
+    const Summary summary(trace, stages, attribution, table, texts);
+    summary.add_layers(sources.modules, operators);
+    summary.add_rows(std::move(has_operators ? sources.operators : sources.modules), !has_operators,
+                     operators);
+  };
+  if (is_profiler) {
+    fill(trace.ops, trace.ops.name);
+  } else {
+    fill(trace.ranges, trace.ranges.text);
+  }
+  return operators;
+}
+
+}  // namespace llmprof

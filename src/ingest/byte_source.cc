@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file's bytes, whether or not they are compressed, in pieces of the reader's choice: a trace of
+// gigabytes is never in memory as a whole.
+//
+// Gzip can hold a thousand times its size, so a small file could make its reader busy for hours.
+// Traces shrink to a thirtieth at most (measured on those of PyTorch's profiler); what expands
+// beyond two hundred times, past a size that does no harm, is refused.
+#include "ingest/byte_source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
+constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, gzip's framing
+constexpr std::size_t kInputSize = 256 * kKiB;
+constexpr std::uint64_t kHarmlessBytes = 256 * kMiB;
+constexpr std::uint64_t kMostGrowth = 200;
+
+}  // namespace
+
+struct ByteSource::Inflater {
+  z_stream stream{};
+  std::string input = std::string(kInputSize, '\0');
+  bool is_member_done = false;
+  bool is_done = false;
+
+  Inflater() { inflateInit2(&stream, kGzipWindow); }
+  ~Inflater() { inflateEnd(&stream); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+};
+
+ByteSource::ByteSource(const std::filesystem::path& path)
+    : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_ < 0) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+  }
+  char magic[2] = {};
+  if (pread(file_, magic, sizeof magic, 0) == sizeof magic &&
+      std::string_view(magic, sizeof magic) == kGzipMagic) {
+    inflater_ = std::make_unique<Inflater>();
+  }
+}
+
+ByteSource::~ByteSource() {
+  close(file_);
+}
+
+std::size_t ByteSource::read_file(char* out, std::size_t size) {
+  ssize_t got = -1;
+  do {
+    got = ::read(file_, out, size);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("cannot read {}: {}", path_.string(), std::strerror(errno)));
+  }
+  num_read_ += static_cast<std::uint64_t>(got);
+  return static_cast<std::size_t>(got);
+}
+
+std::size_t ByteSource::read(char* out, std::size_t size) {
+  return inflater_ ? inflate_some(out, size) : read_file(out, size);
+}
+
+void ByteSource::check_growth() const {
+  if (num_given_ > kHarmlessBytes && num_given_ / kMostGrowth > num_read_) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} expands to more than {} times its size, as no trace does",
+                            path_.string(), kMostGrowth),
+                "unpack it yourself (gunzip) if you trust it");
+  }
+}
+
+// More compressed bytes; false where the file has none left.
+bool ByteSource::refill() {
+  z_stream& stream = inflater_->stream;
+  stream.avail_in = static_cast<uInt>(read_file(inflater_->input.data(), kInputSize));
+  stream.next_in = reinterpret_cast<Bytef*>(inflater_->input.data());
+  return stream.avail_in > 0;
+}
+
+std::size_t ByteSource::inflate_some(char* out, std::size_t size) {
+  Inflater& inflater = *inflater_;
+  z_stream& stream = inflater.stream;
+  const auto wanted = static_cast<uInt>(std::min<std::size_t>(size, 1U << 30));
+  stream.next_out = reinterpret_cast<Bytef*>(out);
+  stream.avail_out = wanted;
+  while (stream.avail_out > 0 && !inflater.is_done) {
+    if (stream.avail_in == 0 && !refill()) {
+      inflater.is_done = true;
+      is_cut_off_ = !inflater.is_member_done;
+      break;
+    }
+    if (inflater.is_member_done) {
+      // What follows is another member, or filler that gzip ignores too.
+      inflater.is_done = *stream.next_in != static_cast<Bytef>(kGzipMagic[0]);
+      inflater.is_member_done = inflater.is_done;
+      inflateReset(&stream);
+      continue;
+    }
+    const int result = inflate(&stream, Z_NO_FLUSH);
+    inflater.is_member_done = result == Z_STREAM_END;
+    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
+      inflater.is_done = true;
+      is_cut_off_ = true;
+    }
+  }
+  num_given_ += wanted - stream.avail_out;
+  check_growth();
+  return wanted - stream.avail_out;
+}
+
+std::string inflated_head(std::string_view head) {
+  if (!head.starts_with(kGzipMagic)) {
+    return std::string(head);
+  }
+  z_stream stream{};
+  if (inflateInit2(&stream, kGzipWindow) != Z_OK) {
+    return {};
+  }
+  std::string text(4 * head.size(), '\0');
+  std::string input(head);
+  stream.next_in = reinterpret_cast<Bytef*>(input.data());
+  stream.avail_in = static_cast<uInt>(input.size());
+  stream.next_out = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_out = static_cast<uInt>(text.size());
+  inflate(&stream, Z_SYNC_FLUSH);
+  text.resize(text.size() - stream.avail_out);
+  inflateEnd(&stream);
+  return text;
+}
+
+}  // namespace llmprof

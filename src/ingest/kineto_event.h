@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "trace/trace.h"
+
+namespace llmprof {
+
+enum class KinetoKind : std::uint8_t {
+  kOperator,
+  kModule,      // an nn.Module's forward
+  kAnnotation,  // record_function of a program or an engine
+  kCall,
+  kKernel,
+  kCopy,
+  kMemset,
+  kLegacyLaunch,   // before Kineto: the operator's end of an arrow to a kernel
+  kLegacyArrival,  // and the kernel's end, just before the kernel itself
+};
+
+// One event worth keeping. Texts are views that end with the call they are given to.
+struct KinetoEvent {
+  KinetoKind kind = KinetoKind::kOperator;
+  std::string_view name;
+  std::int64_t pid = 0;
+  std::int64_t tid = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t device = 0;
+  std::int64_t context = 0;
+  std::int64_t stream = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t correlation = kNone;
+  LaunchShape shape;
+  bool is_graph_node = false;
+  std::string_view module_path;  // of an operator, where the profiler was asked for it
+};
+
+}  // namespace llmprof

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One event of a trace. Fields may come in any order, but profilers write `ph` and `cat` first, so
+// most events that are of no use here (arrows, python functions) are left after two fields. Numbers
+// stay text until it is known that they are wanted.
+//
+// What it gets wrong: brackets that do not match are not always noticed inside what is skipped.
+#include "ingest/kineto_event_reader.h"
+
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "ingest/kineto_numbers.h"
+
+namespace llmprof {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+constexpr std::string_view kModulePrefix = "nn.Module: ";
+
+struct Category {
+  std::string_view name;
+  KinetoKind kind;
+};
+
+// Spelt in two ways: as since 2022, and as in 2021. The most frequent first.
+constexpr Category kCategories[] = {
+    {"cpu_op", KinetoKind::kOperator},   {"python_function", KinetoKind::kModule},
+    {"cuda_runtime", KinetoKind::kCall}, {"kernel", KinetoKind::kKernel},
+    {"cuda_driver", KinetoKind::kCall},  {"gpu_memcpy", KinetoKind::kCopy},
+    {"gpu_memset", KinetoKind::kMemset}, {"user_annotation", KinetoKind::kAnnotation},
+    {"Operator", KinetoKind::kOperator}, {"Runtime", KinetoKind::kCall},
+    {"Kernel", KinetoKind::kKernel},     {"Memcpy", KinetoKind::kCopy},
+    {"Memset", KinetoKind::kMemset},     {"cpu_to_cuda", KinetoKind::kLegacyLaunch},
+};
+
+std::optional<KinetoKind> kind_of(std::string_view category) {
+  for (const Category& one : kCategories) {
+    if (one.name == category) {
+      return one.kind;
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_gpu(KinetoKind kind) {
+  return kind == KinetoKind::kKernel || kind == KinetoKind::kCopy || kind == KinetoKind::kMemset;
+}
+
+bool is_arrow(KinetoKind kind) {
+  return kind == KinetoKind::kLegacyLaunch || kind == KinetoKind::kLegacyArrival;
+}
+
+// A string's text. Escapes are rare, and decoding them needs the parser's own buffer.
+std::string_view text_of(ondemand::value& value) {
+  const std::string_view raw = bare_token(value.raw_json_token());
+  if (std::memchr(raw.data(), '\\', raw.size()) == nullptr) {
+    return raw;
+  }
+  std::string_view decoded;
+  return value.get_string().get(decoded) == simdjson::SUCCESS ? decoded : raw;
+}
+
+void read_sizes(ondemand::value& value, std::int32_t (&sizes)[3]) {
+  ondemand::array array;
+  if (value.get_array().get(array) != simdjson::SUCCESS) {
+    return;
+  }
+  std::size_t i = 0;
+  for (auto element : array) {
+    ondemand::value size;
+    if (element.get(size) != simdjson::SUCCESS) {
+      return;
+    }
+    const auto number = integer_of(size.raw_json_token());
+    if (i < 3 && number && *number >= 0 && *number <= INT32_MAX) {
+      sizes[i] = static_cast<std::int32_t>(*number);
+    }
+    ++i;
+  }
+}
+
+}  // namespace
+
+// One event while its fields are read. Numbers stay text until it is known that they are wanted.
+struct KinetoEventReader::Fields {
+  char phase = '\0';
+  std::optional<KinetoKind> kind;
+  bool is_unwanted = false;
+  bool has_early_args = false;  // they came before it was known what they are about
+  std::string_view pid;
+  std::string_view tid;
+  std::string_view ts;
+  std::string_view dur;
+  std::string_view id;
+};
+
+// False where the text makes no sense.
+bool KinetoEventReader::read_field(Fields& fields, ondemand::field& field) {
+  const ondemand::raw_json_string key = field.key();
+  ondemand::value& value = field.value();
+  const auto is = [&](std::string_view name) { return key.unsafe_is_equal(name); };
+  if (is("ph")) {
+    const std::string_view phase = bare_token(value.raw_json_token());
+    fields.phase = phase.size() == 1 ? phase[0] : '\0';
+    fields.is_unwanted = fields.phase != 'X' && fields.phase != 's' && fields.phase != 'f';
+  } else if (is("cat")) {
+    fields.kind = kind_of(bare_token(value.raw_json_token()));
+    fields.is_unwanted = !fields.kind;
+  } else if (is("name")) {
+    event.name = text_of(value);
+    fields.is_unwanted =
+        fields.kind == KinetoKind::kModule && !event.name.starts_with(kModulePrefix);
+  } else if (is("pid")) {
+    fields.pid = bare_token(value.raw_json_token());
+  } else if (is("tid")) {
+    fields.tid = value.raw_json_token();
+  } else if (is("ts")) {
+    fields.ts = value.raw_json_token();
+  } else if (is("dur")) {
+    fields.dur = value.raw_json_token();
+  } else if (is("id")) {
+    fields.id = value.raw_json_token();
+  } else if (is("args")) {
+    fields.has_early_args = !fields.kind;
+    if (fields.kind && (is_gpu(*fields.kind) || fields.kind == KinetoKind::kCall ||
+                        (fields.kind == KinetoKind::kOperator && wants_module_paths))) {
+      return read_args(value);
+    }
+  }
+  return true;
+}
+
+void KinetoEventReader::read_arg(std::string_view key, ondemand::value& value) {
+  const auto number = [&](std::int64_t& target) {
+    target = integer_of(value.raw_json_token()).value_or(target);
+  };
+  if (key == "correlation") {
+    const auto id = integer_of(value.raw_json_token());
+    event.correlation = id && *id >= 0 && *id < kNone ? static_cast<std::uint32_t>(*id) : kNone;
+  } else if (key == "device") {
+    number(event.device);
+  } else if (key == "context") {
+    number(event.context);
+  } else if (key == "stream") {
+    number(event.stream);
+  } else if (key == "bytes") {
+    number(event.bytes);
+  } else if (key == "grid") {
+    read_sizes(value, event.shape.grid);
+  } else if (key == "block") {
+    read_sizes(value, event.shape.block);
+  } else if (key == "graph node id") {
+    event.is_graph_node = integer_of(value.raw_json_token()).value_or(0) != 0;
+  } else if (key == "Module Hierarchy") {
+    event.module_path = text_of(value);
+  }
+}
+
+bool KinetoEventReader::read_args(ondemand::value& value) {
+  ondemand::object args;
+  if (value.get_object().get(args) != simdjson::SUCCESS) {
+    return true;  // of another type: the event has no arguments
+  }
+  for (auto result : args) {
+    ondemand::field field;
+    if (std::move(result).get(field) != simdjson::SUCCESS) {
+      return false;
+    }
+    const char* const key = field.key().raw();
+    const char* key_end = key;
+    while (*key_end != '"') {
+      ++key_end;
+    }
+    read_arg({key, static_cast<std::size_t>(key_end - key)}, field.value());
+    if (event.kind == KinetoKind::kCall && event.correlation != kNone) {
+      break;  // all that is wanted of a call
+    }
+  }
+  return true;
+}
+
+// Turns the texts of an event into numbers. False where one is missing.
+bool KinetoEventReader::finish(const Fields& fields) {
+  const bool is_legacy_gpu = fields.pid == "CUDA functions";
+  if (!fields.kind) {
+    // Before Kineto there were no categories.
+    if (fields.phase != 'X' || (!is_legacy_gpu && fields.pid != "CPU functions")) {
+      return false;
+    }
+    event.kind = is_legacy_gpu ? KinetoKind::kKernel : KinetoKind::kOperator;
+  } else {
+    event.kind = *fields.kind;
+    if (is_arrow(event.kind)) {
+      event.kind = fields.phase == 's' ? KinetoKind::kLegacyLaunch : KinetoKind::kLegacyArrival;
+    }
+  }
+  if ((fields.phase == 'X') == is_arrow(event.kind)) {
+    return false;
+  }
+  const auto pid = integer_of(fields.pid);
+  const auto tid = integer_of(fields.tid);
+  const auto start = ns_of_microseconds(fields.ts);
+  const auto duration =
+      is_arrow(event.kind) ? std::optional<std::int64_t>(0) : ns_of_microseconds(fields.dur);
+  const bool has_place = is_gpu(event.kind) || ((pid || fields.pid == "CPU functions") && tid) ||
+                         (event.kind == KinetoKind::kLegacyArrival && tid);
+  if (!start || !duration || *duration < 0 || !has_place) {
+    is_unusable = true;
+    return false;
+  }
+  event.pid = pid.value_or(0);
+  event.tid = tid.value_or(0);
+  event.start_ns = *start;
+  event.duration_ns = *duration;
+  if (is_arrow(event.kind)) {
+    const auto id = integer_of(fields.id);
+    event.correlation = id && *id >= 0 && *id < kNone ? static_cast<std::uint32_t>(*id) : kNone;
+  }
+  if (is_gpu(event.kind)) {
+    // The device stands for the process, and the stream for the thread, where arguments are absent.
+    event.device = event.device < 0 ? (is_legacy_gpu ? event.tid : event.pid) : event.device;
+    event.stream = event.stream < 0 ? event.tid : event.stream;
+  }
+  return true;
+}
+
+// False where the text makes no sense.
+bool KinetoEventReader::read(ondemand::object& object) {
+  event = KinetoEvent();
+  is_wanted = false;
+  is_unusable = false;
+  event.device = -1;
+  event.stream = -1;
+  Fields fields;
+  for (auto one : object) {
+    ondemand::field field;
+    if (std::move(one).get(field) != simdjson::SUCCESS) {
+      return false;
+    }
+    if (!read_field(fields, field)) {
+      return false;
+    }
+    if (fields.is_unwanted) {
+      return true;
+    }
+    if (fields.kind) {
+      event.kind = *fields.kind;
+    }
+  }
+  if (fields.has_early_args && fields.kind && object.reset().error() == simdjson::SUCCESS) {
+    for (auto one : object) {
+      ondemand::field field;
+      if (std::move(one).get(field) != simdjson::SUCCESS) {
+        return false;
+      }
+      if (field.key().unsafe_is_equal("args") && !read_args(field.value())) {
+        return false;
+      }
+    }
+  }
+  is_wanted = finish(fields);
+  return true;
+}
+
+}  // namespace llmprof

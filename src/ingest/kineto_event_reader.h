@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#define SIMDJSON_DEVELOPMENT_CHECKS 0  // what a file says must not end the program
+#include <simdjson.h>
+
+#include "ingest/kineto_event.h"
+
+namespace llmprof {
+
+// Makes an event of a JSON object.
+class KinetoEventReader {
+ public:
+  // Whether operators carry the path of their module, which costs a look at all their arguments.
+  bool wants_module_paths = false;
+
+  // What the last object held, if it is wanted. Its texts end with the document.
+  KinetoEvent event;
+  bool is_wanted = false;
+  bool is_unusable = false;  // of a kind we keep, but without a time or a place
+
+  // False where the text makes no sense.
+  bool read(simdjson::ondemand::object& object);
+
+ private:
+  struct Fields;
+
+  bool read_field(Fields& fields, simdjson::ondemand::field& field);
+  bool read_args(simdjson::ondemand::value& value);
+  void read_arg(std::string_view key, simdjson::ondemand::value& value);
+  bool finish(const Fields& fields);
+};
+
+}  // namespace llmprof

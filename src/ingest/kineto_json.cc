@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Traces of PyTorch's profiler: Chrome's trace-event JSON, plain or gzipped, as Kineto has written
+// it since 2021, and the bare list of events that the profiler before it wrote.
+//
+// The text is one object whose member `traceEvents` is nearly all of it. Other members are small
+// and may stand before it or behind it, in any order; they name the GPUs, the rank and the
+// versions. `baseTimeNanoseconds` is where a trace's clock begins and is not needed: times are only
+// compared with each other. A file that stops in the middle gives what was read before, and says
+// so.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "ingest/ingest.h"
+#include "ingest/kineto_trace.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::size_t kMostKeyBytes = 1 << 10;
+constexpr std::size_t kMostMemberBytes = 4 << 20;
+constexpr const char* kHint =
+    "it reads what torch.profiler's export_chrome_trace and tensorboard_trace_handler write";
+
+// A member of the outermost object, parsed; null where it makes no sense.
+Json parsed(const std::string& text) {
+  try {
+    return parse_json(text, "trace");
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+std::optional<std::int64_t> integer_member(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_number_integer()
+             ? std::optional(found->get<std::int64_t>())
+             : std::nullopt;
+}
+
+class KinetoLoader {
+ public:
+  explicit KinetoLoader(const std::filesystem::path& path)
+      : path_(path), source_(path), window_(source_) {}
+
+  Trace run() {
+    skip_byte_order_mark();
+    if (window_.peek() == '[') {
+      read_events();
+    } else if (window_.take('{')) {
+      read_members();
+    }
+    require_events();
+    trace_ = builder_.finish();
+    name_devices();
+    trace_.capture.schema_version = schema_version_;
+    trace_.capture.tool_version = tool_version_;
+    trace_.capture.rank = integer_member(distributed_, "rank");
+    trace_.capture.world_size = integer_member(distributed_, "world_size");
+    add_diagnostics();
+    return std::move(trace_);
+  }
+
+ private:
+  void skip_byte_order_mark() {
+    window_.peek();
+    if (window_.text().starts_with("\xef\xbb\xbf")) {
+      window_.consume(3);
+    }
+  }
+
+  void read_events() {
+    has_events_ = true;
+    const KinetoArray array =
+        events_.read(window_, [&](const KinetoEvent& event) { builder_.add(event); });
+    read_.num_events += array.num_events;
+    read_.num_unusable += array.num_unusable;
+    read_.was_repaired |= array.was_repaired;
+    if (array.stopped_at) {
+      read_.stopped_at = array.stopped_at;
+    }
+  }
+
+  void read_members() {
+    while (!read_.stopped_at && window_.peek() == '"') {
+      const std::string key = window_.take_value(kMostKeyBytes);
+      if (!window_.take(':')) {
+        break;
+      }
+      if (key == "\"traceEvents\"" && window_.peek() == '[') {
+        read_events();
+      } else {
+        keep_member(key, window_.take_value(kMostMemberBytes));
+      }
+      if (!window_.take(',')) {
+        break;
+      }
+    }
+    if (!read_.stopped_at && !window_.take('}')) {
+      read_.stopped_at = window_.offset();
+    }
+  }
+
+  void keep_member(const std::string& key, const std::string& text) {
+    if (key == "\"deviceProperties\"") {
+      devices_ = parsed(text);
+    } else if (key == "\"distributedInfo\"") {
+      distributed_ = parsed(text);
+    } else if (key == "\"schemaVersion\"") {
+      schema_version_ = text;
+    } else if (key == "\"cupti_version\"") {
+      tool_version_ = "CUPTI " + text;
+    } else if (key == "\"roctracer_version\"") {
+      tool_version_ = "roctracer " + text;
+    }
+  }
+
+  void require_events() const {
+    if (!has_events_) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{} is JSON, but no trace: it has no traceEvents", path_.string()),
+                  kHint);
+    }
+    if (builder_.num_kept() == 0 && schema_version_.empty()) {
+      throw Error(ErrorKind::kInput,
+                  read_.stopped_at
+                      ? fmt::format("{} is cut off or damaged before its first event (byte {})",
+                                    path_.string(), *read_.stopped_at)
+                      : fmt::format("none of the {} trace events in {} is of PyTorch's profiler",
+                                    read_.num_events, path_.string()),
+                  kHint);
+    }
+  }
+
+  // By number; where numbers do not fit, since a program saw the GPUs in an order of its own, what
+  // all of them have in common.
+  void name_devices() {
+    const Json all = devices_.is_array() ? devices_ : Json::array();
+    const auto name_of = [](const Json& one) {
+      const auto name = one.is_object() ? one.find("name") : one.end();
+      return name != one.end() && name->is_string() ? name->get<std::string>() : std::string();
+    };
+    const bool are_alike = std::all_of(
+        all.begin(), all.end(), [&](const Json& one) { return name_of(one) == name_of(all[0]); });
+    for (DeviceInfo& device : trace_.devices) {
+      const auto found = std::find_if(all.begin(), all.end(), [&](const Json& one) {
+        return integer_member(one, "id") == static_cast<std::int64_t>(device.ordinal);
+      });
+      if (found == all.end() && (all.empty() || !are_alike)) {
+        continue;
+      }
+      const Json& one = found == all.end() ? all[0] : *found;
+      device.name = name_of(one);
+      device.num_sms = static_cast<std::uint32_t>(
+          std::clamp<std::int64_t>(integer_member(one, "numSms").value_or(0), 0, 1 << 20));
+      device.memory_bytes = static_cast<std::uint64_t>(
+          std::max<std::int64_t>(integer_member(one, "totalGlobalMem").value_or(0), 0));
+    }
+  }
+
+  void add_diagnostics() {
+    const auto add = [&](const char* kind, Severity severity, std::uint64_t count,
+                         std::string sentence) {
+      if (count > 0) {
+        trace_.diagnostics.push_back(
+            {kind, severity, static_cast<std::int64_t>(count), std::move(sentence)});
+      }
+    };
+    if (read_.stopped_at) {
+      add("cut_off", Severity::kDataLoss, 1,
+          fmt::format("the trace is cut off or damaged at byte {}{}: what follows is not in any "
+                      "figure",
+                      *read_.stopped_at, source_.is_cut_off() ? " (of the unpacked text)" : ""));
+    }
+    add("unusable_event", Severity::kWarning, read_.num_unusable,
+        fmt::format("{} events have no usable time, duration or thread and were left out",
+                    read_.num_unusable));
+    add("implausible_event", Severity::kWarning, builder_.num_implausible(),
+        fmt::format("{} events lie a month away from the first or last as long, and were left out",
+                    builder_.num_implausible()));
+    add("repaired_text", Severity::kInfo, read_.was_repaired ? 1 : 0,
+        "the text has bytes that JSON does not allow; in names they were replaced");
+  }
+
+  std::filesystem::path path_;
+  ByteSource source_;
+  JsonWindow window_;
+  KinetoEvents events_;
+  KinetoTrace builder_;
+  KinetoArray read_;
+  bool has_events_ = false;
+  std::string schema_version_;
+  std::string tool_version_;
+  Json devices_;
+  Json distributed_;
+  Trace trace_;
+};
+
+bool sniff(std::string_view head, const std::filesystem::path& /*path*/) {
+  std::string text = inflated_head(head);
+  std::string_view rest = text;
+  if (rest.starts_with("\xef\xbb\xbf")) {
+    rest.remove_prefix(3);
+  }
+  rest = trim(rest);
+  return rest.starts_with('{') || rest.starts_with('[');
+}
+
+// One thread: the parser's speed is a multiple of what gzip unpacks.
+Trace load(const std::filesystem::path& path, unsigned /*num_threads*/) {
+  return KinetoLoader(path).run();
+}
+
+}  // namespace
+
+const Importer kKinetoJson = {"PyTorch profiler JSON", sniff, load};
+
+}  // namespace llmprof

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Trace from the events of PyTorch's profiler.
+//
+// The profiler writes what CUPTI (or roctracer) tells it, as nsys does, so nearly everything has
+// its place: calls and GPU work are joined by correlation id, a graph launch owns all kernels that
+// carry its id. What differs is where things stand. A GPU event has the device for its process and
+// the stream for its thread; which process launched it is not said. A profiler records the process
+// it runs in, so that is the one with the calls. Names of operators and modules are a table of
+// their own (Ops), annotations are ranges.
+//
+// Times that cannot be true are left out and counted: profilers write them where a clock was not
+// converted, and one event at the dawn of time would stretch the recording over decades. It fails
+// where the very first event is the wrong one.
+#include "ingest/kineto_trace.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::int64_t kDayNs = 86'400'000'000'000;
+constexpr std::int64_t kMostSpanNs = 30 * kDayNs;  // between the first event and any other
+// Sums of durations stay far below 2^63, whatever a file says.
+constexpr std::int64_t kMostSumNs = 4'000 * kDayNs;
+constexpr std::size_t kMostDevices = 1024;
+constexpr std::size_t kMostProcesses = UINT16_MAX;
+constexpr std::size_t kMostRows = UINT32_MAX - 1;
+
+// "Memcpy HtoD (Pageable -> Device)".
+CopyKind copy_kind_of(std::string_view name) {
+  const auto says = [&](std::string_view word) {
+    return name.find(word) != std::string_view::npos;
+  };
+  const bool is_pageable = says("Pageable");
+  if (says("HtoD")) {
+    return is_pageable ? CopyKind::kPageableToDevice : CopyKind::kHostToDevice;
+  }
+  if (says("DtoH")) {
+    return is_pageable ? CopyKind::kDeviceToPageable : CopyKind::kDeviceToHost;
+  }
+  if (says("PtoP")) {
+    return CopyKind::kPeerToPeer;
+  }
+  return says("DtoD") ? CopyKind::kDeviceToDevice : CopyKind::kUnknown;
+}
+
+std::uint32_t low_bits(std::int64_t number) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(number) & UINT32_MAX);
+}
+
+}  // namespace
+
+bool KinetoTrace::is_plausible(const KinetoEvent& event) {
+  first_ns_ = first_ns_.value_or(event.start_ns);
+  const std::int64_t away_ns = event.start_ns - *first_ns_;
+  return away_ns > -kMostSpanNs && away_ns < kMostSpanNs && event.duration_ns < kMostSpanNs &&
+         event.duration_ns <= kMostSumNs - sum_ns_;
+}
+
+void KinetoTrace::add(const KinetoEvent& event) {
+  if (!is_plausible(event)) {
+    ++num_implausible_;
+    return;
+  }
+  sum_ns_ += event.duration_ns;
+  if (++num_kept_ > kMostRows) {
+    throw Error(ErrorKind::kInput, "the trace holds more than 4 thousand million events");
+  }
+  switch (event.kind) {
+    case KinetoKind::kKernel:
+    case KinetoKind::kCopy:
+    case KinetoKind::kMemset:
+      add_gpu_work(event);
+      break;
+    case KinetoKind::kCall:
+      add_call(event, trace_.strings.intern(event.name));
+      break;
+    case KinetoKind::kLegacyLaunch:
+      add_call(event, trace_.strings.intern("launch"));
+      break;
+    case KinetoKind::kLegacyArrival:
+      legacy_correlation_ = event.correlation;
+      break;
+    case KinetoKind::kAnnotation:
+      add_range(event);
+      break;
+    case KinetoKind::kOperator:
+      add_op(event, trace_.strings.intern(event.name), OpKind::kOperator);
+      if (!event.module_path.empty()) {
+        add_op(event, trace_.strings.intern(event.module_path), OpKind::kModule);
+      }
+      break;
+    case KinetoKind::kModule:
+      add_op(event, trace_.strings.intern(event.name), OpKind::kModule);
+      break;
+  }
+}
+
+void KinetoTrace::add_times(GpuColumns& columns, const KinetoEvent& event) {
+  columns.start_ns.push_back(event.start_ns);
+  columns.end_ns.push_back(event.start_ns + event.duration_ns);
+  columns.correlation.push_back(event.correlation);
+  columns.device.push_back(device_of(event.device));
+  columns.stream.push_back(stream_of(event));
+}
+
+void KinetoTrace::add_times(HostColumns& columns, const KinetoEvent& event, StringId name) {
+  columns.start_ns.push_back(event.start_ns);
+  columns.end_ns.push_back(event.start_ns + event.duration_ns);
+  columns.name.push_back(name);
+  columns.thread.push_back(thread_of(event));
+}
+
+void KinetoTrace::add_gpu_work(const KinetoEvent& event) {
+  if (devices_.size() >= kMostDevices && !devices_.contains(event.device)) {
+    ++num_implausible_;
+    return;
+  }
+  if (event.kind == KinetoKind::kKernel) {
+    add_kernel(event);
+  } else {
+    add_copy(event);
+  }
+}
+
+void KinetoTrace::add_kernel(const KinetoEvent& event) {
+  KinetoEvent kernel = event;
+  if (kernel.correlation == kNone) {
+    kernel.correlation = std::exchange(legacy_correlation_, kNone);
+  }
+  add_times(kernels_, kernel);
+  kernel_name_.push_back(trace_.strings.intern(event.name));
+  kernel_shape_.push_back(shape_of(event.shape));
+  kernel_is_graph_node_.push_back(event.is_graph_node ? 1 : 0);
+}
+
+void KinetoTrace::add_copy(const KinetoEvent& event) {
+  add_times(copies_, event);
+  copy_bytes_.push_back(std::max<std::int64_t>(event.bytes, 0));
+  copy_kind_.push_back(event.kind == KinetoKind::kMemset ? CopyKind::kMemset
+                                                         : copy_kind_of(event.name));
+}
+
+void KinetoTrace::add_call(const KinetoEvent& event, StringId name) {
+  add_times(calls_, event, name);
+  call_correlation_.push_back(event.correlation);
+  if (event.correlation != kNone && trace_.strings[name].ends_with("GraphLaunch")) {
+    graph_launches_.push_back(event.correlation);
+  }
+}
+
+void KinetoTrace::add_range(const KinetoEvent& event) {
+  add_times(ranges_, event, trace_.strings.intern(event.name));
+}
+
+void KinetoTrace::add_op(const KinetoEvent& event, StringId name, OpKind kind) {
+  add_times(ops_, event, name);
+  op_kind_.push_back(kind);
+}
+
+std::uint32_t KinetoTrace::thread_of(const KinetoEvent& event) {
+  const std::pair key(event.pid, event.tid);
+  if (last_thread_ != kNone && key == last_thread_key_) {
+    return last_thread_;
+  }
+  const auto [entry, is_new] =
+      threads_.try_emplace(key, static_cast<std::uint32_t>(trace_.threads.size()));
+  if (is_new) {
+    const auto number = static_cast<std::uint16_t>(processes_.size());
+    const auto [process, is_new_process] = processes_.try_emplace(event.pid, number);
+    if (is_new_process) {
+      if (trace_.processes.size() == kMostProcesses) {
+        throw Error(ErrorKind::kInput, "the trace claims more processes than can be told apart");
+      }
+      trace_.processes.push_back({static_cast<std::uint64_t>(event.pid), low_bits(event.pid)});
+    }
+    trace_.threads.push_back(
+        {static_cast<std::uint64_t>(event.tid), low_bits(event.tid), process->second});
+  }
+  last_thread_key_ = key;
+  last_thread_ = entry->second;
+  return last_thread_;
+}
+
+std::uint16_t KinetoTrace::device_of(std::int64_t ordinal) {
+  const auto [entry, is_new] =
+      devices_.try_emplace(ordinal, static_cast<std::uint16_t>(trace_.devices.size()));
+  if (is_new) {
+    DeviceInfo device;
+    device.ordinal = low_bits(ordinal);
+    trace_.devices.push_back(device);
+  }
+  return entry->second;
+}
+
+std::uint32_t KinetoTrace::stream_of(const KinetoEvent& event) {
+  const StreamInfo stream{0, device_of(event.device), low_bits(event.context),
+                          low_bits(event.stream)};
+  const auto [entry, is_new] =
+      streams_.try_emplace(stream, static_cast<std::uint32_t>(trace_.streams.size()));
+  if (is_new) {
+    trace_.streams.push_back(stream);
+  }
+  return entry->second;
+}
+
+std::uint32_t KinetoTrace::shape_of(const LaunchShape& shape) {
+  const auto [entry, is_new] =
+      shapes_.try_emplace(shape, static_cast<std::uint32_t>(trace_.shapes.size()));
+  if (is_new) {
+    trace_.shapes.push_back(shape);
+  }
+  return entry->second;
+}
+
+// The process with the most calls; one is made up where nothing of the host was recorded.
+std::uint16_t KinetoTrace::launching_process() {
+  if (trace_.processes.empty()) {
+    trace_.processes.emplace_back();
+  }
+  std::vector<std::size_t> num_calls(trace_.processes.size());
+  for (const std::uint32_t thread : trace_.api_calls.thread) {
+    ++num_calls[trace_.threads[thread].process];
+  }
+  const auto most = std::max_element(num_calls.begin(), num_calls.end());
+  const auto others = static_cast<std::int64_t>(trace_.api_calls.size() - *most);
+  if (others > 0) {
+    trace_.diagnostics.push_back(
+        {"several_processes", Severity::kWarning, others,
+         fmt::format("{} calls are of other processes than the one taken to have launched all GPU "
+                     "work: traces that were joined are better read one by one",
+                     others)});
+  }
+  return static_cast<std::uint16_t>(most - num_calls.begin());
+}
+
+void KinetoTrace::mark_graph_nodes() {
+  std::sort(graph_launches_.begin(), graph_launches_.end());
+  for (std::size_t row = 0; row < trace_.kernels.size(); ++row) {
+    const bool is_launched_so = std::binary_search(graph_launches_.begin(), graph_launches_.end(),
+                                                   trace_.kernels.correlation[row]);
+    trace_.kernels.is_graph_node[row] |= is_launched_so ? 1 : 0;
+  }
+}
+
+void KinetoTrace::place_gpu_work() {
+  const std::uint16_t process = launching_process();
+  for (StreamInfo& stream : trace_.streams) {
+    stream.process = process;
+  }
+  trace_.kernels.process = Column<std::uint16_t>(trace_.kernels.size());
+  trace_.copies.process = Column<std::uint16_t>(trace_.copies.size());
+  std::ranges::fill(trace_.kernels.process.span(), process);
+  std::ranges::fill(trace_.copies.process.span(), process);
+}
+
+void KinetoTrace::finish_columns() {
+  const auto gpu = [](GpuColumns& from, auto& to) {
+    to.start_ns = from.start_ns.finish();
+    to.end_ns = from.end_ns.finish();
+    to.correlation = from.correlation.finish();
+    to.stream = from.stream.finish();
+    to.device = from.device.finish();
+  };
+  gpu(kernels_, trace_.kernels);
+  trace_.kernels.name = kernel_name_.finish();
+  trace_.kernels.shape = kernel_shape_.finish();
+  trace_.kernels.is_graph_node = kernel_is_graph_node_.finish();
+  trace_.kernels.mangled_name = Column<StringId>(trace_.kernels.size());
+  std::ranges::fill(trace_.kernels.mangled_name.span(), StringId{});
+  gpu(copies_, trace_.copies);
+  trace_.copies.size_bytes = copy_bytes_.finish();
+  trace_.copies.kind = copy_kind_.finish();
+  const auto host = [](HostColumns& from, auto& to) {
+    to.start_ns = from.start_ns.finish();
+    to.end_ns = from.end_ns.finish();
+    to.thread = from.thread.finish();
+  };
+  host(calls_, trace_.api_calls);
+  trace_.api_calls.name = calls_.name.finish();
+  trace_.api_calls.correlation = call_correlation_.finish();
+  host(ranges_, trace_.ranges);
+  Ranges& ranges = trace_.ranges;
+  ranges.text = ranges_.name.finish();
+  ranges.domain = Column<StringId>(ranges.size());
+  std::ranges::fill(ranges.domain.span(), StringId{});
+  ranges.payload = Column<std::int64_t>(ranges.size());
+  std::ranges::fill(ranges.payload.span(), kNoPayload);
+  ranges.kind = Column<RangeKind>(ranges.size());
+  std::ranges::fill(ranges.kind.span(), RangeKind::kPushPop);
+  host(ops_, trace_.ops);
+  trace_.ops.name = ops_.name.finish();
+  trace_.ops.kind = op_kind_.finish();
+}
+
+Trace KinetoTrace::finish() {
+  finish_columns();
+  place_gpu_work();
+  mark_graph_nodes();
+  trace_.capture.has_kernel_table = trace_.kernels.size() > 0;
+  trace_.capture.has_cuda =
+      trace_.kernels.size() + trace_.copies.size() + trace_.api_calls.size() > 0;
+  return std::move(trace_);
+}
+
+}  // namespace llmprof

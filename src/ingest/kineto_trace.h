@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ingest/kineto_events.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// A column whose length is not known beforehand: blocks, which are never moved while it grows.
+template <typename T>
+class GrowingColumn {
+ public:
+  void push_back(T value) {
+    if (size_ % kBlock == 0) {
+      blocks_.push_back(std::make_unique_for_overwrite<T[]>(kBlock));
+    }
+    blocks_.back()[size_++ % kBlock] = value;
+  }
+  std::size_t size() const { return size_; }
+  const T& operator[](std::size_t row) const { return blocks_[row / kBlock][row % kBlock]; }
+
+  // All rows in one piece; nothing remains here.
+  Column<T> finish() {
+    Column<T> column(size_);
+    for (std::size_t row = 0; row < size_; ++row) {
+      column[row] = blocks_[row / kBlock][row % kBlock];
+      if (row % kBlock == kBlock - 1) {
+        blocks_[row / kBlock].reset();
+      }
+    }
+    blocks_.clear();
+    size_ = 0;
+    return column;
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 8192;
+  std::vector<std::unique_ptr<T[]>> blocks_;
+  std::size_t size_ = 0;
+};
+
+// Makes a Trace of events as they come.
+class KinetoTrace {
+ public:
+  void add(const KinetoEvent& event);
+
+  // Events that were left out because their times cannot be true.
+  std::uint64_t num_implausible() const { return num_implausible_; }
+  std::uint64_t num_kept() const { return num_kept_; }
+
+  // Ends the building. Devices are those that worked, without their names.
+  Trace finish();
+
+ private:
+  bool is_plausible(const KinetoEvent& event);
+  void add_gpu_work(const KinetoEvent& event);
+  void add_kernel(const KinetoEvent& event);
+  void add_copy(const KinetoEvent& event);
+  void add_call(const KinetoEvent& event, StringId name);
+  void add_range(const KinetoEvent& event);
+  void add_op(const KinetoEvent& event, StringId name, OpKind kind);
+  std::uint32_t thread_of(const KinetoEvent& event);
+  std::uint16_t device_of(std::int64_t ordinal);
+  std::uint32_t stream_of(const KinetoEvent& event);
+  std::uint32_t shape_of(const LaunchShape& shape);
+  std::uint16_t launching_process();
+  void mark_graph_nodes();
+  void place_gpu_work();
+  void finish_columns();
+
+  struct GpuColumns {
+    GrowingColumn<std::int64_t> start_ns;
+    GrowingColumn<std::int64_t> end_ns;
+    GrowingColumn<std::uint32_t> correlation;
+    GrowingColumn<std::uint32_t> stream;
+    GrowingColumn<std::uint16_t> device;
+  };
+  struct HostColumns {
+    GrowingColumn<std::int64_t> start_ns;
+    GrowingColumn<std::int64_t> end_ns;
+    GrowingColumn<StringId> name;
+    GrowingColumn<std::uint32_t> thread;
+  };
+
+  void add_times(GpuColumns& columns, const KinetoEvent& event);
+  void add_times(HostColumns& columns, const KinetoEvent& event, StringId name);
+
+  Trace trace_;
+  GpuColumns kernels_;
+  GrowingColumn<StringId> kernel_name_;
+  GrowingColumn<std::uint32_t> kernel_shape_;
+  GrowingColumn<std::uint8_t> kernel_is_graph_node_;
+  GpuColumns copies_;
+  GrowingColumn<std::int64_t> copy_bytes_;
+  GrowingColumn<CopyKind> copy_kind_;
+  HostColumns calls_;
+  GrowingColumn<std::uint32_t> call_correlation_;
+  HostColumns ranges_;
+  HostColumns ops_;
+  GrowingColumn<OpKind> op_kind_;
+
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> threads_;  // (pid, tid)
+  std::pair<std::int64_t, std::int64_t> last_thread_key_{-1, -1};
+  std::uint32_t last_thread_ = kNone;
+  std::unordered_map<std::int64_t, std::uint16_t> processes_;
+  std::map<std::int64_t, std::uint16_t> devices_;
+  std::map<StreamInfo, std::uint32_t> streams_;
+  std::map<LaunchShape, std::uint32_t> shapes_;
+  std::vector<std::uint32_t> graph_launches_;  // correlation ids
+  std::uint32_t legacy_correlation_ = kNone;   // of the kernel that comes next
+
+  std::optional<std::int64_t> first_ns_;
+  std::int64_t sum_ns_ = 0;
+  std::uint64_t num_implausible_ = 0;
+  std::uint64_t num_kept_ = 0;
+};
+
+}  // namespace llmprof
