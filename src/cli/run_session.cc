@@ -88,7 +88,8 @@ constexpr int kMostRetries = 2;
 bool agent_has_failed(const StepResult& step) {
   const std::string_view said = trim(step.last_lines);
   return step.end == StepEnd::kItself && step.exit_code == 1 &&
-         (said == "End of file" || said == "Agent launcher failed.");
+         (said == "End of file" || said == "Agent launcher failed." ||
+          said.find("Local Endpoint is not available") != std::string_view::npos);
 }
 
 fs::path find_raw(const fs::path& folder) {

@@ -155,7 +155,7 @@ TEST(KinetoJson, ReadsTheSpellingOf2021) {
   EXPECT_EQ(trace.devices[trace.kernels.device[0]].ordinal, 1U);
   EXPECT_EQ(trace.streams[trace.kernels.stream[0]].stream, 7U);
   ASSERT_EQ(trace.copies.size(), 2U);
-  EXPECT_EQ(trace.copies.kind[0], CopyKind::kDeviceToHost);
+  EXPECT_EQ(trace.copies.kind[0], CopyKind::kDeviceToPageable);
   EXPECT_EQ(trace.streams[trace.copies.stream[0]].stream, 20U);
   EXPECT_EQ(trace.threads[0].tid, 5U);
 }
