@@ -21,7 +21,7 @@ SECTIONS = ("Executive Summary", "Environment", "Aggregates", "Per-Stage Timings
             "Top Operators", "Top Kernels", "Recommendations")
 
 
-def check_report(run):
+def expect_report(run):
     """However a run ends, whoever opens the bundle finds every file and section, with reasons for what is empty."""
     for name in ("metrics.json", *REPORTS):
         assert (run.bundle / name).stat().st_size > 0, (name, str(run))
@@ -50,7 +50,7 @@ def check_whole(runner):
                  "metrics.json", *REPORTS):
         assert (run.bundle / name).stat().st_size > 0, name
     assert not (run.bundle / "running.json").exists()
-    check_report(run)
+    expect_report(run)
     assert "30." in (run.bundle / "stakeholder_summary.md").read_text(), "the time to first token"
     assert run.step("ncu")["status"] == "skipped" and run.step("ncu")["reason"] == "no_gpu"
 
@@ -83,7 +83,7 @@ def check_gates(runner):
     assert "LLM:" in refused.err, refused
     silent = runner.run("--passes", "nsys", "run.gate=LLM:nosuch")
     assert silent.code == 4 and "gate_not_fired" in silent.findings(), silent
-    check_report(silent)
+    expect_report(silent)
     # What nsys itself answers here is not the same on every machine; the reason is.
     assert not (silent.bundle / "nsys/run.nsys-rep").exists(), silent
     assert "llmprof run --passes nsys" in silent.err and "run.gate=none -- " in silent.err, silent
@@ -109,7 +109,7 @@ def check_ends(runner):
     failed = runner.run(command=[runner.workload, "--exit", "3"])
     assert failed.code == 4 and "code 3" in failed.findings()["workload_failed"]["sentence"], failed
     assert failed.step("nsys")["status"] == "skipped", "a program that fails bare is not run again"
-    check_report(failed)
+    expect_report(failed)
     assert "code 3" in failed.json("metrics.json")["verdict"], failed
     assert failed.run_part()["workload_exit_code"] == 3
     forwarded = runner.run("--propagate-exit", command=[runner.workload, "--exit", "3"])
