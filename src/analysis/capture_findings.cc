@@ -33,6 +33,13 @@ void check_gpu_activity(const FindingContext& context) {
     finding.evidence = {"contract"};
     return;
   }
+  if (!context.facts.has_gpu.value_or(true)) {
+    finding.sentence =
+        "this machine has no GPU: times of stages stand, nothing of a GPU can be said";
+    finding.next = "the same command on a machine with a GPU records its work";
+    finding.evidence = {"environment.gpus", "capture.kernel_ns"};
+    return;
+  }
   finding.next =
       "llmprof doctor checks driver and tools; llmprof run follows forked children with "
       "pipeline.nsys.trace_fork_before_exec=true";
@@ -85,7 +92,11 @@ void check_overhead(const FindingContext& context) {
     return;
   }
   for (const StageOverhead& overhead : context.analysis.overheads) {
-    if (overhead.fraction <= kMostOverhead) {
+    const auto stage =
+        std::find_if(context.analysis.stages.begin(), context.analysis.stages.end(),
+                     [&](const StageSummary& row) { return row.stage == overhead.stage; });
+    const bool is_nested = stage != context.analysis.stages.end() && stage->is_nested;
+    if (overhead.fraction <= kMostOverhead || is_nested) {
       continue;
     }
     Finding& finding = context.note("profiler_overhead", overhead.stage);

@@ -47,6 +47,7 @@ struct FindingFacts {
   // that is not known. Asked only where it matters: reading the table of GPUs costs more than a
   // small analysis.
   std::function<double(const std::string& device_name)> tensor_speedup = {};
+  std::optional<bool> has_gpu = {};             // the machine of the run
   std::optional<int> num_other_gpu_users = {};  // processes on the GPUs when the run began
   std::optional<bool> keeps_clocks = {};        // persistence mode, without which locks are lost
 };

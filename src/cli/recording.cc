@@ -156,11 +156,7 @@ Json load_metrics(const std::string& path, const RecordingOptions& options, cons
   return metrics;
 }
 
-void add_findings(Analysis& analysis, std::optional<int> num_other_gpu_users,
-                  std::optional<bool> keeps_clocks) {
-  FindingFacts facts;
-  facts.num_other_gpu_users = num_other_gpu_users;
-  facts.keeps_clocks = keeps_clocks;
+void add_findings(Analysis& analysis, FindingFacts facts) {
   facts.tensor_speedup = [](const std::string& device) {
     const GpuMatch match = find_gpu(known_gpus(), device);
     if (!match.gpu) {

@@ -38,9 +38,8 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
 Json load_metrics(const std::string& path, const RecordingOptions& options, const System& system);
 
 // What to fix first, from all that is known by now: the last step before an analysis is shown. A
-// run also knows how many processes were on the GPUs before it and whether these keep their clocks.
-void add_findings(Analysis& analysis, std::optional<int> num_other_gpu_users = {},
-                  std::optional<bool> keeps_clocks = {});
+// run adds facts of its machine.
+void add_findings(Analysis& analysis, FindingFacts facts = {});
 
 // The counters of a bundle, sorted; none where it is no bundle.
 std::vector<std::string> counters_in(const std::filesystem::path& bundle);

@@ -37,6 +37,18 @@ Json environment_json(const MachineFacts& machine) {
   return environment;
 }
 
+FindingFacts machine_findings(const MachineFacts& machine) {
+  FindingFacts facts;
+  facts.has_gpu = !machine.gpus.empty();
+  facts.num_other_gpu_users = machine.gpu_processes;
+  for (const GpuFacts& gpu : machine.gpus) {
+    if (gpu.persistence_enabled) {
+      facts.keeps_clocks = facts.keeps_clocks.value_or(true) && *gpu.persistence_enabled;
+    }
+  }
+  return facts;
+}
+
 std::vector<std::string> files_beside(const Artifacts& artifacts) {
   std::vector<std::string> files;
   for (const char* name :
@@ -76,13 +88,7 @@ Json write_run_report(const RunSetup& setup, const RunSession& session,
     analysis.absent = absence(setup, breaches);
     analysis.baseline = session.baseline_times();
   }
-  std::optional<bool> keeps_clocks;
-  for (const GpuFacts& gpu : setup.machine.gpus) {
-    if (gpu.persistence_enabled) {
-      keeps_clocks = keeps_clocks.value_or(true) && *gpu.persistence_enabled;
-    }
-  }
-  add_findings(analysis, setup.machine.gpu_processes, keeps_clocks);
+  add_findings(analysis, machine_findings(setup.machine));
   Json metrics = metrics_json(analysis, {environment_json(setup.machine), breaches_json(breaches)});
   for (const auto& [name, contents] : report_files(metrics, files_beside(artifacts))) {
     artifacts.write(name, contents);

@@ -2,6 +2,8 @@
 //
 // What a reader meets first and last: the verdict, what to fix, where it was measured, how far to
 // trust it.
+#include <set>
+
 #include <fmt/format.h>
 
 #include "base/text.h"

@@ -97,7 +97,8 @@ TEST(Findings, MatrixProductsOffTheTensorCoresAreBoundedByWhatTheseCanDo) {
   Analysis analysis = analysis_with({});
   add_kernel(analysis, "ampere_sgemm_128x64_tn", "gemm", 100, 4'000'000);
   add_kernel(analysis, "ampere_bf16_s16816gemm_bf16_128x64", "gemm", 100, 1'000'000);
-  const Findings known = find_findings(analysis, {[](const std::string& name) { return name == "Some GPU" ? 16.0 : 0.0; }});
+  const Findings known = find_findings(
+      analysis, {[](const std::string& name) { return name == "Some GPU" ? 16.0 : 0.0; }});
   ASSERT_THAT(ids_of(known), ElementsAre("gemm_off_tensor_cores"));
   EXPECT_EQ(known.found[0].saving_ns, 375'000'000) << "400 ms, of which a sixteenth remains";
   EXPECT_THAT(known.found[0].sentence, HasSubstr("16 times"));
@@ -143,6 +144,160 @@ TEST(Findings, TheProfilersShareIsNamed) {
   const Findings findings = find_findings(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("profiler_overhead"));
   EXPECT_EQ(findings.found[0].stage, "prefill");
+}
+
+const Finding* find(const Findings& findings, const std::string& id) {
+  const auto found = std::find_if(findings.found.begin(), findings.found.end(),
+                                  [&](const Finding& f) { return f.id == id; });
+  return found == findings.found.end() ? nullptr : &*found;
+}
+
+bool is_silent(const Findings& findings, const std::string& id) {
+  return std::any_of(findings.silent.begin(), findings.silent.end(),
+                     [&](const SilentRule& rule) { return rule.id == id; });
+}
+
+TEST(Findings, TheSameTimeIsNotCountedTwice) {
+  Analysis analysis =
+      analysis_with({{Bucket::kLaunchLate, 300'000'000}, {Bucket::kCopy, 50'000'000}});
+  analysis.devices[0].pageable_copy_ns = 40'000'000;
+  add_kernel(analysis, "ampere_sgemm_128x64_tn", "gemm", 100, 5'000'000);
+  add_kernel(analysis, "vectorized_elementwise", "elementwise", 20'000, 5'000);
+  const Findings findings = find_findings(analysis, {});
+  EXPECT_THAT(ids_of(findings), ElementsAre("gemm_off_tensor_cores", "launch_bound", "fusion",
+                                            "exposed_copy", "pageable_copy"));
+  std::int64_t sum_ns = 0;
+  for (const Finding& finding : findings.found) {
+    sum_ns += finding.overlaps ? 0 : finding.saving_ns;
+  }
+  EXPECT_EQ(sum_ns, 500'000'000 + 300'000'000 + 50'000'000);
+  EXPECT_TRUE(find(findings, "fusion")->overlaps);
+  EXPECT_EQ(find(findings, "pageable_copy")->saving_ns, 40'000'000);
+}
+
+TEST(Findings, StartUpIsToldFromTheSteadyLoop) {
+  Analysis analysis = analysis_with({{Bucket::kCopy, 400'000'000}}, "startup");
+  StageLedger steady = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "steady").ledgers[0];
+  analysis.ledgers.push_back(steady);
+  analysis.ledgers.push_back(analysis_with({{Bucket::kCopy, 900'000'000}}).ledgers[0]);
+  const Findings findings = find_findings(analysis, {});
+  EXPECT_THAT(ids_of(findings), ElementsAre("exposed_copy", "launch_bound"));
+  EXPECT_EQ(findings.found[0].saving_ns, 400'000'000)
+      << "the capture as a whole is not counted too";
+  EXPECT_THAT(findings.found[0].sentence, HasSubstr("loading"));
+  EXPECT_EQ(findings.found[1].stage, "steady");
+}
+
+TEST(Findings, ARequestThatWaitsBeforeItsFirstKernel) {
+  Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "prefill");
+  analysis.stages.resize(1);
+  analysis.stages[0].stage = "prefill";
+  analysis.ledgers[0].ledger.lead_ns = 150'000'000;
+  const Findings findings = find_findings(analysis, {});
+  ASSERT_NE(find(findings, "idle_at_start"), nullptr);
+  EXPECT_EQ(find(findings, "idle_at_start")->saving_ns, 150'000'000);
+  EXPECT_TRUE(find(findings, "idle_at_start")->overlaps) << "it is a part of launch_bound";
+  EXPECT_TRUE(is_silent(find_findings(analysis_with({}), {}), "idle_at_start"));
+}
+
+TEST(Findings, TheRankThatCommunicatesLeastIsTheLateOne) {
+  Analysis analysis = analysis_with({{Bucket::kComm, 90'000'000}});
+  StageLedger other = analysis_with({{Bucket::kComm, 30'000'000}}).ledgers[0];
+  other.device = "cuda:1";
+  analysis.ledgers.push_back(other);
+  add_kernel(analysis, "ncclAllReduce", "communication", 10, 10'000'000);
+  add_kernel(analysis, "ncclAllReduce", "communication", 10, 4'000'000);
+  analysis.kernels[1].device = "cuda:1";
+  const Findings findings = find_findings(analysis, {});
+  ASSERT_NE(find(findings, "rank_skew"), nullptr);
+  EXPECT_EQ(find(findings, "rank_skew")->device, "cuda:0");
+  EXPECT_EQ(find(findings, "rank_skew")->saving_ns, 60'000'000);
+  EXPECT_THAT(find(findings, "rank_skew")->next, HasSubstr("cuda:1"));
+  EXPECT_TRUE(
+      is_silent(find_findings(analysis_with({{Bucket::kComm, 90'000'000}}), {}), "rank_skew"));
+}
+
+TEST(Findings, FamiliesThatAStepWouldRatherNotRun) {
+  Analysis analysis = analysis_with({});
+  add_kernel(analysis, "topk", "sampling", 100, 500'000);
+  add_kernel(analysis, "reshape_and_cache", "kv_cache", 100, 400'000);
+  const Findings findings = find_findings(analysis, {});
+  EXPECT_EQ(find(findings, "sampling")->saving_ns, 50'000'000);
+  EXPECT_EQ(find(findings, "kv_cache_copy")->saving_ns, 40'000'000);
+}
+
+TEST(Findings, AStageFarFromItsRoof) {
+  Analysis analysis = analysis_with({{Bucket::kLaunchLate, 400'000'000}}, "decode");
+  EXPECT_TRUE(is_silent(find_findings(analysis, {}), "decode_off_memory_roof"));
+  StageEfficiency stage;
+  stage.stage = "decode";
+  stage.busy_ns = 600'000'000;
+  stage.bound_ns = 1e8;
+  stage.sol.busy_fraction = 1.0 / 6;
+  stage.side = "memory";
+  analysis.efficiency = Efficiency{};
+  analysis.efficiency->gpu = "H100";
+  analysis.efficiency->stages = {stage};
+  const Findings findings = find_findings(analysis, {});
+  ASSERT_NE(find(findings, "decode_off_memory_roof"), nullptr);
+  EXPECT_EQ(find(findings, "decode_off_memory_roof")->saving_ns, 500'000'000);
+  analysis.efficiency->stages[0].side = "compute";
+  EXPECT_NE(find(find_findings(analysis, {}), "prefill_off_compute_roof"), nullptr);
+  analysis.efficiency->stages[0].sol.busy_fraction = 0.8;
+  EXPECT_EQ(find(find_findings(analysis, {}), "prefill_off_compute_roof"), nullptr);
+}
+
+TEST(Findings, WhatCountersSayOfHotKernels) {
+  Analysis analysis = analysis_with({});
+  add_kernel(analysis, "starved", "elementwise", 1, 200'000'000);
+  add_kernel(analysis, "flash_fwd", "attention", 1, 100'000'000);
+  add_kernel(analysis, "gemv", "gemv", 1, 100'000'000);
+  EXPECT_TRUE(is_silent(find_findings(analysis, {}), "low_occupancy"));
+  analysis.counters = CounterFindings{};
+  analysis.counters->kernels.resize(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    analysis.kernels[i].short_name = analysis.kernels[i].kernel_name;
+    analysis.kernels[i].counters = i;
+    analysis.kernels[i].covered_ns = analysis.kernels[i].total_ns;
+    analysis.counters->kernels[i].winnable_ns = 8e7;
+  }
+  analysis.counters->kernels[0].roofline.bound = Bound::kLatency;
+  analysis.counters->kernels[0].input.achieved_occupancy_fraction = 0.1;
+  analysis.counters->kernels[2].roofline.bound = Bound::kMemory;
+  analysis.counters->kernels[2].roofline.memory_fraction = 0.9;
+  analysis.counters->kernels[2].roofline.compute_fraction = 0.1;
+  const Findings findings = find_findings(analysis, {});
+  EXPECT_EQ(find(findings, "low_occupancy")->saving_ns, 80'000'000);
+  EXPECT_EQ(find(findings, "attention_off_roof")->saving_ns, 80'000'000);
+  EXPECT_EQ(find(findings, "gemv_memory_bound")->saving_ns, 75'000'000);
+  EXPECT_EQ(find(findings, "gemv_memory_bound")->confidence, "low");
+}
+
+TEST(Findings, WhatSpoilsAMeasurement) {
+  Analysis analysis = analysis_with({});
+  EXPECT_TRUE(is_silent(find_findings(analysis, {}), "other_gpu_users"));
+  analysis.capture.messages = {"Some events were dropped because a buffer was full"};
+  analysis.stages.resize(1);
+  analysis.stages[0].stage = "decode";
+  analysis.stages[0].num_instances = 5;
+  analysis.stages[0].first_ns = 20'000'000;
+  analysis.stages[0].steady_mean_ns = 10'000'000;
+  FindingFacts facts;
+  facts.num_other_gpu_users = 2;
+  facts.keeps_clocks = false;
+  const Findings findings = find_findings(analysis, facts);
+  EXPECT_EQ(findings.found[0].id, "data_loss");
+  EXPECT_TRUE(findings.found[0].is_blocker);
+  EXPECT_THAT(find(findings, "first_range_stretch")->sentence, HasSubstr("2.0 times"));
+  EXPECT_THAT(find(findings, "other_gpu_users")->sentence, HasSubstr("2 other"));
+  EXPECT_NE(find(findings, "clocks_not_locked"), nullptr);
+  facts.num_other_gpu_users = 0;
+  facts.keeps_clocks = true;
+  EXPECT_EQ(find(find_findings(analysis, facts), "other_gpu_users"), nullptr);
+  EXPECT_EQ(find(find_findings(analysis, facts), "clocks_not_locked"), nullptr);
+  FindingFacts nothing;
+  nothing.has_gpu = false;
+  EXPECT_THAT(find_findings(Analysis{}, nothing).found.at(0).sentence, HasSubstr("no GPU"));
 }
 
 }  // namespace
