@@ -3,11 +3,12 @@
 #
 # Installs what llmprof is built and tested with, in groups, from Debian's packages:
 #
-#   tools/install-deps.sh [build] [static] [nsight] [web] [workload]        (no group: build)
+#   tools/install-deps.sh [build] [static] [nsight] [viewers] [web] [workload]        (no group: build)
 #
 #   build    compiler-side libraries and linters
 #   static   what the static build needs besides; into $LLMPROF_STATIC_PREFIX (default ~/.cache/llmprof/static)
 #   nsight   the real Nsight Systems and Nsight Compute, for the tests labelled `real`
+#   viewers  protoc, and Go for its pprof: what the tests of exports open them with
 #   web      a browser and Node, for the tests of the HTML report
 #   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
 #
@@ -27,6 +28,8 @@ nsight_packages=(
   nsight-systems nsight-systems-target nsight-compute nsight-compute-target
   libnvtoolsext1 # NVTX 2 as a shared library, which PyTorch used for years
 )
+
+viewer_packages=(protobuf-compiler golang-go)
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -202,9 +205,10 @@ for group in "$@"; do
     build) install_packages "${build_packages[@]}" ;;
     static) install_static ;;
     nsight) install_nsight ;;
+    viewers) install_packages "${viewer_packages[@]}" ;;
     web) install_web ;;
     workload) install_workload ;;
-    -h | --help) sed -n '3,14s/^# \{0,1\}//p' "$0" ;;
-    *) say "unknown group '$group': build, static, nsight, web and workload exist"; exit 2 ;;
+    -h | --help) sed -n '3,15s/^# \{0,1\}//p' "$0" ;;
+    *) say "unknown group '$group': build, static, nsight, viewers, web and workload exist"; exit 2 ;;
   esac
 done

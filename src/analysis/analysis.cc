@@ -217,6 +217,7 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
   analysis.ledgers = std::move(ledgers.stages);
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.phases.begin(), ledgers.phases.end());
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.capture.begin(), ledgers.capture.end());
+  analysis.ledger_history = std::move(ledgers.history);
   analysis.stage_overlap_ns = ledgers.overlap_ns;
   analysis.outside_ns = ledgers.outside_ns;
 

@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/bucket.h"
 #include "analysis/efficiency_result.h"
 #include "analysis/findings.h"
 #include "analysis/join.h"
 #include "analysis/launch_groups.h"
+#include "analysis/ledger_history.h"
 #include "analysis/operators.h"
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
@@ -47,23 +49,6 @@ struct KernelRecord {
     return total_ms() / static_cast<double>(std::max<std::int64_t>(calls, 1));
   }
 };
-
-// Where each nanosecond of a window went, on one GPU: the first that applies.
-enum class Bucket : std::uint8_t {
-  kCompute,       // a compute kernel of the window's own work runs
-  kComm,          // only its communication kernels run
-  kCopy,          // only its copies or memsets run
-  kOtherStage,    // only work of other stages runs
-  kUnattributed,  // only work runs whose launch lies in no stage or was not recorded
-  kGraph,         // idle inside a graph launch
-  kSync,          // idle: the host waited in a synchronising call and launched after it
-  kLaunchLate,    // idle: the host had not launched yet
-  kQueued,        // idle: launched, but waiting for something on the GPU
-  kUnknownIdle,   // idle: the launch of what follows was not recorded
-  kTail,          // idle: nothing follows in this window
-};
-inline constexpr std::size_t kNumBuckets = 11;
-extern const std::array<const char*, kNumBuckets> kBucketNames;
 
 struct Ledger {
   std::array<std::int64_t, kNumBuckets> buckets_ns{};
@@ -160,7 +145,8 @@ struct Analysis {
   // Stages in order, then start-up and steady part where no stage is marked, then the whole
   // capture; each by device.
   std::vector<StageLedger> ledgers;
-  std::vector<RangeTotal> ranges;  // by kernel time
+  std::vector<LedgerHistory> ledger_history;  // of the capture, by device as in Trace::devices
+  std::vector<RangeTotal> ranges;             // by kernel time
   std::vector<DeviceSummary> devices;
   std::int64_t kernel_ns = 0;
   std::int64_t unattributed_ns =

@@ -146,8 +146,9 @@ struct DeviceWork {
 
 class Sweep {
  public:
-  Sweep(const Trace& trace, const SyncCalls& syncs, const DeviceWork& device)
-      : trace_(trace), syncs_(syncs), device_(device) {}
+  Sweep(const Trace& trace, const SyncCalls& syncs, const DeviceWork& device,
+        LedgerHistory* history = nullptr)
+      : trace_(trace), syncs_(syncs), device_(device), history_(history) {}
 
   // `kind_of` says in which bucket a piece of work counts for this window.
   template <typename KindOf>
@@ -194,6 +195,9 @@ class Sweep {
 
   void put(Bucket bucket, std::int64_t until_ns) {
     ledger_->buckets_ns[static_cast<std::size_t>(bucket)] += until_ns - time_ns_;
+    if (history_ != nullptr) {
+      history_->add(bucket, time_ns_, until_ns);
+    }
     time_ns_ = until_ns;
   }
 
@@ -235,6 +239,7 @@ class Sweep {
   const Trace& trace_;
   const SyncCalls& syncs_;
   const DeviceWork& device_;
+  LedgerHistory* history_;
   Ledger* ledger_ = nullptr;
   std::int64_t time_ns_ = 0;
   std::array<int, kNumBuckets> num_running_{};
@@ -270,7 +275,8 @@ class LedgerMaker {
       add_stage(stage, result);
     }
     for (std::size_t device = 0; device < devices_.size(); ++device) {
-      Sweep sweep(trace_, syncs_, devices_[device]);
+      LedgerHistory& history = result.history.emplace_back(start_ns, end_ns);
+      Sweep sweep(trace_, syncs_, devices_[device], &history);
       const Ledger ledger = sweep.run(start_ns, end_ns, [](const Work& work) { return work.kind; });
       result.capture.push_back({"capture", device_name(device), 1, ledger});
       add_phases(device, ledger, end_ns, result);

@@ -22,7 +22,8 @@ struct LedgerResult {
   // itself, `steady` from then on. They sum to the capture. Empty where there is no such kernel or
   // next to nothing before it.
   std::vector<StageLedger> phases;
-  std::vector<std::int64_t> busy_ns;  // by device
+  std::vector<LedgerHistory> history;  // of the capture, by device
+  std::vector<std::int64_t> busy_ns;   // by device
   std::int64_t overlap_ns = 0;
   std::int64_t outside_ns = 0;
 };

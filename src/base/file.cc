@@ -131,4 +131,63 @@ void write_file(const std::filesystem::path& path, std::string_view contents) {
   }
 }
 
+FileWriter::FileWriter(std::filesystem::path path)
+    : path_(std::move(path)), temporary_(temporary_beside(path_)) {
+  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file_ < 0) {
+    fail("create");
+  }
+}
+
+FileWriter::~FileWriter() {
+  if (file_ >= 0) {
+    ::close(file_);
+    ::unlink(temporary_.c_str());
+  }
+}
+
+void FileWriter::write(std::string_view bytes) {
+  constexpr std::size_t kBufferBytes = kMiB;
+  size_bytes_ += bytes.size();
+  if (size_bytes_ > limit_bytes_) {
+    return;
+  }
+  buffer_ += bytes;
+  if (buffer_.size() >= kBufferBytes) {
+    flush();
+  }
+}
+
+void FileWriter::flush() {
+  if (!write_all(file_, buffer_)) {
+    fail("write");
+  }
+  buffer_.clear();
+}
+
+void FileWriter::cut_back(std::uint64_t size_bytes) {
+  flush();
+  if (::ftruncate(file_, static_cast<off_t>(size_bytes)) != 0 || ::lseek(file_, 0, SEEK_END) < 0) {
+    fail("write");
+  }
+  size_bytes_ = size_bytes;
+}
+
+void FileWriter::commit() {
+  flush();
+  if (::fsync(file_) != 0 || ::close(std::exchange(file_, -1)) != 0) {
+    fail("write");
+  }
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    fail("put in place");
+  }
+}
+
+void FileWriter::fail(const char* step) const {
+  const int reason = errno;
+  ::unlink(temporary_.c_str());
+  throw Error(ErrorKind::kFailure,
+              fmt::format("cannot {} {}: {}", step, path_.string(), std::strerror(reason)));
+}
+
 }  // namespace llmprof

@@ -21,4 +21,36 @@ std::string read_pseudo_file(const std::filesystem::path& path);
 // the new one, never a part. A failure leaves no temporary behind. Throws kFailure.
 void write_file(const std::filesystem::path& path, std::string_view contents);
 
+// The same for a file too large for memory: written piece by piece under a temporary name, and
+// there under its own only after commit(). All of it may throw kFailure.
+class FileWriter {
+ public:
+  explicit FileWriter(std::filesystem::path path);
+  ~FileWriter();  // without commit() nothing is left
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void write(std::string_view bytes);
+
+  // What was written so far. Bytes behind the limit are counted here, but not kept.
+  std::uint64_t size_bytes() const { return size_bytes_; }
+  void set_limit(std::uint64_t limit_bytes) { limit_bytes_ = limit_bytes; }
+
+  // Forgets what was written behind `size_bytes`, which is not more than the limit.
+  void cut_back(std::uint64_t size_bytes);
+
+  void commit();
+
+ private:
+  void flush();
+  [[noreturn]] void fail(const char* step) const;
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int file_ = -1;
+  std::string buffer_;
+  std::uint64_t size_bytes_ = 0;
+  std::uint64_t limit_bytes_ = UINT64_MAX;
+};
+
 }  // namespace llmprof

@@ -14,6 +14,7 @@
 #include "cli/exit_code.h"
 #include "cli/named_model.h"
 #include "cli/recording.h"
+#include "cli/trace_files.h"
 #include "report/report.h"
 #include "report/sections.h"
 
@@ -38,14 +39,16 @@ struct AnalyzeOptions {
   std::string image;
 };
 
-void write_results(const Json& metrics, const std::filesystem::path& out) {
+void write_results(const std::optional<Trace>& trace, Analysis& analysis,
+                   const std::filesystem::path& out) {
   std::error_code failure;
   std::filesystem::create_directories(out, failure);
   if (failure) {
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot create {}: {}", out.string(), failure.message()));
   }
-  for (const auto& [name, contents] : report_files(metrics, {})) {
+  const std::vector<std::string> beside = write_trace_files(trace, analysis, out);
+  for (const auto& [name, contents] : report_files(metrics_json(analysis), beside)) {
     write_file(out / name, contents);
   }
 }
@@ -116,7 +119,8 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
   shown.is_verbose = asked.verbose;
   for (const std::string& file : asked.files) {
     PassTimer timer;
-    Analysis analysis = analyze_recording(file, asked.recording, context.system, &timer);
+    std::optional<Trace> trace;
+    Analysis analysis = analyze_recording(file, asked.recording, context.system, &timer, &trace);
     if (!asked.model.empty()) {
       const PassTimer::Scope pass(&timer, "efficiency");
       analysis.efficiency = efficiency_for(asked, analysis);
@@ -124,7 +128,7 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     add_findings(analysis);
     if (!asked.out.empty()) {
       const PassTimer::Scope pass(&timer, "write");
-      write_results(metrics_json(analysis), out_of(asked, file));
+      write_results(trace, analysis, out_of(asked, file));
     }
     if (!asked.stage.empty()) {
       keep_stage(asked.stage, analysis);

@@ -59,6 +59,7 @@ Command completion_command();
 Command config_command();
 Command doctor_command();
 Command explain_command();
+Command export_command();
 Command kernels_command();
 Command list_command();
 Command model_command();

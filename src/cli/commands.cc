@@ -13,6 +13,7 @@ std::vector<Command> all_commands() {
       analyze_command(),     //
       report_command(),      //
       explain_command(),     //
+      export_command(),      //
       plan_command(),        //
       kernels_command(),     //
       ranges_command(),      //

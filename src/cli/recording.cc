@@ -108,7 +108,7 @@ Trace load_recording(const std::string& path, const System& system, unsigned num
 }
 
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
-                           const System& system, PassTimer* timer) {
+                           const System& system, PassTimer* timer, std::optional<Trace>* kept) {
   const TraceFilter filter{number_of("--gpu", options.gpu), number_of("--pid", options.pid)};
   const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
   const Rules rules = recording_rules();
@@ -127,6 +127,9 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
   Analysis analysis = analyze(trace, rules, timer);
   add_counters(files, analysis, timer);
   add_operators(path, analysis);
+  if (kept != nullptr) {
+    *kept = std::move(trace);
+  }
   return analysis;
 }
 

@@ -30,9 +30,10 @@ Trace load_recording(const std::string& path, const System& system, unsigned num
 
 // Loads a recording, through nsys if it is a report, and analyses it with the rules of conf/; a
 // kernel summary as far as that goes. Counters are joined where they are given or stand in the
-// bundle.
+// bundle. `kept`, if given, gets the trace itself, where there is one.
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
-                           const System& system, PassTimer* timer = nullptr);
+                           const System& system, PassTimer* timer = nullptr,
+                           std::optional<Trace>* kept = nullptr);
 
 // metrics.json of a bundle or file, or made of a recording.
 Json load_metrics(const std::string& path, const RecordingOptions& options, const System& system);

@@ -3,6 +3,7 @@
 // llmprof report: what is known of a run, in the form somebody needs.
 #include "report/report.h"
 
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/recording.h"
+#include "cli/trace_files.h"
 #include "report/ci.h"
 #include "report/sections.h"
 
@@ -45,6 +47,9 @@ Document document_for(const ReportCommandOptions& asked, const Json& metrics) {
 }
 
 int run_report(const ReportCommandOptions& asked, Context& context) {
+  if (const auto& known = export_formats(); std::ranges::count(known, asked.format) > 0) {
+    return run_export({asked.file, asked.format, "", "", asked.recording}, context);
+  }
   const Json metrics = load_metrics(asked.file, asked.recording, context.system);
   if (!asked.ci.empty()) {
     context.console.out(asked.ci == "github"    ? github_summary(metrics)
@@ -76,9 +81,11 @@ Command report_command() {
       {"BUNDLE", "", "A bundle, a metrics.json, or a recording", &asked->file, {}, nullptr, true},
       {"--format",
        "FORMAT",
-       "terminal, md, json (every value with its key) or csv (the tables)",
+       "terminal, md, json (every value with its key) or csv (the tables); pftrace, pprof and "
+       "chrome "
+       "as llmprof export",
        &asked->format,
-       {"terminal", "md", "json", "csv"}},
+       {"terminal", "md", "json", "csv", "pftrace", "pprof", "chrome"}},
       {"--section", "LIST", "Only these: " + fmt::format("{}", fmt::join(section_ids(), ", ")),
        &asked->sections},
       {"--top", "N", "Rows of kernels and operators (10), or all", &asked->top},

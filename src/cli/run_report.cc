@@ -9,6 +9,7 @@
 
 #include "cli/facts.h"
 #include "cli/recording.h"
+#include "cli/trace_files.h"
 #include "report/report.h"
 
 namespace llmprof {
@@ -89,8 +90,13 @@ Json write_run_report(const RunSetup& setup, const RunSession& session,
     analysis.baseline = session.baseline_times();
   }
   add_findings(analysis, machine_findings(setup.machine));
+  std::vector<std::string> beside = files_beside(artifacts);
+  if (session.trace()) {
+    const auto written = write_trace_files(session.trace(), analysis, artifacts.root());
+    beside.insert(beside.end(), written.begin(), written.end());
+  }
   Json metrics = metrics_json(analysis, {environment_json(setup.machine), breaches_json(breaches)});
-  for (const auto& [name, contents] : report_files(metrics, files_beside(artifacts))) {
+  for (const auto& [name, contents] : report_files(metrics, beside)) {
     artifacts.write(name, contents);
   }
   return metrics;

@@ -64,6 +64,7 @@ class RunSession {
   const std::vector<PassRecord>& passes() const { return passes_; }
   const std::vector<Breach>& breaches() const { return breaches_; }
   const std::optional<Analysis>& analysis() const { return analysis_; }  // nothing: no recording
+  const std::optional<Trace>& trace() const { return trace_; }           // the recording itself
   const std::vector<StageTimes>& baseline_times() const { return baseline_times_; }
   const std::optional<NamedModel>& model() const { return model_; }
   bool is_interrupted() const { return is_interrupted_; }

@@ -4,6 +4,7 @@
 // slow, plain reading of docs/metrics.md that shares no code with it.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -382,6 +383,36 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
                              "launch_late", "queued", "unknown_idle", "tail"}) {
     EXPECT_GT(seen[bucket], 0) << bucket << " never occurs: the test does not reach it";
   }
+}
+
+TEST(Ledger, BinsOfItsHistorySumToTheCapture) {
+  std::mt19937 random(11);
+  std::size_t num_bins = 0;
+  for (int i = 0; i < 500; ++i) {
+    const Recording recording = Maker(random).make();
+    const Analysis analysis = analyze(trace_of(recording, nullptr), rules());
+    std::map<std::string, Ledger> captures;
+    for (const StageLedger& ledger : analysis.ledgers) {
+      if (ledger.stage == "capture") {
+        captures[ledger.device] = ledger.ledger;
+      }
+    }
+    ASSERT_EQ(analysis.ledger_history.size(), captures.size());
+    for (std::size_t device = 0; device < analysis.ledger_history.size(); ++device) {
+      const LedgerHistory& history = analysis.ledger_history[device];
+      Ledger sum;
+      for (const auto& bin : history.bins) {
+        const std::int64_t width = std::accumulate(bin.begin(), bin.end(), std::int64_t{0});
+        ASSERT_TRUE(width == history.bin_ns || &bin == &history.bins.back());
+        for (std::size_t b = 0; b < kNumBuckets; ++b) {
+          sum.buckets_ns[b] += bin[b];
+        }
+      }
+      num_bins += history.bins.size();
+      ASSERT_EQ(sum.buckets_ns, captures["cuda:" + std::to_string(device)].buckets_ns);
+    }
+  }
+  EXPECT_GT(num_bins, 10'000U);
 }
 
 TEST(Analysis, SumsHoldOnRandomRecordings) {

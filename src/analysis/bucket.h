@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace llmprof {
+
+// Where each nanosecond of a window went, on one GPU: the first that applies.
+enum class Bucket : std::uint8_t {
+  kCompute,       // a compute kernel of the window's own work runs
+  kComm,          // only its communication kernels run
+  kCopy,          // only its copies or memsets run
+  kOtherStage,    // only work of other stages runs
+  kUnattributed,  // only work runs whose launch lies in no stage or was not recorded
+  kGraph,         // idle inside a graph launch
+  kSync,          // idle: the host waited in a synchronising call and launched after it
+  kLaunchLate,    // idle: the host had not launched yet
+  kQueued,        // idle: launched, but waiting for something on the GPU
+  kUnknownIdle,   // idle: the launch of what follows was not recorded
+  kTail,          // idle: nothing follows in this window
+};
+inline constexpr std::size_t kNumBuckets = 11;
+extern const std::array<const char*, kNumBuckets> kBucketNames;
+
+}  // namespace llmprof

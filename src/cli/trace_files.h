@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A recording in the files of other tools: what export, report, analyze and run share.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "cli/command.h"
+#include "cli/recording.h"
+
+namespace llmprof {
+
+struct ExportRequest {
+  std::string file;
+  std::string format;
+  std::string out;     // empty: the format's own name, in the working directory
+  std::string budget;  // bytes; empty: the default
+  RecordingOptions recording;
+};
+
+// "pftrace", ...
+const std::vector<std::string>& export_formats();
+
+// Loads, analyses and writes; prints the path, and on standard error what was left out.
+int run_export(const ExportRequest& asked, Context& context);
+
+// What stands beside a report: trace.pftrace where there is a recording, kernels.pb.gz. Returns
+// their names; what the budget left out is added to the diagnostics.
+std::vector<std::string> write_trace_files(const std::optional<Trace>& trace, Analysis& analysis,
+                                           const std::filesystem::path& directory);
+
+}  // namespace llmprof

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace llmprof {
+
+// Slices of one row that overlap, laid beside each other: viewers know only slices that nest. Asked
+// in the order of start.
+class Lanes {
+ public:
+  // `may_nest`: a slice may lie inside another, as calls do; kernels of a stream do not.
+  explicit Lanes(bool may_nest) : may_nest_(may_nest) {}
+
+  // The lane for a slice that begins now; the lowest that fits.
+  std::uint32_t open(std::int64_t end_ns) {
+    const std::uint32_t lane = find(end_ns);
+    ends_[lane].push_back(end_ns);
+    return lane;
+  }
+
+  // The slice that began last on this lane ended.
+  void close(std::uint32_t lane) {
+    ends_[lane].pop_back();
+    if (ends_[lane].empty()) {
+      empty_.insert(lane);
+    }
+  }
+
+  std::size_t size() const { return ends_.size(); }
+
+ private:
+  std::uint32_t find(std::int64_t end_ns) {
+    constexpr std::size_t kMostTried = 16;  // so that a hostile file costs no square of its size
+    for (std::size_t lane = 0; may_nest_ && lane < std::min(ends_.size(), kMostTried); ++lane) {
+      if (!ends_[lane].empty() && ends_[lane].back() >= end_ns) {
+        return static_cast<std::uint32_t>(lane);
+      }
+      if (ends_[lane].empty()) {
+        break;  // as good, and lower
+      }
+    }
+    if (empty_.empty()) {
+      ends_.emplace_back();
+      return static_cast<std::uint32_t>(ends_.size() - 1);
+    }
+    return empty_.extract(empty_.begin()).value();
+  }
+
+  bool may_nest_;
+  std::vector<std::vector<std::int64_t>> ends_;  // by lane: of the slices that are open
+  std::set<std::uint32_t> empty_;
+};
+
+}  // namespace llmprof

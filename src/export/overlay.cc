@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does a viewer show when somebody clicks a kernel? Its stage, grid and block, its whole name,
+// and where counters of ncu stand for such launches, these.
+//
+// An Analysis holds totals, not rows, so stages and launches are found again here, by the functions
+// that analyze() used: twelve bytes a kernel for as long as the export takes, in place of as much
+// for as long as an analysis lives. Counters are looked up by the key of a launch group (kernel,
+// shape, stage, GPU, process), and only groups that have some are in the table.
+#include "export/overlay.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analysis/kernels.h"
+#include "base/text.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::pair<CopyKind, const char*> kCopyNames[] = {
+    {CopyKind::kHostToDevice, "copy host to device"},
+    {CopyKind::kDeviceToHost, "copy device to host"},
+    {CopyKind::kDeviceToDevice, "copy device to device"},
+    {CopyKind::kPeerToPeer, "copy peer to peer"},
+    {CopyKind::kPageableToDevice, "copy pageable host to device"},
+    {CopyKind::kDeviceToPageable, "copy device to pageable host"},
+    {CopyKind::kMemset, "memset"},
+};
+
+}  // namespace
+
+std::string shown_name(std::string_view text) {
+  constexpr std::size_t kMostBytes = 4096;  // the longest kernel names of CUTLASS have some 3000
+  if (text.size() <= kMostBytes) {
+    return printable(text);
+  }
+  return printable(text.substr(0, kMostBytes)) + fmt::format("... ({} bytes)", text.size());
+}
+
+Overlay::Overlay(const ExportSource& source)
+    : source_(source),
+      texts_(source.trace.strings),
+      stages_(find_stages(source.trace, source.rules, source.analysis.capture_start_ns,
+                          source.analysis.capture_start_ns + source.analysis.capture_ns)),
+      attribution_(attribute(source.trace, stages_)) {
+  // What is named most often first: small numbers are short in a file.
+  for (const auto& [target, text] : {std::pair{&arg_stage_, "stage"},
+                                     {&arg_kernel_, "kernel"},
+                                     {&arg_shape_, "grid/block"},
+                                     {&arg_bytes_, "bytes"},
+                                     {&arg_tokens_, "tokens"},
+                                     {&arg_open_, "open"},
+                                     {&arg_domain_, "domain"},
+                                     {&arg_payload_, "payload"},
+                                     {&copy_, "memcpy"},  // "copy" is a family of kernels
+
+                                     {&stage_, "stage"},
+                                     {&api_, "api"},
+                                     {&nvtx_, "nvtx"},
+                                     {&outside_, kOutsideStages},
+                                     {&graph_name_, "[CUDA graph, recorded as a whole]"}}) {
+    *target = texts_.add(text);
+  }
+  graph_family_ = texts_.add(kOpaqueGraph);
+  copy_names_.fill(texts_.add("copy"));
+  for (const auto& [kind, name] : kCopyNames) {
+    copy_names_[static_cast<std::size_t>(kind)] = texts_.add(name);
+  }
+  for (const std::string& name : stages_.names) {
+    stage_names_.push_back(texts_.add(name));
+  }
+  name_kernels();
+  for (const LaunchShape& shape : trace().shapes) {
+    shapes_.push_back(texts_.add(shape.text()));
+  }
+  add_counters();
+}
+
+void Overlay::name_kernels() {
+  short_names_.resize(trace().strings.size());
+  families_.resize(trace().strings.size());
+  for (const KernelRecord& record : analysis().kernels) {
+    if (const auto id = trace().strings.find(record.kernel_name)) {
+      families_[static_cast<std::size_t>(*id)] = texts_.add(record.family);
+    }
+  }
+  for (const KernelRecord& record : analysis().kernels) {
+    if (const auto id = trace().strings.find(record.kernel_name)) {
+      short_names_[static_cast<std::size_t>(*id)] = texts_.add(record.short_name);
+    }
+  }
+}
+
+std::size_t Overlay::LaunchKeyHash::operator()(const LaunchKey& key) const {
+  std::uint64_t hash = 0;
+  for (const std::uint64_t part :
+       {(std::uint64_t{key.name} << 32) | key.mangled, (std::uint64_t{key.shape} << 32) | key.stage,
+        (std::uint64_t{key.device} << 16) | key.process}) {
+    hash = (hash ^ part) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+void Overlay::add_counters() {
+  if (!analysis().counters) {
+    return;
+  }
+  std::map<std::string, std::uint32_t> stage_numbers{{kOutsideStages, kNone}};
+  for (std::uint32_t i = 0; i < stages_.names.size(); ++i) {
+    stage_numbers[stages_.names[i]] = i;
+  }
+  for (const KernelCounters& counters : analysis().counters->kernels) {
+    if (counters.covered_ns == 0) {
+      continue;  // withheld, or nearer ones are there
+    }
+    for (const std::size_t i : counters.groups) {
+      const LaunchGroup& group = analysis().launch_groups[i];
+      const auto name = trace().strings.find(group.kernel_name);
+      const auto mangled = trace().strings.find(group.mangled_name);
+      const auto stage = stage_numbers.find(group.stage);
+      if (!name || !mangled || stage == stage_numbers.end()) {
+        continue;
+      }
+      covered_[{static_cast<std::uint32_t>(*name), static_cast<std::uint32_t>(*mangled),
+                static_cast<std::uint32_t>(texts_.add(group.shape.text())), stage->second,
+                group.device, group.process}] =
+          static_cast<std::uint32_t>(counter_arguments_.size());
+    }
+    add_counter_arguments(counters);
+  }
+}
+
+void Overlay::add_counter_arguments(const KernelCounters& counters) {
+  Arguments& arguments = counter_arguments_.emplace_back();
+  const auto add_text = [&](const char* name, std::string_view value) {
+    if (!value.empty()) {
+      arguments.push_back({texts_.add(name), texts_.add(value)});
+    }
+  };
+  const auto add_number = [&](const char* name, const std::optional<double>& value) {
+    if (value) {
+      arguments.push_back({texts_.add(name), *value});
+    }
+  };
+  const Roofline& roofline = counters.roofline;
+  add_text("ncu.bound", bound_name(roofline.bound));
+  add_text("ncu.confidence", confidence_name(counters.transfer.confidence));
+  add_number("ncu.sol_fraction", roofline.sol_fraction);
+  add_number("ncu.compute_fraction", roofline.compute_fraction);
+  add_number("ncu.memory_fraction", roofline.memory_fraction);
+  add_text("ncu.memory_level", roofline.memory_level);
+  add_number("ncu.intensity_flops_per_byte", roofline.intensity_flops_per_byte);
+  add_number("ncu.dram_bytes", counters.input.dram_bytes);
+  add_number("ncu.achieved_occupancy_fraction", counters.input.achieved_occupancy_fraction);
+  add_number("ncu.no_eligible_fraction", counters.input.no_eligible_fraction);
+  add_number("ncu.waves", counters.input.waves);
+}
+
+TextId Overlay::kernel_name(std::size_t row) const {
+  return short_names_[static_cast<std::size_t>(trace().kernels.name[row])];
+}
+
+TextId Overlay::family(std::size_t row) const {
+  return families_[static_cast<std::size_t>(trace().kernels.name[row])];
+}
+
+TextId Overlay::copy_name(CopyKind kind) const {
+  return copy_names_[static_cast<std::size_t>(kind)];
+}
+
+TextId Overlay::stage_of(std::uint32_t instance) const {
+  return instance == kNone ? outside_ : stage_names_[stages_.instances[instance].stage];
+}
+
+void Overlay::kernel_arguments(std::size_t row, Arguments& into) const {
+  const Kernels& kernels = trace().kernels;
+  const std::uint32_t instance = attribution_.kernels.instance[row];
+  const TextId whole = texts_.of_recorded(kernels.name[row]);
+  const TextId shape = shapes_[kernels.shape[row]];
+  into.assign({{arg_stage_, stage_of(instance)}, {arg_shape_, shape}});
+  if (texts_[whole] != texts_[kernel_name(row)]) {
+    into.push_back({arg_kernel_, whole});
+  }
+  if (covered_.empty()) {
+    return;
+  }
+  const std::uint32_t stage = instance == kNone ? kNone : stages_.instances[instance].stage;
+  const auto found = covered_.find({static_cast<std::uint32_t>(kernels.name[row]),
+                                    static_cast<std::uint32_t>(kernels.mangled_name[row]),
+                                    static_cast<std::uint32_t>(shape), stage, kernels.device[row],
+                                    kernels.process[row]});
+  if (found != covered_.end()) {
+    const Arguments& counters = counter_arguments_[found->second];
+    into.insert(into.end(), counters.begin(), counters.end());
+  }
+}
+
+void Overlay::copy_arguments(std::size_t row, Arguments& into) const {
+  into.assign({{arg_stage_, stage_of(attribution_.copies.instance[row])},
+               {arg_bytes_, trace().copies.size_bytes[row]}});
+}
+
+void Overlay::graph_arguments(std::size_t row, Arguments& into) const {
+  into.assign({{arg_stage_, stage_of(attribution_.graphs.instance[row])}});
+}
+
+void Overlay::stage_arguments(const StageInstance& instance, Arguments& into) const {
+  into.clear();
+  if (instance.tokens) {
+    into.push_back({arg_tokens_, *instance.tokens});
+  }
+  if (instance.is_open) {
+    into.push_back({arg_open_, std::int64_t{1}});
+  }
+}
+
+void Overlay::range_arguments(std::size_t row, Arguments& into) const {
+  const Ranges& ranges = trace().ranges;
+  into.clear();
+  if (ranges.domain[row] != StringId{}) {
+    into.push_back({arg_domain_, texts_.of_recorded(ranges.domain[row])});
+  }
+  if (ranges.payload[row] != kNoPayload) {
+    into.push_back({arg_payload_, ranges.payload[row]});
+  }
+  if (ranges.end_ns[row] == kOpenEnd && ranges.kind[row] != RangeKind::kMark) {
+    into.push_back({arg_open_, std::int64_t{1}});
+  }
+}
+
+}  // namespace llmprof

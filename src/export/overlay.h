@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/attribution.h"
+#include "analysis/stages.h"
+#include "export/event_sink.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// A recording and what was found in it, by analyze() with these rules. They outlive the export.
+struct ExportSource {
+  const Trace& trace;
+  const Analysis& analysis;
+  const Rules& rules;
+};
+
+// The analysis laid over the trace, row by row: what a slice is called and what stands beside it.
+class Overlay {
+ public:
+  explicit Overlay(const ExportSource& source);
+
+  const Trace& trace() const { return source_.trace; }
+  const Analysis& analysis() const { return source_.analysis; }
+  const Stages& stages() const { return stages_; }
+  const ExportTexts& texts() const { return texts_; }
+
+  // Names and categories.
+  TextId kernel_name(std::size_t row) const;  // short, no other kernel has it
+  TextId family(std::size_t row) const;
+  TextId copy_name(CopyKind kind) const;
+  TextId graph_name() const { return graph_name_; }
+  TextId graph_family() const { return graph_family_; }
+  TextId stage_name(std::uint32_t stage) const { return stage_names_[stage]; }
+  TextId copy_category() const { return copy_; }
+  TextId stage_category() const { return stage_; }
+  TextId api_category() const { return api_; }
+  TextId nvtx_category() const { return nvtx_; }
+
+  // Arguments; `into` is cleared first.
+  using Arguments = std::vector<SliceArgument>;
+  void kernel_arguments(std::size_t row, Arguments& into) const;
+  void copy_arguments(std::size_t row, Arguments& into) const;
+  void graph_arguments(std::size_t row, Arguments& into) const;
+  void stage_arguments(const StageInstance& instance, Arguments& into) const;
+  void range_arguments(std::size_t row, Arguments& into) const;
+
+ private:
+  struct LaunchKey {
+    std::uint32_t name, mangled, shape, stage;
+    std::uint16_t device, process;
+    bool operator==(const LaunchKey&) const = default;
+  };
+  struct LaunchKeyHash {
+    std::size_t operator()(const LaunchKey& key) const;
+  };
+
+  void name_kernels();
+  void add_counters();
+  void add_counter_arguments(const KernelCounters& counters);
+  TextId stage_of(std::uint32_t instance) const;
+
+  ExportSource source_;
+  ExportTexts texts_;
+  Stages stages_;
+  Attribution attribution_;
+  std::vector<TextId> stage_names_;
+  std::vector<TextId> short_names_;  // by StringId of kernels
+  std::vector<TextId> families_;
+  std::vector<TextId> shapes_;                                           // by row of Trace::shapes
+  std::unordered_map<LaunchKey, std::uint32_t, LaunchKeyHash> covered_;  // -> counter_arguments_
+  std::vector<Arguments> counter_arguments_;
+  std::array<TextId, 256> copy_names_{};
+  TextId outside_{}, graph_name_{}, graph_family_{}, copy_{}, stage_{}, api_{}, nvtx_{};
+  TextId arg_stage_{}, arg_kernel_{}, arg_shape_{}, arg_bytes_{}, arg_tokens_{}, arg_open_{},
+      arg_domain_{}, arg_payload_{};
+};
+
+}  // namespace llmprof

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TrackEvents of Perfetto, written by field number.
+//
+// Perfetto's own library records a running program into shared memory; here all is over, and what
+// is left is its file format: packets of protobuf, each with a time and the number of its sequence.
+// Texts are interned: a packet says a text once a sequence, later ones its number. A slice takes
+// two packets, 40 bytes together, and 20 more for its arguments; there is no packet for a whole
+// slice.
+//
+// Field numbers: protos/perfetto/trace/{trace_packet,interned_data/interned_data,track_event/
+// {track_event,track_descriptor,counter_descriptor,debug_annotation,process_descriptor,
+// thread_descriptor}}.proto of github.com/google/perfetto. They are Perfetto's promise to old
+// traces and do not change.
+//
+// What it gets wrong: nothing is said of clocks, so the times are the recording's own, counted from
+// its start, on a clock that Perfetto takes for the machine's time since boot.
+#include "export/perfetto.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <protozero/pbf_writer.hpp>
+
+namespace llmprof {
+namespace {
+
+using protozero::pbf_writer;
+
+namespace trace_field {
+constexpr protozero::pbf_tag_type kPacket = 1;
+}
+namespace packet_field {
+constexpr protozero::pbf_tag_type kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11,
+                                  kInternedData = 12, kSequenceFlags = 13, kTrackDescriptor = 60;
+constexpr std::uint32_t kStateCleared = 1, kNeedsState = 2;  // sequence_flags
+}  // namespace packet_field
+namespace event_field {
+constexpr protozero::pbf_tag_type kCategoryIids = 3, kDebugAnnotations = 4, kType = 9,
+                                  kNameIid = 10, kTrackUuid = 11, kDoubleCounterValue = 44;
+enum Type : std::int32_t { kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4 };
+}  // namespace event_field
+namespace interned_field {
+constexpr protozero::pbf_tag_type kEventCategories = 1, kEventNames = 2, kAnnotationNames = 3,
+                                  kAnnotationStrings = 29;
+constexpr protozero::pbf_tag_type kIid = 1, kText = 2;  // of each of these
+}  // namespace interned_field
+namespace annotation_field {
+constexpr protozero::pbf_tag_type kNameIid = 1, kIntValue = 4, kDoubleValue = 5,
+                                  kStringValueIid = 17;
+}
+namespace track_field {
+constexpr protozero::pbf_tag_type kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParentUuid = 5,
+                                  kCounter = 8, kChildOrdering = 11, kSiblingOrderRank = 12;
+constexpr std::int32_t kExplicit = 3;  // child_ordering: by rank
+constexpr protozero::pbf_tag_type kProcessPid = 1, kProcessName = 6;
+constexpr protozero::pbf_tag_type kThreadPid = 1, kThreadTid = 2, kThreadName = 5;
+constexpr protozero::pbf_tag_type kCounterUnitName = 6;
+}  // namespace track_field
+
+class PerfettoSink : public EventSink {
+ public:
+  using EventSink::EventSink;
+
+  void begin_sequence() override {
+    ++sequence_;
+    is_fresh_ = true;
+    for (Interned& texts : interned_) {
+      texts.is_known.assign(num_texts(), false);
+    }
+  }
+
+  void track(const ExportTrack& track) override {
+    namespace field = track_field;
+    message_.clear();
+    pbf_writer descriptor(message_);
+    const std::string name = shown_name(track.name);
+    descriptor.add_uint64(field::kUuid, track.id);
+    descriptor.add_string(field::kName, name);
+    if (track.kind == TrackKind::kProcess) {
+      pbf_writer process(descriptor, field::kProcess);
+      process.add_int32(field::kProcessPid, static_cast<std::int32_t>(track.pid));
+      process.add_string(field::kProcessName, name);
+    }
+    if (track.kind == TrackKind::kThread) {
+      pbf_writer thread(descriptor, field::kThread);
+      thread.add_int32(field::kThreadPid, static_cast<std::int32_t>(track.pid));
+      thread.add_int64(field::kThreadTid, track.tid);
+      thread.add_string(field::kThreadName, name);
+    }
+    if (track.parent != 0) {
+      descriptor.add_uint64(field::kParentUuid, track.parent);
+    }
+    if (track.kind == TrackKind::kCounter) {
+      pbf_writer counter(descriptor, field::kCounter);
+      counter.add_string(field::kCounterUnitName, track.unit);
+    }
+    if (track.kind == TrackKind::kGroup) {
+      descriptor.add_enum(field::kChildOrdering, field::kExplicit);
+    }
+    descriptor.add_int32(field::kSiblingOrderRank, static_cast<std::int32_t>(track.rank));
+    start_packet();
+    pbf_writer packet(packet_);
+    packet.add_message(packet_field::kTrackDescriptor, message_);
+    put_packet();
+  }
+
+  void begin(const ExportSlice& slice) override {
+    namespace field = event_field;
+    interned_data_.clear();
+    message_.clear();
+    pbf_writer event(message_);
+    event.add_enum(field::kType, slice.is_mark ? field::kInstant : field::kSliceBegin);
+    event.add_uint64(field::kTrackUuid, slice.track);
+    event.add_uint64(field::kNameIid, iid_of(kNames, slice.name));
+    event.add_uint64(field::kCategoryIids, iid_of(kCategories, slice.category));
+    for (const SliceArgument& argument : slice.arguments) {
+      pbf_writer annotation(event, field::kDebugAnnotations);
+      add_argument(argument, annotation);
+    }
+    start_packet();
+    pbf_writer packet(packet_);
+    packet.add_uint64(packet_field::kTimestamp, slice.start_ns);
+    if (!interned_data_.empty()) {
+      packet.add_message(packet_field::kInternedData, interned_data_);
+    }
+    packet.add_message(packet_field::kTrackEvent, message_);
+    put_packet();
+  }
+
+  void end(std::uint32_t track, std::uint64_t time_ns) override {
+    message_.clear();
+    pbf_writer event(message_);
+    event.add_enum(event_field::kType, event_field::kSliceEnd);
+    event.add_uint64(event_field::kTrackUuid, track);
+    put_event(time_ns);
+  }
+
+  void counter(std::uint32_t track, std::uint64_t time_ns, double value) override {
+    message_.clear();
+    pbf_writer event(message_);
+    event.add_enum(event_field::kType, event_field::kCounter);
+    event.add_uint64(event_field::kTrackUuid, track);
+    event.add_double(event_field::kDoubleCounterValue, value);
+    put_event(time_ns);
+  }
+
+ private:
+  // Each kind of text has numbers of its own; here one text has one number in all of them.
+  enum InternedKind : std::uint8_t { kCategories, kNames, kArguments, kStrings };
+  struct Interned {
+    protozero::pbf_tag_type field;
+    std::vector<bool> is_known;  // by TextId: told in this sequence
+  };
+
+  std::uint64_t iid_of(InternedKind kind, TextId id) {
+    Interned& texts = interned_[kind];
+    const std::uint64_t iid = static_cast<std::uint64_t>(id) + 1;  // 0 is none
+    if (!texts.is_known[static_cast<std::size_t>(id)]) {
+      texts.is_known[static_cast<std::size_t>(id)] = true;
+      pbf_writer data(interned_data_);
+      pbf_writer entry(data, texts.field);
+      entry.add_uint64(interned_field::kIid, iid);
+      entry.add_string(interned_field::kText, shown_name(text(id)));
+    }
+    return iid;
+  }
+
+  void add_argument(const SliceArgument& argument, pbf_writer& annotation) {
+    namespace field = annotation_field;
+    annotation.add_uint64(field::kNameIid, iid_of(kArguments, argument.name));
+    if (const auto* whole = std::get_if<std::int64_t>(&argument.value)) {
+      annotation.add_int64(field::kIntValue, *whole);
+    } else if (const auto* number = std::get_if<double>(&argument.value)) {
+      annotation.add_double(field::kDoubleValue, *number);
+    } else {
+      annotation.add_uint64(field::kStringValueIid,
+                            iid_of(kStrings, std::get<TextId>(argument.value)));
+    }
+  }
+
+  void start_packet() {
+    packet_.clear();
+    pbf_writer packet(packet_);
+    packet.add_uint32(packet_field::kSequenceId, sequence_);
+    packet.add_uint32(packet_field::kSequenceFlags,
+                      is_fresh_ ? packet_field::kStateCleared : packet_field::kNeedsState);
+    is_fresh_ = false;
+  }
+
+  void put_event(std::uint64_t time_ns) {
+    start_packet();
+    pbf_writer packet(packet_);
+    packet.add_uint64(packet_field::kTimestamp, time_ns);
+    packet.add_message(packet_field::kTrackEvent, message_);
+    put_packet();
+  }
+
+  void put_packet() {
+    framed_.clear();
+    pbf_writer trace(framed_);
+    trace.add_message(trace_field::kPacket, packet_);
+    put(framed_);
+  }
+
+  std::uint32_t sequence_ = 0;
+  bool is_fresh_ = true;
+  std::array<Interned, 4> interned_{{{interned_field::kEventCategories, {}},
+                                     {interned_field::kEventNames, {}},
+                                     {interned_field::kAnnotationNames, {}},
+                                     {interned_field::kAnnotationStrings, {}}}};
+  std::string message_, interned_data_, packet_, framed_;
+};
+
+}  // namespace
+
+ExportedTrace write_pftrace(const ExportSource& source, const std::filesystem::path& path,
+                            std::uint64_t budget_bytes) {
+  const Overlay overlay(source);
+  FileWriter file(path);
+  PerfettoSink sink(overlay.texts(), file);
+  const ExportedTrace written = tell_recording(overlay, sink, budget_bytes);
+  file.commit();
+  return written;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "export/event_walk.h"
+#include "export/overlay.h"
+
+namespace llmprof {
+
+// trace.pftrace: the recording as Perfetto's TrackEvents, for ui.perfetto.dev and trace_processor.
+// docs/formats.md says what is in it. Throws kFailure when it cannot be written.
+ExportedTrace write_pftrace(const ExportSource& source, const std::filesystem::path& path,
+                            std::uint64_t budget_bytes = kTraceBudgetBytes);
+
+}  // namespace llmprof
