@@ -24,6 +24,7 @@ namespace {
 struct AnalyzeOptions {
   std::vector<std::string> files;
   std::string out;
+  std::string trace_budget;
   std::string top = "10";
   std::string stage;
   bool json = false;
@@ -40,14 +41,14 @@ struct AnalyzeOptions {
 };
 
 void write_results(const std::optional<Trace>& trace, Analysis& analysis,
-                   const std::filesystem::path& out) {
+                   const std::filesystem::path& out, const std::string& budget) {
   std::error_code failure;
   std::filesystem::create_directories(out, failure);
   if (failure) {
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot create {}: {}", out.string(), failure.message()));
   }
-  const std::vector<std::string> beside = write_trace_files(trace, analysis, out);
+  const std::vector<std::string> beside = write_trace_files(trace, analysis, out, budget);
   for (const auto& [name, contents] : report_files(metrics_json(analysis), beside)) {
     write_file(out / name, contents);
   }
@@ -128,7 +129,7 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     add_findings(analysis);
     if (!asked.out.empty()) {
       const PassTimer::Scope pass(&timer, "write");
-      write_results(trace, analysis, out_of(asked, file));
+      write_results(trace, analysis, out_of(asked, file), asked.trace_budget);
     }
     if (!asked.stage.empty()) {
       keep_stage(asked.stage, analysis);
@@ -167,6 +168,8 @@ Command analyze_command() {
        &asked->recording.ncu},
       {"--out", "DIR", "Write metrics.json, report.md and the other files of a report there",
        &asked->out},
+      {"--trace-budget", "BYTES", "The most that trace.pftrace there may take (200000000); 0: none",
+       &asked->trace_budget},
       {"--stage", "NAME", "Print only this stage", &asked->stage},
       {"--top", "N", "Kernels to print (10)", &asked->top},
       {"--verbose", "", "Also say which rules could not be checked, and why", &asked->verbose},

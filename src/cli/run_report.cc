@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/error.h"
 #include "cli/facts.h"
 #include "cli/recording.h"
 #include "cli/trace_files.h"
@@ -92,8 +93,13 @@ Json write_run_report(const RunSetup& setup, const RunSession& session,
   add_findings(analysis, machine_findings(setup.machine));
   std::vector<std::string> beside = files_beside(artifacts);
   if (session.trace()) {
-    const auto written = write_trace_files(session.trace(), analysis, artifacts.root());
-    beside.insert(beside.end(), written.begin(), written.end());
+    // A full disk must not cost the report.
+    try {
+      const auto written = write_trace_files(session.trace(), analysis, artifacts.root());
+      beside.insert(beside.end(), written.begin(), written.end());
+    } catch (const Error& error) {
+      analysis.diagnostics.push_back({"export_failed", Severity::kWarning, 1, error.what()});
+    }
   }
   Json metrics = metrics_json(analysis, {environment_json(setup.machine), breaches_json(breaches)});
   for (const auto& [name, contents] : report_files(metrics, beside)) {

@@ -74,7 +74,8 @@ int run_export(const ExportRequest& asked, Context& context) {
   if (!trace) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} is a summary of kernels: it has no times of day to draw",
-                            printable(asked.file)));
+                            printable(asked.file)),
+                "its kernel table is what llmprof export --format pprof writes");
   }
   const ExportedTrace written = format->write({*trace, analysis, rules}, out, budget_bytes);
   for (const Diagnostic& diagnostic : written.left_out) {
@@ -88,13 +89,14 @@ int run_export(const ExportRequest& asked, Context& context) {
 }
 
 std::vector<std::string> write_trace_files(const std::optional<Trace>& trace, Analysis& analysis,
-                                           const std::filesystem::path& directory) {
+                                           const std::filesystem::path& directory,
+                                           const std::string& budget) {
   std::vector<std::string> names;
-  if (trace) {
+  if (trace && budget != "0") {
     names.emplace_back(kPftraceFile);
     const Rules rules = recording_rules();
     const ExportedTrace written =
-        write_pftrace({*trace, analysis, rules}, directory / names.back());
+        write_pftrace({*trace, analysis, rules}, directory / kPftraceFile, budget_of(budget));
     analysis.diagnostics.insert(analysis.diagnostics.end(), written.left_out.begin(),
                                 written.left_out.end());
   }

@@ -29,8 +29,10 @@ const std::vector<std::string>& export_formats();
 int run_export(const ExportRequest& asked, Context& context);
 
 // What stands beside a report: trace.pftrace where there is a recording, kernels.pb.gz. Returns
-// their names; what the budget left out is added to the diagnostics.
+// their names; what the budget left out is added to the diagnostics. `budget`: bytes, "0" for no
+// trace.pftrace, empty for the default. Throws kUsage where it is no number.
 std::vector<std::string> write_trace_files(const std::optional<Trace>& trace, Analysis& analysis,
-                                           const std::filesystem::path& directory);
+                                           const std::filesystem::path& directory,
+                                           const std::string& budget = {});
 
 }  // namespace llmprof

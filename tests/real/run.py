@@ -47,7 +47,7 @@ def check_whole(runner):
     assert run.code == 0, run
     for name in ("manifest.json", "env.json", "config.yaml", "inputs.yaml", "stage1/ranges.csv", "stage1/metrics.json",
                  "stage1/log.txt", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep", "nsys/run.sqlite",
-                 "metrics.json", *REPORTS):
+                 "metrics.json", *REPORTS, "trace.pftrace", "kernels.pb.gz"):
         assert (run.bundle / name).stat().st_size > 0, name
     assert not (run.bundle / "running.json").exists()
     expect_report(run)
