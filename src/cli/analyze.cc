@@ -38,14 +38,15 @@ struct AnalyzeOptions {
   std::string image;
 };
 
-void write_results(const Json& metrics, const std::filesystem::path& out) {
+void write_results(const Json& metrics, const Timeline& timeline, PassTimer& timer,
+                   const std::filesystem::path& out) {
   std::error_code failure;
   std::filesystem::create_directories(out, failure);
   if (failure) {
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot create {}: {}", out.string(), failure.message()));
   }
-  for (const auto& [name, contents] : report_files(metrics, {})) {
+  for (const auto& [name, contents] : report_files(metrics, {}, timeline, &timer)) {
     write_file(out / name, contents);
   }
 }
@@ -116,7 +117,9 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
   shown.is_verbose = asked.verbose;
   for (const std::string& file : asked.files) {
     PassTimer timer;
-    Analysis analysis = analyze_recording(file, asked.recording, context.system, &timer);
+    Timeline timeline;
+    Analysis analysis = analyze_recording(file, asked.recording, context.system, &timer,
+                                          asked.out.empty() ? nullptr : &timeline);
     if (!asked.model.empty()) {
       const PassTimer::Scope pass(&timer, "efficiency");
       analysis.efficiency = efficiency_for(asked, analysis);
@@ -124,7 +127,7 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     add_findings(analysis);
     if (!asked.out.empty()) {
       const PassTimer::Scope pass(&timer, "write");
-      write_results(metrics_json(analysis), out_of(asked, file));
+      write_results(metrics_json(analysis), timeline, timer, out_of(asked, file));
     }
     if (!asked.stage.empty()) {
       keep_stage(asked.stage, analysis);
@@ -160,7 +163,7 @@ Command analyze_command() {
        true},
       {"--ncu", "FILE", "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed",
        &asked->recording.ncu},
-      {"--out", "DIR", "Write metrics.json, report.md and the other files of a report there",
+      {"--out", "DIR", "Write report.html, metrics.json and the other files of a report there",
        &asked->out},
       {"--stage", "NAME", "Print only this stage", &asked->stage},
       {"--top", "N", "Kernels to print (10)", &asked->top},

@@ -13,6 +13,7 @@
 #include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "report/ci.h"
+#include "report/page.h"
 #include "report/sections.h"
 
 namespace llmprof {
@@ -45,7 +46,14 @@ Document document_for(const ReportCommandOptions& asked, const Json& metrics) {
 }
 
 int run_report(const ReportCommandOptions& asked, Context& context) {
-  const Json metrics = load_metrics(asked.file, asked.recording, context.system);
+  Timeline timeline;
+  const bool is_page = asked.format == "html" && asked.ci.empty();
+  const Json metrics =
+      load_metrics(asked.file, asked.recording, context.system, is_page ? &timeline : nullptr);
+  if (is_page) {
+    context.console.out(page_html(metrics, timeline, {}));
+    return kExitOk;
+  }
   if (!asked.ci.empty()) {
     context.console.out(asked.ci == "github"    ? github_summary(metrics)
                         : asked.ci == "bencher" ? to_json_text(bencher_json(metrics))
@@ -76,9 +84,9 @@ Command report_command() {
       {"BUNDLE", "", "A bundle, a metrics.json, or a recording", &asked->file, {}, nullptr, true},
       {"--format",
        "FORMAT",
-       "terminal, md, json (every value with its key) or csv (the tables)",
+       "terminal, html (the page, whole), md, json (every value with its key) or csv (the tables)",
        &asked->format,
-       {"terminal", "md", "json", "csv"}},
+       {"terminal", "html", "md", "json", "csv"}},
       {"--section", "LIST", "Only these: " + fmt::format("{}", fmt::join(section_ids(), ", ")),
        &asked->sections},
       {"--top", "N", "Rows of kernels and operators (10), or all", &asked->top},

@@ -391,7 +391,7 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     return;
   }
   const Rules rules = recording_rules();
-  analysis_ = analyze(*trace_, rules);
+  analysis_ = analyze(*trace_, rules, nullptr, &timeline_);
   analysis_->baseline = baseline_times_;
   analysis_->overheads = overheads_of(baseline_times_, analysis_->stage_times);
   RecordingFacts facts;
@@ -438,7 +438,7 @@ void RunSession::run_ncu() {
                        : trace_                       ? &*trace_
                                                       : nullptr;
   if (setup_.planned_from != nullptr) {
-    analysis_ = analyze(*trace, recording_rules());
+    analysis_ = analyze(*trace, recording_rules(), nullptr, &timeline_);
   }
   const bool has_kernels = trace != nullptr && trace->kernels.size() > 0;
   if (!has_kernels && setup_.machine.gpus.empty()) {

@@ -12,6 +12,7 @@
 #include "analysis/analysis.h"
 #include "analysis/ncu_plan.h"
 #include "analysis/stages.h"
+#include "analysis/timeline.h"
 #include "bundle/artifacts.h"
 #include "capture/contract.h"
 #include "capture/machine.h"
@@ -58,6 +59,7 @@ class RunSession {
   const std::vector<PassRecord>& passes() const { return passes_; }
   const std::vector<Breach>& breaches() const { return breaches_; }
   const std::optional<Analysis>& analysis() const { return analysis_; }  // nothing: no recording
+  const Timeline& timeline() const { return timeline_; }  // of the same
   const std::vector<StageTimes>& baseline_times() const { return baseline_times_; }
   bool is_interrupted() const { return is_interrupted_; }
   int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran
@@ -101,6 +103,7 @@ class RunSession {
   Gate gate_;
   std::int64_t baseline_ns_ = 0;
   std::optional<Analysis> analysis_;
+  Timeline timeline_;
   std::optional<Trace> trace_;
 };
 
