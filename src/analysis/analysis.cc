@@ -12,6 +12,7 @@
 #include "analysis/ledger.h"
 #include "analysis/ranges.h"
 #include "analysis/stages.h"
+#include "analysis/timeline.h"
 
 namespace llmprof {
 namespace {
@@ -157,7 +158,7 @@ void add_orphans(const Origins& origins, std::size_t num_kernels, Diagnostics& d
 
 }  // namespace
 
-Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
+Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer, Timeline* timeline) {
   const PassTimer::Scope whole(timer, "analyze");
   Analysis analysis;
   analysis.capture = trace.capture;
@@ -208,12 +209,24 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer) {
     analysis.operators = summarise_operators(trace, stages, attribution, analysis.kernel_ns);
   }
 
+  // What a picture of it needs; the gaps come with the ledger.
+  std::optional<TimelineMaker> picture;
+  if (timeline != nullptr) {
+    const PassTimer::Scope pass(timer, "timeline");
+    picture.emplace(trace, rules, stages, attribution, extent.start_ns, extent.end_ns);
+  }
+
   // Where did each nanosecond go? From here on: the buckets of every ledger sum to its window.
   LedgerResult ledgers = [&] {
     const PassTimer::Scope pass(timer, "ledger");
     return make_ledgers(trace, stages, attribution, names_in(trace, rules, kCommunicationFamilies),
-                        extent.start_ns, extent.end_ns, names_in(trace, rules, kModelFamilies));
+                        extent.start_ns, extent.end_ns, names_in(trace, rules, kModelFamilies),
+                        picture ? picture->gap_sink() : GapSink());
   }();
+  if (picture) {
+    const PassTimer::Scope pass(timer, "timeline");
+    *timeline = picture->finish();
+  }
   analysis.ledgers = std::move(ledgers.stages);
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.phases.begin(), ledgers.phases.end());
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.capture.begin(), ledgers.capture.end());

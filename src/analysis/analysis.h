@@ -162,8 +162,11 @@ struct Analysis {
   Diagnostics diagnostics;
 };
 
-// `timer`, if given, learns how long each pass took.
-Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer = nullptr);
+struct Timeline;
+
+// `timer`, if given, learns how long each pass took; `timeline` is made beside the analysis.
+Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer = nullptr,
+                 Timeline* timeline = nullptr);
 
 // The same of a kernel summary, as far as that goes.
 Analysis analyze_summary(const KernelSummary& summary, const Rules& rules);

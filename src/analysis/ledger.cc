@@ -150,9 +150,10 @@ class Sweep {
         LedgerHistory* history = nullptr)
       : trace_(trace), syncs_(syncs), device_(device), history_(history) {}
 
-  // `kind_of` says in which bucket a piece of work counts for this window.
-  template <typename KindOf>
-  Ledger run(std::int64_t start_ns, std::int64_t end_ns, KindOf kind_of) {
+  // `kind_of` says in which bucket a piece of work counts for this window; `on_gap` is told the
+  // rest, as (cause, start_ns, end_ns).
+  template <typename KindOf, typename OnGap>
+  Ledger run(std::int64_t start_ns, std::int64_t end_ns, KindOf kind_of, OnGap on_gap) {
     Ledger ledger;
     ledger.window_ns = end_ns - start_ns;
     ledger_ = &ledger;
@@ -170,6 +171,7 @@ class Sweep {
         const Bucket cause = cause_of_gap(previous, work);
         const bool is_lead = time_ns_ == start_ns && cause == Bucket::kLaunchLate;
         ledger.lead_ns = is_lead ? work.start_ns - start_ns : ledger.lead_ns;
+        on_gap(cause, time_ns_, work.start_ns);
         put(cause, work.start_ns);
       }
       const Bucket kind = kind_of(work);
@@ -178,12 +180,20 @@ class Sweep {
       previous = &work;
     }
     advance(end_ns);
+    if (time_ns_ < end_ns) {
+      on_gap(Bucket::kTail, time_ns_, end_ns);
+    }
     put(Bucket::kTail, end_ns);
     while (!ends_.empty()) {
       ends_.pop();
     }
     assert(ledger.sum_ns() == ledger.window_ns);
     return ledger;
+  }
+
+  template <typename KindOf>
+  Ledger run(std::int64_t start_ns, std::int64_t end_ns, KindOf kind_of) {
+    return run(start_ns, end_ns, kind_of, [](Bucket, std::int64_t, std::int64_t) {});
   }
 
  private:
@@ -269,7 +279,7 @@ class LedgerMaker {
     }
   }
 
-  LedgerResult run(std::int64_t start_ns, std::int64_t end_ns) {
+  LedgerResult run(std::int64_t start_ns, std::int64_t end_ns, const GapSink& on_gap) {
     LedgerResult result;
     for (std::uint32_t stage = 0; stage < stages_.names.size(); ++stage) {
       add_stage(stage, result);
@@ -277,7 +287,13 @@ class LedgerMaker {
     for (std::size_t device = 0; device < devices_.size(); ++device) {
       LedgerHistory& history = result.history.emplace_back(start_ns, end_ns);
       Sweep sweep(trace_, syncs_, devices_[device], &history);
-      const Ledger ledger = sweep.run(start_ns, end_ns, [](const Work& work) { return work.kind; });
+      const Ledger ledger = sweep.run(
+          start_ns, end_ns, [](const Work& work) { return work.kind; },
+          [&](Bucket cause, std::int64_t from_ns, std::int64_t to_ns) {
+            if (on_gap) {
+              on_gap(device, cause, from_ns, to_ns);
+            }
+          });
       result.capture.push_back({"capture", device_name(device), 1, ledger});
       add_phases(device, ledger, end_ns, result);
       result.busy_ns.push_back(ledger[Bucket::kCompute] + ledger[Bucket::kComm] +
@@ -467,8 +483,10 @@ class LedgerMaker {
 
 LedgerResult make_ledgers(const Trace& trace, const Stages& stages, const Attribution& attribution,
                           const IsCommunication& is_communication, std::int64_t start_ns,
-                          std::int64_t end_ns, const std::vector<bool>& is_model) {
-  return LedgerMaker(trace, stages, attribution, is_communication, is_model).run(start_ns, end_ns);
+                          std::int64_t end_ns, const std::vector<bool>& is_model,
+                          const GapSink& on_gap) {
+  return LedgerMaker(trace, stages, attribution, is_communication, is_model)
+      .run(start_ns, end_ns, on_gap);
 }
 
 }  // namespace llmprof

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "analysis/analysis.h"
@@ -28,9 +30,14 @@ struct LedgerResult {
   std::int64_t outside_ns = 0;
 };
 
+// Told every gap of the capture, GPU by GPU and in the order of time: where no work runs, and why.
+using GapSink = std::function<void(std::size_t device, Bucket cause, std::int64_t start_ns,
+                                   std::int64_t end_ns)>;
+
 // `is_model`: kernels that only a model's steps run, by StringId; empty: no phases.
 LedgerResult make_ledgers(const Trace& trace, const Stages& stages, const Attribution& attribution,
                           const IsCommunication& is_communication, std::int64_t start_ns,
-                          std::int64_t end_ns, const std::vector<bool>& is_model = {});
+                          std::int64_t end_ns, const std::vector<bool>& is_model = {},
+                          const GapSink& on_gap = {});
 
 }  // namespace llmprof

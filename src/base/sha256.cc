@@ -29,13 +29,17 @@ class Sha256 {
     check(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
   }
 
-  std::string hex() {
+  std::string bytes() {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
     unsigned int size = 0;
     check(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1);
+    return {digest.begin(), digest.begin() + size};
+  }
+
+  std::string hex() {
     std::string text;
-    for (unsigned int i = 0; i < size; ++i) {
-      text += fmt::format("{:02x}", digest[i]);
+    for (const char byte : bytes()) {
+      text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     }
     return text;
   }
@@ -56,6 +60,12 @@ std::string sha256_hex(std::string_view bytes) {
   Sha256 hash;
   hash.add(bytes);
   return hash.hex();
+}
+
+std::string sha256_bytes(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.bytes();
 }
 
 std::string sha256_of_file(const std::filesystem::path& path) {

@@ -40,8 +40,8 @@ struct AnalyzeOptions {
   std::string image;
 };
 
-void write_results(const std::optional<Trace>& trace, Analysis& analysis,
-                   const std::filesystem::path& out, const std::string& budget) {
+void write_results(const std::optional<Trace>& trace, Analysis& analysis, const Timeline& timeline,
+                   PassTimer& timer, const std::filesystem::path& out, const std::string& budget) {
   std::error_code failure;
   std::filesystem::create_directories(out, failure);
   if (failure) {
@@ -49,7 +49,8 @@ void write_results(const std::optional<Trace>& trace, Analysis& analysis,
                 fmt::format("cannot create {}: {}", out.string(), failure.message()));
   }
   const std::vector<std::string> beside = write_trace_files(trace, analysis, out, budget);
-  for (const auto& [name, contents] : report_files(metrics_json(analysis), beside)) {
+  for (const auto& [name, contents] :
+       report_files(metrics_json(analysis), beside, timeline, &timer)) {
     write_file(out / name, contents);
   }
 }
@@ -121,7 +122,11 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
   for (const std::string& file : asked.files) {
     PassTimer timer;
     std::optional<Trace> trace;
-    Analysis analysis = analyze_recording(file, asked.recording, context.system, &timer, &trace);
+    Timeline timeline;
+    const bool is_kept = !asked.out.empty();
+    Analysis analysis =
+        analyze_recording(file, asked.recording, context.system, &timer,
+                          is_kept ? &timeline : nullptr, is_kept ? &trace : nullptr);
     if (!asked.model.empty()) {
       const PassTimer::Scope pass(&timer, "efficiency");
       analysis.efficiency = efficiency_for(asked, analysis);
@@ -129,7 +134,7 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     add_findings(analysis);
     if (!asked.out.empty()) {
       const PassTimer::Scope pass(&timer, "write");
-      write_results(trace, analysis, out_of(asked, file), asked.trace_budget);
+      write_results(trace, analysis, timeline, timer, out_of(asked, file), asked.trace_budget);
     }
     if (!asked.stage.empty()) {
       keep_stage(asked.stage, analysis);
@@ -166,7 +171,7 @@ Command analyze_command() {
        true},
       {"--ncu", "FILE", "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed",
        &asked->recording.ncu},
-      {"--out", "DIR", "Write metrics.json, report.md and the other files of a report there",
+      {"--out", "DIR", "Write report.html, metrics.json and the other files of a report there",
        &asked->out},
       {"--trace-budget", "BYTES", "The most that trace.pftrace there may take (200000000); 0: none",
        &asked->trace_budget},

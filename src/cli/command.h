@@ -68,6 +68,7 @@ Command plan_command();
 Command ranges_command();
 Command report_command();
 Command run_command();
+Command view_command();
 
 // --json, as every reading command has it.
 Option json_option(bool& target);

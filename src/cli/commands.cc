@@ -12,6 +12,7 @@ std::vector<Command> all_commands() {
       config_command(),      //
       analyze_command(),     //
       report_command(),      //
+      view_command(),        //
       explain_command(),     //
       export_command(),      //
       plan_command(),        //

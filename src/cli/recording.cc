@@ -62,6 +62,12 @@ std::filesystem::path recording_in(const std::filesystem::path& path) {
   return path;
 }
 
+bool has_recording(const std::filesystem::path& bundle) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(bundle / "nsys" / "run.sqlite", ignored) ||
+         std::filesystem::is_regular_file(bundle / "nsys" / "run.nsys-rep", ignored);
+}
+
 void check_filter(const TraceFilter& filter, const Trace& trace) {
   std::vector<std::uint32_t> pids;
   for (const ProcessInfo& process : trace.processes) {
@@ -108,7 +114,8 @@ Trace load_recording(const std::string& path, const System& system, unsigned num
 }
 
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
-                           const System& system, PassTimer* timer, std::optional<Trace>* kept) {
+                           const System& system, PassTimer* timer, Timeline* timeline,
+                           std::optional<Trace>* kept) {
   const TraceFilter filter{number_of("--gpu", options.gpu), number_of("--pid", options.pid)};
   const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
   const Rules rules = recording_rules();
@@ -124,7 +131,7 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
     check_filter(filter, trace);
     apply_filter(filter, trace);
   }
-  Analysis analysis = analyze(trace, rules, timer);
+  Analysis analysis = analyze(trace, rules, timer, timeline);
   add_counters(files, analysis, timer);
   add_operators(path, analysis);
   if (kept != nullptr) {
@@ -133,14 +140,15 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
   return analysis;
 }
 
-Json load_metrics(const std::string& path, const RecordingOptions& options, const System& system) {
+Json load_metrics(const std::string& path, const RecordingOptions& options, const System& system,
+                  Timeline* timeline) {
   constexpr std::uint64_t kMostBytes = 512 * kMiB;
   constexpr int kVersion = 1;
   std::error_code ignored;
   const std::filesystem::path inside = std::filesystem::path(path) / "metrics.json";
   const bool is_bundle = std::filesystem::is_regular_file(inside, ignored);
   if (!is_bundle && std::filesystem::path(path).extension() != ".json") {
-    Analysis analysis = analyze_recording(path, options, system);
+    Analysis analysis = analyze_recording(path, options, system, nullptr, timeline);
     add_findings(analysis);
     return metrics_json(analysis);
   }
@@ -155,6 +163,9 @@ Json load_metrics(const std::string& path, const RecordingOptions& options, cons
                 fmt::format("{} was written by a newer llmprof (schema_version {})", file.string(),
                             to_json_line(version)),
                 "analyze the bundle again with this one: llmprof analyze BUNDLE --out DIR");
+  }
+  if (timeline != nullptr && is_bundle && has_recording(path)) {
+    analyze_recording(path, options, system, nullptr, timeline);
   }
   return metrics;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "analysis/timeline.h"
 #include "base/json.h"
 #include "cli/command.h"
 
@@ -30,13 +31,16 @@ Trace load_recording(const std::string& path, const System& system, unsigned num
 
 // Loads a recording, through nsys if it is a report, and analyses it with the rules of conf/; a
 // kernel summary as far as that goes. Counters are joined where they are given or stand in the
-// bundle. `kept`, if given, gets the trace itself, where there is one.
+// bundle. `timeline`, if given, is made too, as far as the recording has times of day; `kept` gets
+// the trace itself, where there is one.
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
                            const System& system, PassTimer* timer = nullptr,
-                           std::optional<Trace>* kept = nullptr);
+                           Timeline* timeline = nullptr, std::optional<Trace>* kept = nullptr);
 
-// metrics.json of a bundle or file, or made of a recording.
-Json load_metrics(const std::string& path, const RecordingOptions& options, const System& system);
+// metrics.json of a bundle or file, or made of a recording. A timeline needs the recording: of a
+// bundle that holds none it stays empty.
+Json load_metrics(const std::string& path, const RecordingOptions& options, const System& system,
+                  Timeline* timeline = nullptr);
 
 // What to fix first, from all that is known by now: the last step before an analysis is shown. A
 // run adds facts of its machine.

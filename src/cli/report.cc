@@ -15,6 +15,7 @@
 #include "cli/recording.h"
 #include "cli/trace_files.h"
 #include "report/ci.h"
+#include "report/page.h"
 #include "report/sections.h"
 
 namespace llmprof {
@@ -50,7 +51,14 @@ int run_report(const ReportCommandOptions& asked, Context& context) {
   if (const auto& known = export_formats(); std::ranges::count(known, asked.format) > 0) {
     return run_export({asked.file, asked.format, "", "", asked.recording}, context);
   }
-  const Json metrics = load_metrics(asked.file, asked.recording, context.system);
+  Timeline timeline;
+  const bool is_page = asked.format == "html" && asked.ci.empty();
+  const Json metrics =
+      load_metrics(asked.file, asked.recording, context.system, is_page ? &timeline : nullptr);
+  if (is_page) {
+    context.console.out(page_html(metrics, timeline, {}));
+    return kExitOk;
+  }
   if (!asked.ci.empty()) {
     context.console.out(asked.ci == "github"    ? github_summary(metrics)
                         : asked.ci == "bencher" ? to_json_text(bencher_json(metrics))
@@ -81,11 +89,10 @@ Command report_command() {
       {"BUNDLE", "", "A bundle, a metrics.json, or a recording", &asked->file, {}, nullptr, true},
       {"--format",
        "FORMAT",
-       "terminal, md, json (every value with its key) or csv (the tables); pftrace, pprof and "
-       "chrome "
-       "as llmprof export",
+       "terminal, html (the page, whole), md, json (every value with its key) or csv (the tables); "
+       "pftrace, pprof and chrome as llmprof export",
        &asked->format,
-       {"terminal", "md", "json", "csv", "pftrace", "pprof", "chrome"}},
+       {"terminal", "html", "md", "json", "csv", "pftrace", "pprof", "chrome"}},
       {"--section", "LIST", "Only these: " + fmt::format("{}", fmt::join(section_ids(), ", ")),
        &asked->sections},
       {"--top", "N", "Rows of kernels and operators (10), or all", &asked->top},

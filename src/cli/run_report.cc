@@ -102,7 +102,7 @@ Json write_run_report(const RunSetup& setup, const RunSession& session,
     }
   }
   Json metrics = metrics_json(analysis, {environment_json(setup.machine), breaches_json(breaches)});
-  for (const auto& [name, contents] : report_files(metrics, beside)) {
+  for (const auto& [name, contents] : report_files(metrics, beside, session.timeline())) {
     artifacts.write(name, contents);
   }
   return metrics;

@@ -413,7 +413,7 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     return;
   }
   const Rules rules = recording_rules();
-  analysis_ = analyze(*trace_, rules);
+  analysis_ = analyze(*trace_, rules, nullptr, &timeline_);
   add_operators(artifacts_.root(), *analysis_);
   if (model_) {
     analysis_->efficiency = target_efficiency(*model_, setup_.machine, *analysis_);
@@ -464,7 +464,7 @@ void RunSession::run_ncu() {
                        : trace_                       ? &*trace_
                                                       : nullptr;
   if (setup_.planned_from != nullptr) {
-    analysis_ = analyze(*trace, recording_rules());
+    analysis_ = analyze(*trace, recording_rules(), nullptr, &timeline_);
   }
   const bool has_kernels = trace != nullptr && trace->kernels.size() > 0;
   if (!has_kernels && setup_.machine.gpus.empty()) {

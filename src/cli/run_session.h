@@ -12,6 +12,7 @@
 #include "analysis/analysis.h"
 #include "analysis/ncu_plan.h"
 #include "analysis/stages.h"
+#include "analysis/timeline.h"
 #include "bundle/artifacts.h"
 #include "capture/contract.h"
 #include "capture/machine.h"
@@ -65,6 +66,7 @@ class RunSession {
   const std::vector<Breach>& breaches() const { return breaches_; }
   const std::optional<Analysis>& analysis() const { return analysis_; }  // nothing: no recording
   const std::optional<Trace>& trace() const { return trace_; }           // the recording itself
+  const Timeline& timeline() const { return timeline_; }                 // of the same
   const std::vector<StageTimes>& baseline_times() const { return baseline_times_; }
   const std::optional<NamedModel>& model() const { return model_; }
   bool is_interrupted() const { return is_interrupted_; }
@@ -116,6 +118,7 @@ class RunSession {
   std::int64_t baseline_ns_ = 0;
   std::optional<NamedModel> model_;
   std::optional<Analysis> analysis_;
+  Timeline timeline_;
   std::optional<Trace> trace_;
 };
 

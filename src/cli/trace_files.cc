@@ -64,7 +64,7 @@ int run_export(const ExportRequest& asked, Context& context) {
   const std::uint64_t budget_bytes = budget_of(asked.budget);
   std::optional<Trace> trace;
   const Analysis analysis =
-      analyze_recording(asked.file, asked.recording, context.system, nullptr, &trace);
+      analyze_recording(asked.file, asked.recording, context.system, nullptr, nullptr, &trace);
   if (format->write == nullptr) {
     write_file(out, pprof_profile(analysis));
     context.console.out(out.string() + "\n");

@@ -92,6 +92,9 @@ std::string shown(const ReportValue& value);
 
 // `width` is that of the terminal, 0 where nothing may be cut.
 std::string markdown_text(const Document& document);
+// Sections as HTML that reads well without scripts and styles; `metrics` tells what the evidence of
+// a finding amounts to. Values carry their key (data-key) and themselves (data-value).
+std::string html_text(const Document& document, const Json& metrics);
 std::string terminal_text(const Document& document, std::size_t width);
 // Every value with key, unit and text; sections and tables in order.
 Json document_json(const Document& document);

@@ -3,6 +3,7 @@
 // The files of a report. All of them are written whatever is known, so that a reader who looks for
 // one finds it, with the reason for what it lacks.
 #include "base/file.h"
+#include "report/page.h"
 #include "report/report.h"
 #include "report/sections.h"
 
@@ -21,11 +22,20 @@ SectionOptions rows(std::size_t top) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> report_files(
-    const Json& metrics, const std::vector<std::string>& beside) {
+    const Json& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
+    PassTimer* timer) {
   SectionOptions options;
-  options.files = {"stakeholder_summary.md", "kernels.md", "operators.md", "metrics.json"};
+  options.files = {"report.html", "stakeholder_summary.md", "kernels.md", "operators.md",
+                   "metrics.json"};
   options.files.insert(options.files.end(), beside.begin(), beside.end());
+  std::vector<std::string> of_page = options.files;
+  of_page[0] = "report.md";
+  const auto page = [&] {
+    const PassTimer::Scope pass(timer, "page");
+    return page_html(metrics, timeline, of_page);
+  };
   return {{"metrics.json", to_json_text(metrics)},
+          {"report.html", page()},
           {"report.md", markdown_text(report_document(metrics, options))},
           {"stakeholder_summary.md", markdown_text(stakeholder_document(metrics, {}))},
           {"kernels.md", markdown_text(kernels_document(metrics, rows(kKernelRows)))},

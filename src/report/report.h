@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "analysis/timeline.h"
 #include "base/json.h"
 
 namespace llmprof {
@@ -31,10 +32,12 @@ Json findings_json(const Findings& findings);
 Json efficiency_json(const Efficiency& efficiency);
 Json operators_json(const Operators& operators);
 
-// The files of a report by name: report.md, stakeholder_summary.md, kernels.md, operators.md, and
-// metrics.json itself. `beside` are other files that report.md points to.
+// The files of a report by name: report.html, report.md, stakeholder_summary.md, kernels.md,
+// operators.md, and metrics.json itself. `beside` are other files that the reports point to. A
+// timeline without length means that there is none.
 std::vector<std::pair<std::string, std::string>> report_files(
-    const Json& metrics, const std::vector<std::string>& beside);
+    const Json& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
+    PassTimer* timer = nullptr);
 
 // The specification's files alone: kernel_name, total_ms, calls, mean_ms, device and more by total
 // time; and the summary for people who decide.

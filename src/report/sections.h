@@ -26,6 +26,8 @@ struct SectionOptions {
 Document report_document(const Json& metrics, const SectionOptions& options);
 // stakeholder_summary.md: for people who decide.
 Document stakeholder_document(const Json& metrics, const SectionOptions& options);
+// What report.html says beneath its views: enough without them.
+Document page_document(const Json& metrics, const SectionOptions& options);
 Document kernels_document(const Json& metrics, const SectionOptions& options);
 Document operators_document(const Json& metrics, const SectionOptions& options);
 // What a person reads first on a terminal; parts without content are left out.

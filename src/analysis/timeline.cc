@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What did each GPU do when, small enough to be looked at? A recording may hold a hundred million
+// kernels and a screen has two thousand columns.
+//
+// So the whole capture is drawn in levels: columns of equal width, and for each how many
+// nanoseconds every family filled of it. Work is cut at the edges of columns: crediting a kernel to
+// the column it starts in, the obvious way, makes patterns that are not there. Small recordings
+// keep every slice besides, large ones those of a few telling windows.
+//
+// Rows are the busiest streams of each GPU, its copies, and its gaps with their cause as the ledger
+// tells it. What it gets wrong: work of further streams shares one row, where pieces may cover each
+// other.
+#include "analysis/timeline.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace llmprof {
+namespace {
+
+constexpr std::size_t kMostRows = 120;
+constexpr std::size_t kMostGaps = 24;    // that are listed
+constexpr std::size_t kMostStreams = 6;  // of a GPU with a row of their own
+
+std::size_t streams_per_device(std::size_t num_devices) {
+  const std::size_t left = kMostRows / std::max<std::size_t>(num_devices, 1);
+  return std::clamp<std::size_t>(left > 3 ? left - 3 : 1, 1, kMostStreams);
+}
+
+}  // namespace
+
+TimelineMaker::TimelineMaker(const Trace& trace, const Rules& rules, const Stages& stages,
+                             const Attribution& attribution, std::int64_t start_ns,
+                             std::int64_t end_ns, const TimelineOptions& options)
+    : trace_(trace), stages_(stages), start_ns_(start_ns), options_(options) {
+  made_.duration_ns = end_ns - start_ns;
+  made_.num_work =
+      static_cast<std::int64_t>(trace.kernels.size() + trace.copies.size() + trace.graphs.size());
+  made_.is_whole = made_.num_work <= options.most_work;
+  made_.stages = stages.names;
+  made_.is_nested = stages.is_nested;
+  for (const TimelineWindow& window :
+       telling_windows(trace, stages, attribution,
+                       made_.is_whole ? options.most_work : options.most_window_work)) {
+    made_.windows.push_back({window.label, window.start_ns - start_ns, window.end_ns - start_ns});
+  }
+  lay_rows();
+  name_kernels(rules);
+  add_levels();
+  add_work(
+      trace.kernels, attribution.kernels,
+      [&](std::size_t row) { return row_of_stream_[trace.kernels.stream[row]]; },
+      [&](std::size_t row) { return name_of_[static_cast<std::size_t>(trace.kernels.name[row])]; });
+  add_work(
+      trace.graphs, attribution.graphs,
+      [&](std::size_t row) { return row_of_stream_[trace.graphs.stream[row]]; },
+      [](std::size_t) { return kNone; });
+  add_work(
+      trace.copies, attribution.copies,
+      [&](std::size_t row) { return copies_row_[trace.copies.device[row]]; },
+      [&](std::size_t row) { return static_cast<std::uint32_t>(trace.copies.kind[row]); });
+}
+
+// GPUs by ordinal; of each the busiest streams, the others, copies, gaps.
+void TimelineMaker::lay_rows() {
+  std::vector<std::int64_t> busy_ns(trace_.streams.size());
+  for (std::size_t i = 0; i < trace_.kernels.size(); ++i) {
+    busy_ns[trace_.kernels.stream[i]] += trace_.kernels.end_ns[i] - trace_.kernels.start_ns[i];
+  }
+  for (std::size_t i = 0; i < trace_.graphs.size(); ++i) {
+    busy_ns[trace_.graphs.stream[i]] += trace_.graphs.end_ns[i] - trace_.graphs.start_ns[i];
+  }
+  std::vector<std::size_t> devices(trace_.devices.size());
+  std::iota(devices.begin(), devices.end(), std::size_t{0});
+  std::stable_sort(devices.begin(), devices.end(), [&](std::size_t a, std::size_t b) {
+    return trace_.devices[a].ordinal < trace_.devices[b].ordinal;
+  });
+  row_of_stream_.resize(trace_.streams.size());
+  copies_row_.resize(devices.size());
+  idle_row_.resize(devices.size());
+  const std::size_t most = streams_per_device(devices.size());
+  for (const std::size_t device : devices) {
+    const std::string name = fmt::format("cuda:{}", trace_.devices[device].ordinal);
+    const auto add_row = [&](TimelineRowKind kind, std::string label) {
+      made_.rows.push_back({kind, name, std::move(label)});
+      return static_cast<std::uint16_t>(made_.rows.size() - 1);
+    };
+    std::vector<std::size_t> streams;
+    std::set<std::uint16_t> processes;
+    for (std::size_t i = 0; i < trace_.streams.size(); ++i) {
+      if (trace_.streams[i].device == device && busy_ns[i] > 0) {
+        streams.push_back(i);
+        processes.insert(trace_.streams[i].process);
+      }
+    }
+    std::stable_sort(streams.begin(), streams.end(),
+                     [&](std::size_t a, std::size_t b) { return busy_ns[a] > busy_ns[b]; });
+    std::uint16_t row = 0;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      const StreamInfo& stream = trace_.streams[streams[i]];
+      if (i < most) {
+        row = add_row(TimelineRowKind::kStream,
+                      processes.size() < 2 ? fmt::format("stream {}", stream.stream)
+                                           : fmt::format("stream {} of {}", stream.stream,
+                                                         trace_.processes[stream.process].pid));
+      } else if (i == most) {
+        row = add_row(TimelineRowKind::kStream,
+                      fmt::format("{} more streams", streams.size() - most));
+      }
+      row_of_stream_[streams[i]] = row;
+    }
+    copies_row_[device] = add_row(TimelineRowKind::kCopies, "copies");
+    idle_row_[device] = add_row(TimelineRowKind::kIdle, "idle");
+  }
+}
+
+void TimelineMaker::name_kernels(const Rules& rules) {
+  name_of_.assign(trace_.strings.size(), kNone);
+  for (const StringId name : trace_.kernels.name) {
+    std::uint32_t& known = name_of_[static_cast<std::size_t>(name)];
+    if (known != kNone) {
+      continue;
+    }
+    known = static_cast<std::uint32_t>(made_.names.size());
+    made_.names.emplace_back(trace_.strings[name]);
+    const std::string family(family_of(rules, made_.names.back()));
+    const auto found = std::find(made_.families.begin(), made_.families.end(), family);
+    family_of_.push_back(static_cast<std::uint32_t>(found - made_.families.begin()));
+    if (found == made_.families.end()) {
+      made_.families.push_back(family);
+    }
+  }
+  // A graph recorded as a whole has a family of its own; kinds of copies are the widest numbers.
+  constexpr std::uint32_t kCopyKinds = 256;
+  num_categories_ = std::max(static_cast<std::uint32_t>(made_.families.size()) + 1, kCopyKinds);
+}
+
+void TimelineMaker::add_levels() {
+  // Values of the fine level, all rows together: more would not fit into a page.
+  constexpr std::int64_t kMostFine = 200'000;
+  const auto rows = static_cast<std::int64_t>(std::max<std::size_t>(made_.rows.size(), 1));
+  std::vector<std::int64_t> sizes = {std::min(options_.num_coarse, kMostFine / rows)};
+  if (!made_.is_whole && std::min(options_.num_fine, kMostFine / rows) > sizes[0]) {
+    sizes.push_back(std::min(options_.num_fine, kMostFine / rows));
+  }
+  for (const std::int64_t size : sizes) {
+    TimelineLevel& level = made_.levels.emplace_back();
+    level.column_ns = std::max<std::int64_t>(1, (made_.duration_ns + size - 1) / size);
+    level.num_columns =
+        static_cast<std::size_t>((made_.duration_ns + level.column_ns - 1) / level.column_ns);
+    fillings_.emplace_back(made_.rows.size() * num_categories_);
+  }
+}
+
+template <typename Table, typename RowOf, typename WhatOf>
+void TimelineMaker::add_work(const Table& table, const Origins& origins, RowOf row_of,
+                             WhatOf what_of) {
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::uint16_t row = row_of(i);
+    const std::uint32_t what = what_of(i);
+    std::uint32_t category = what;
+    if (made_.rows[row].kind == TimelineRowKind::kStream) {
+      category =
+          what == kNone ? static_cast<std::uint32_t>(made_.families.size()) : family_of_[what];
+    }
+    const std::uint32_t instance =
+        origins.instance[i] != kNone ? origins.instance[i] : origins.nested[i];
+    add(row, category, what, instance == kNone ? kNone : stages_.instances[instance].stage,
+        table.start_ns[i], table.end_ns[i]);
+  }
+  made_.num_kept = static_cast<std::int64_t>(made_.slices.size());
+}
+
+bool TimelineMaker::is_shown(std::int64_t start_ns, std::int64_t end_ns) const {
+  return made_.is_whole ||
+         std::any_of(made_.windows.begin(), made_.windows.end(), [&](const TimelineWindow& window) {
+           return start_ns < window.end_ns && end_ns > window.start_ns;
+         });
+}
+
+void TimelineMaker::add(std::uint16_t row, std::uint32_t category, std::uint32_t what,
+                        std::uint32_t stage, std::int64_t start_ns, std::int64_t end_ns) {
+  const std::int64_t from = std::max<std::int64_t>(start_ns - start_ns_, 0);
+  const std::int64_t to = std::min(end_ns - start_ns_, made_.duration_ns);
+  if (from >= to) {
+    return;
+  }
+  for (std::size_t i = 0; i < made_.levels.size(); ++i) {
+    const TimelineLevel& level = made_.levels[i];
+    Filling& filling = fillings_[i][row * num_categories_ + category];
+    if (filling.partial_ns.empty()) {
+      filling.partial_ns.resize(level.num_columns);
+      filling.whole.resize(level.num_columns + 1);
+    }
+    const std::int64_t first = from / level.column_ns;
+    const std::int64_t last = (to - 1) / level.column_ns;
+    if (first == last) {
+      filling.partial_ns[static_cast<std::size_t>(first)] += to - from;
+    } else {
+      filling.partial_ns[static_cast<std::size_t>(first)] += (first + 1) * level.column_ns - from;
+      filling.partial_ns[static_cast<std::size_t>(last)] += to - last * level.column_ns;
+      ++filling.whole[static_cast<std::size_t>(first + 1)];
+      --filling.whole[static_cast<std::size_t>(last)];
+    }
+  }
+  if (is_shown(from, to)) {
+    made_.slices.row.push_back(row);
+    made_.slices.start_ns.push_back(from);
+    made_.slices.duration_ns.push_back(to - from);
+    made_.slices.what.push_back(what);
+    made_.slices.stage.push_back(stage);
+  }
+}
+
+GapSink TimelineMaker::gap_sink() {
+  return [this](std::size_t device, Bucket cause, std::int64_t start_ns, std::int64_t end_ns) {
+    const auto bucket = static_cast<std::uint32_t>(cause);
+    add(idle_row_[device], bucket, bucket, kNone, start_ns, end_ns);
+    // A heap whose top is the shortest of the longest.
+    std::vector<TimelineGap>& longest = made_.longest_gaps;
+    longest.push_back({end_ns - start_ns, start_ns - start_ns_, idle_row_[device], cause});
+    std::push_heap(longest.begin(), longest.end(), std::greater<>());
+    if (longest.size() > kMostGaps) {
+      std::pop_heap(longest.begin(), longest.end(), std::greater<>());
+      longest.pop_back();
+    }
+  };
+}
+
+Timeline TimelineMaker::finish() {
+  for (std::size_t i = 0; i < fillings_.size(); ++i) {
+    TimelineLevel& level = made_.levels[i];
+    for (std::size_t cell = 0; cell < fillings_[i].size(); ++cell) {
+      Filling& filling = fillings_[i][cell];
+      if (filling.partial_ns.empty()) {
+        continue;
+      }
+      std::int64_t num_whole = 0;
+      for (std::size_t column = 0; column < level.num_columns; ++column) {
+        num_whole += filling.whole[column];
+        filling.partial_ns[column] += num_whole * level.column_ns;
+      }
+      level.series.push_back({static_cast<std::uint16_t>(cell / num_categories_),
+                              static_cast<std::uint16_t>(cell % num_categories_),
+                              std::move(filling.partial_ns)});
+    }
+  }
+  std::sort(made_.longest_gaps.begin(), made_.longest_gaps.end(), std::greater<>());
+  TimelineSlices& slices = made_.slices;
+  std::vector<std::uint32_t> order(slices.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tuple(slices.row[a], slices.start_ns[a], -slices.duration_ns[a], slices.what[a],
+                      a) <
+           std::tuple(slices.row[b], slices.start_ns[b], -slices.duration_ns[b], slices.what[b], b);
+  });
+  const auto reorder = [&](auto& column) {
+    auto sorted = column;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      sorted[i] = column[order[i]];
+    }
+    column = std::move(sorted);
+  };
+  reorder(slices.row);
+  reorder(slices.start_ns);
+  reorder(slices.duration_ns);
+  reorder(slices.what);
+  reorder(slices.stage);
+  for (const StageInstance& instance : stages_.instances) {
+    const bool is_step = stages_.names[instance.stage] == "decode_step" || stages_.are_steps;
+    made_.instances.push_back({instance.stage, instance.start_ns - start_ns_,
+                               instance.end_ns - instance.start_ns, instance.is_open, is_step,
+                               instance.tokens});
+  }
+  std::stable_sort(made_.instances.begin(), made_.instances.end(),
+                   [](const TimelineStage& a, const TimelineStage& b) {
+                     return std::pair(a.start_ns, -a.duration_ns) <
+                            std::pair(b.start_ns, -b.duration_ns);
+                   });
+  return std::move(made_);
+}
+
+}  // namespace llmprof

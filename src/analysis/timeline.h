@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A recording as a picture: what ran when, on every GPU. Plain numbers that a writer can pack; the
+// trace itself is not needed any more.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/attribution.h"
+#include "analysis/ledger.h"
+#include "analysis/rules.h"
+#include "analysis/stages.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+enum class TimelineRowKind : std::uint8_t { kStream, kCopies, kIdle };
+
+struct TimelineRow {
+  TimelineRowKind kind = TimelineRowKind::kStream;
+  std::string device;  // "cuda:0"
+  std::string label;   // "stream 7"
+};
+
+// Pieces of work, and gaps, by row and then by start.
+struct TimelineSlices {
+  std::vector<std::uint16_t> row;
+  std::vector<std::int64_t> start_ns;  // from the start of the capture
+  std::vector<std::int64_t> duration_ns;
+  // Into Timeline::names (kNone: a CUDA graph as a whole), a CopyKind or a Bucket, by kind of row.
+  std::vector<std::uint32_t> what;
+  std::vector<std::uint32_t> stage;  // into Timeline::stages, that launched it; kNone: none
+
+  std::size_t size() const { return row.size(); }
+};
+
+// How much of each column of a row one family (or CopyKind, or Bucket) fills. Exact: pieces of work
+// are cut at the columns' edges, in whole nanoseconds.
+struct TimelineSeries {
+  std::uint16_t row = 0;
+  std::uint16_t category = 0;         // into Timeline::families; or a CopyKind, or a Bucket
+  std::vector<std::int64_t> fill_ns;  // by column; above column_ns where work overlaps itself
+};
+
+struct TimelineLevel {
+  std::int64_t column_ns = 1;
+  std::size_t num_columns = 0;
+  std::vector<TimelineSeries> series;
+};
+
+// A stretch of time whose slices are all there.
+struct TimelineWindow {
+  std::string label;  // "decode_step 12, the slowest"
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+// A moment without work on a GPU.
+struct TimelineGap {
+  std::int64_t duration_ns = 0;
+  std::int64_t start_ns = 0;
+  std::uint16_t row = 0;  // the idle row of its GPU
+  Bucket cause = Bucket::kUnknownIdle;
+
+  auto operator<=>(const TimelineGap&) const = default;
+};
+
+struct TimelineStage {
+  std::uint32_t stage = 0;  // into Timeline::stages
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  bool is_open = false;
+  bool is_step = false;
+  std::optional<std::int64_t> tokens;
+};
+
+struct Timeline {
+  std::int64_t duration_ns = 0;  // of the capture; 0: there is no timeline
+  std::vector<std::string> stages;
+  std::vector<bool> is_nested;           // by stage
+  std::vector<TimelineStage> instances;  // by start
+  std::vector<std::string> names;        // of kernels, whole
+  std::vector<std::string> families;
+  std::vector<TimelineRow> rows;
+  std::vector<TimelineLevel> levels;  // coarse to fine, each over the whole capture
+  std::vector<TimelineWindow> windows;
+  std::vector<TimelineGap> longest_gaps;  // of the whole capture, the longest first
+  TimelineSlices slices;
+  bool is_whole = false;      // every slice of the capture is there, not those of the windows alone
+  std::int64_t num_work = 0;  // kernels, copies and graphs of the recording
+  std::int64_t num_kept = 0;  // of them, in `slices`
+};
+
+struct TimelineOptions {
+  std::int64_t most_work = 80'000;         // up to so many, every slice is kept
+  std::int64_t most_window_work = 40'000;  // else so many, in windows
+  std::int64_t num_coarse = 2'048;         // columns
+  std::int64_t num_fine = 16'384;          // where not every slice is kept; fewer with many rows
+};
+
+// Made in two steps around the ledger, which alone knows the causes of gaps:
+//   TimelineMaker maker(...);  make_ledgers(..., maker.gap_sink());  maker.finish()
+class TimelineMaker {
+ public:
+  TimelineMaker(const Trace& trace, const Rules& rules, const Stages& stages,
+                const Attribution& attribution, std::int64_t start_ns, std::int64_t end_ns,
+                const TimelineOptions& options = {});
+
+  GapSink gap_sink();
+  Timeline finish();
+
+ private:
+  void lay_rows();
+  void add_levels();
+  void name_kernels(const Rules& rules);
+  template <typename Table, typename RowOf, typename WhatOf>
+  void add_work(const Table& table, const Origins& origins, RowOf row_of, WhatOf what_of);
+  void add(std::uint16_t row, std::uint32_t category, std::uint32_t what, std::uint32_t stage,
+           std::int64_t start_ns, std::int64_t end_ns);
+  bool is_shown(std::int64_t start_ns, std::int64_t end_ns) const;
+
+  // One level while it is filled: whole columns are counted by their first and last alone, so that
+  // a piece of work costs the same however long it is.
+  struct Filling {
+    std::vector<std::int64_t> partial_ns;  // by column
+    std::vector<std::int64_t> whole;       // change of the number of pieces that fill a column
+  };
+
+  const Trace& trace_;
+  const Stages& stages_;
+  std::int64_t start_ns_ = 0;
+  TimelineOptions options_;
+  Timeline made_;
+  std::vector<std::uint16_t> row_of_stream_;  // by Trace::streams
+  std::vector<std::uint16_t> copies_row_;     // by device
+  std::vector<std::uint16_t> idle_row_;       // by device
+  std::vector<std::uint32_t> name_of_;        // StringId -> Timeline::names
+  std::vector<std::uint32_t> family_of_;      // Timeline::names -> Timeline::families
+  std::uint32_t num_categories_ = 0;
+  std::vector<std::vector<Filling>> fillings_;  // by level, then row x category
+};
+
+// The stretches worth a closer look, the most telling first: a prefill, the slowest steps, the
+// median one and its neighbours; the middle of the recording where there are no steps. Together
+// they hold `most_work` pieces of work or fewer. Times are those of the trace.
+std::vector<TimelineWindow> telling_windows(const Trace& trace, const Stages& stages,
+                                            const Attribution& attribution, std::int64_t most_work);
+
+}  // namespace llmprof

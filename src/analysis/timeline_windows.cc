@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which moments of a long recording deserve every detail? Those a reader would look for: how a
+// prefill runs, what a usual step looks like, and what was different in the slowest ones. A window
+// reaches to the end of the GPU work that its stage launched, since the GPU lags behind the host.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "analysis/timeline.h"
+
+namespace llmprof {
+namespace {
+
+struct Chosen {
+  std::uint32_t instance = 0;
+  std::string label;
+};
+
+// Instances of a stage in the order of time; those without an end are no example of anything.
+std::vector<std::uint32_t> instances_of(const Stages& stages, bool are_steps) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
+    const std::string& name = stages.names[stages.instances[i].stage];
+    const bool is_step = name == "decode_step" || (stages.are_steps && name == "decode");
+    if (!stages.instances[i].is_open && (are_steps ? is_step : name == "prefill")) {
+      found.push_back(i);
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return stages.instances[a].start_ns < stages.instances[b].start_ns;
+  });
+  return found;
+}
+
+std::vector<Chosen> choose(const Stages& stages) {
+  const auto duration_ns = [&](std::uint32_t i) {
+    return stages.instances[i].end_ns - stages.instances[i].start_ns;
+  };
+  const auto label = [&](const std::vector<std::uint32_t>& all, std::size_t place,
+                         const char* why) {
+    return Chosen{
+        all[place],
+        fmt::format("{} {}{}", stages.names[stages.instances[all[place]].stage], place, why)};
+  };
+  std::vector<Chosen> chosen;
+  for (const bool are_steps : {false, true}) {
+    const std::vector<std::uint32_t> all = instances_of(stages, are_steps);
+    if (all.empty()) {
+      continue;
+    }
+    std::vector<std::size_t> by_length(all.size());
+    std::iota(by_length.begin(), by_length.end(), std::size_t{0});
+    std::stable_sort(by_length.begin(), by_length.end(), [&](std::size_t a, std::size_t b) {
+      return duration_ns(all[a]) < duration_ns(all[b]);
+    });
+    const std::size_t median = by_length[(by_length.size() - 1) / 2];
+    if (!are_steps) {
+      chosen.push_back(label(all, median, ", the median"));
+      continue;
+    }
+    chosen.push_back(label(all, by_length.back(), ", the slowest"));
+    chosen.push_back(label(all, median, ", the median"));
+    if (median + 1 < all.size()) {
+      chosen.push_back(label(all, median + 1, ", after the median"));
+    }
+    if (median > 0) {
+      chosen.push_back(label(all, median - 1, ", before the median"));
+    }
+    if (by_length.size() > 3) {
+      chosen.push_back(label(all, by_length[by_length.size() - 2], ", the second slowest"));
+    }
+  }
+  return chosen;
+}
+
+template <typename Visit>
+void each_work(const Trace& trace, Visit visit) {
+  const auto table = [&](const auto& work) {
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      visit(work.start_ns[i], work.end_ns[i]);
+    }
+  };
+  table(trace.kernels);
+  table(trace.copies);
+  table(trace.graphs);
+}
+
+// The part of a window with at most `most` pieces of work in it, from its start.
+std::int64_t end_with(const Trace& trace, const TimelineWindow& window, std::int64_t most) {
+  std::vector<std::int64_t> starts;
+  each_work(trace, [&](std::int64_t start_ns, std::int64_t end_ns) {
+    if (start_ns < window.end_ns && end_ns > window.start_ns) {
+      starts.push_back(start_ns);
+    }
+  });
+  if (static_cast<std::int64_t>(starts.size()) <= most) {
+    return window.end_ns;
+  }
+  const auto last = starts.begin() + most;
+  std::nth_element(starts.begin(), last, starts.end());
+  return std::max(*last, window.start_ns);
+}
+
+std::vector<TimelineWindow> middle_window(const Trace& trace, std::int64_t most_work) {
+  std::vector<std::int64_t> starts;
+  each_work(trace, [&](std::int64_t start_ns, std::int64_t) { starts.push_back(start_ns); });
+  const auto size = static_cast<std::int64_t>(starts.size());
+  if (size <= most_work) {
+    return {};
+  }
+  const auto at = [&](std::int64_t place) {
+    const auto nth = starts.begin() + std::clamp<std::int64_t>(place, 0, size - 1);
+    std::nth_element(starts.begin(), nth, starts.end());
+    return *nth;
+  };
+  return {{"the middle of the recording", at((size - most_work) / 2), at((size + most_work) / 2)}};
+}
+
+void reach_to_work(const Trace& trace, const Attribution& attribution,
+                   const std::map<std::uint32_t, std::size_t>& place_of,
+                   std::vector<TimelineWindow>& windows) {
+  const auto reach = [&](const auto& work, const Origins& origins) {
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      for (const std::uint32_t instance : {origins.instance[i], origins.nested[i]}) {
+        const auto found = instance == kNone ? place_of.end() : place_of.find(instance);
+        if (found != place_of.end()) {
+          std::int64_t& end_ns = windows[found->second].end_ns;
+          end_ns = std::max(end_ns, work.end_ns[i]);
+        }
+      }
+    }
+  };
+  reach(trace.kernels, attribution.kernels);
+  reach(trace.copies, attribution.copies);
+  reach(trace.graphs, attribution.graphs);
+}
+
+}  // namespace
+
+std::vector<TimelineWindow> telling_windows(const Trace& trace, const Stages& stages,
+                                            const Attribution& attribution,
+                                            std::int64_t most_work) {
+  std::vector<TimelineWindow> windows;
+  std::map<std::uint32_t, std::size_t> place_of;
+  for (const Chosen& one : choose(stages)) {
+    if (place_of.try_emplace(one.instance, windows.size()).second) {
+      const StageInstance& instance = stages.instances[one.instance];
+      windows.push_back({one.label, instance.start_ns, instance.end_ns});
+    }
+  }
+  if (windows.empty()) {
+    return middle_window(trace, most_work);
+  }
+  reach_to_work(trace, attribution, place_of, windows);
+  std::int64_t left = most_work;
+  std::vector<TimelineWindow> kept;
+  for (TimelineWindow& window : windows) {
+    std::int64_t num_work = 0;
+    each_work(trace, [&](std::int64_t start_ns, std::int64_t end_ns) {
+      num_work += start_ns < window.end_ns && end_ns > window.start_ns ? 1 : 0;
+    });
+    if (num_work > left / 2 && num_work > 0) {
+      const std::int64_t end_ns = end_with(trace, window, left / 2);
+      window.label += end_ns < window.end_ns ? " (its beginning)" : "";
+      window.end_ns = end_ns;
+      num_work = std::min(num_work, left / 2);
+    }
+    if (window.start_ns < window.end_ns) {
+      left -= num_work;
+      kept.push_back(window);
+    }
+  }
+  return kept;
+}
+
+}  // namespace llmprof

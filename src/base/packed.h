@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace llmprof {
+
+// `bytes` as a gzip member: the same bytes for the same input, with no name and no time in it.
+// `level` is zlib's, 1 (fast) to 9 (small).
+std::string gzipped(std::string_view bytes, int level = 6);
+
+// Base64 of RFC 4648 with padding, on one line.
+std::string base64(std::string_view bytes);
+
+}  // namespace llmprof

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "base/embedded_file.h"
+
+namespace llmprof {
+
+// All of web/, sorted by path: what report.html is made with.
+std::span<const EmbeddedFile> embedded_web();
+
+}  // namespace llmprof

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sections as HTML. Some viewers run no scripts and apply no styles (a Jenkins with its default
+// policy does neither), so this must answer alone: how good, where the time goes, what to fix.
+// Names and sentences come from strangers: every character that means something to HTML is written
+// as an entity, in text and in attributes alike.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json_path.h"
+#include "base/text.h"
+#include "report/document.h"
+
+namespace llmprof {
+namespace {
+
+// Kernel names of 4 KB exist; what tells them apart stands in the first part.
+constexpr std::size_t kLongestName = 300;
+// A key that holds such a name is worth less than the room it takes.
+constexpr std::size_t kLongestKey = 400;
+
+std::string escaped(std::string_view text) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '&':
+        safe += "&amp;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      case '\'':
+        safe += "&#39;";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+std::string plain(std::string_view text) {
+  return escaped(printable(text));
+}
+
+// A cut inside a character leaves no half of it.
+std::string cut_name(std::string_view name) {
+  if (name.size() <= kLongestName) {
+    return std::string(name);
+  }
+  std::size_t end = kLongestName;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) {
+    --end;
+  }
+  return std::string(name.substr(0, end)) + "...";
+}
+
+bool is_number(Unit unit) {
+  return unit != Unit::kText && unit != Unit::kName && unit != Unit::kShares;
+}
+
+std::string attributes(const ReportValue& value) {
+  if (value.key.empty() || value.key.size() > kLongestKey || !value.value.is_number()) {
+    return "";
+  }
+  return fmt::format(" data-key=\"{}\" data-value=\"{}\"", plain(value.key),
+                     escaped(to_json_line(value.value)));
+}
+
+std::string value_html(const ReportValue& value) {
+  const std::string text = shown(value);
+  return value.unit == Unit::kName && value.value.is_string()
+             ? "<code>" + escaped(cut_name(text)) + "</code>"
+             : escaped(text);
+}
+
+std::string table_html(const ReportTable& table, const std::string& label) {
+  bool has_details = false;
+  for (const ReportRow& row : table.rows) {
+    has_details = has_details || !row.detail.empty();
+  }
+  // Focusable, since it scrolls sideways where it is wider than the page.
+  std::string text = fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table>"
+      "<caption>{0}</caption><thead><tr>",
+      plain(table.title.empty() ? label : table.title));
+  for (const ReportColumn& column : table.columns) {
+    text += fmt::format("<th scope=\"col\"{}>{}</th>", is_number(column.unit) ? " class=\"n\"" : "",
+                        escaped(column.title));
+  }
+  text +=
+      has_details ? "<th scope=\"col\">why</th></tr></thead>\n<tbody>" : "</tr></thead>\n<tbody>";
+  for (const ReportRow& row : table.rows) {
+    text += "<tr>";
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      text += fmt::format("<td{}{}>{}</td>", is_number(row.cells[i].unit) ? " class=\"n\"" : "",
+                          attributes(row.cells[i]), value_html(row.cells[i]));
+    }
+    text += has_details ? "<td>" + plain(row.detail) + "</td></tr>\n" : "</tr>\n";
+  }
+  return text + "</tbody></table></div>\n";
+}
+
+// How a value is shown follows from its name, which carries its unit.
+Unit unit_of_key(std::string_view key) {
+  const auto ends = [&](std::string_view suffix) { return key.ends_with(suffix); };
+  if (ends("_ns") || key.find("buckets_ns.") != std::string_view::npos) {
+    return Unit::kDuration;
+  }
+  if (ends("_fraction")) {
+    return Unit::kFraction;
+  }
+  return ends("_bytes") ? Unit::kBytes : Unit::kText;
+}
+
+std::string evidence_html(const std::string& key, const Json& metrics) {
+  ReportValue value{nullptr, unit_of_key(key), key, nullptr};
+  try {
+    if (const Json* found = find_path(metrics, parse_path(key)); found != nullptr) {
+      value.value = *found;
+    }
+  } catch (const Error&) {
+    // Not a path: a stranger's metrics.json. The key is shown all the same.
+  }
+  const bool is_shown = value.value.is_number() || value.value.is_string();
+  return fmt::format(
+      "<li><code>{}</code>{}</li>", plain(cut_name(key)),
+      is_shown ? fmt::format(" <b{}>{}</b>", attributes(value), escaped(cut_name(shown(value))))
+               : "");
+}
+
+std::string advice_html(const Advice& advice, const Json& metrics) {
+  std::string worth;
+  if (advice.worth == "first") {
+    worth = "before all else, ";
+  } else if (advice.worth.size() > 3) {
+    worth = "saves at most " + advice.worth.substr(3) + ", ";
+  }
+  std::string evidence;
+  for (const std::string& key : advice.evidence) {
+    evidence += evidence_html(key, metrics);
+  }
+  return fmt::format(
+      "<li class=\"finding\"><h3>{}</h3><p class=\"worth\">{}{} confidence</p>\n"
+      "<p>{}.</p><p class=\"next\">Next: {}.</p>{}</li>\n",
+      plain(advice.id), plain(worth), plain(advice.confidence), plain(advice.sentence),
+      plain(advice.next),
+      evidence.empty() ? ""
+                       : "<ul class=\"evidence\" aria-label=\"Evidence\">" + evidence + "</ul>");
+}
+
+std::string facts_html(const std::vector<Fact>& facts) {
+  std::string text = "<dl>";
+  for (const Fact& fact : facts) {
+    const bool has_reason = fact.value.value.is_null() && !fact.reason.empty();
+    text += fmt::format("<div><dt>{}</dt><dd{}>{}{}</dd></div>\n", escaped(fact.label),
+                        attributes(fact.value), value_html(fact.value),
+                        has_reason ? " <small>(" + plain(fact.reason) + ")</small>" : "");
+  }
+  return text + "</dl>\n";
+}
+
+std::string list_html(const std::vector<std::string>& items, const char* kind, bool are_links) {
+  std::string text = fmt::format("<ul class=\"{}\">", kind);
+  for (const std::string& item : items) {
+    text += are_links ? fmt::format("<li><a href=\"{0}\">{0}</a></li>\n", escaped(item))
+                      : "<li>" + plain(item) + "</li>\n";
+  }
+  return text + "</ul>\n";
+}
+
+std::string section_html(const Section& section, const Json& metrics) {
+  std::string text = fmt::format(
+      "<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n",
+      section.id, escaped(section.title));
+  if (!section.missing.empty()) {
+    return text + "<p class=\"missing\">" + plain(section.missing) + ".</p></section>\n";
+  }
+  for (const std::string& paragraph : section.paragraphs) {
+    text += "<p>" + plain(paragraph) + "</p>\n";
+  }
+  text += section.facts.empty() ? "" : facts_html(section.facts);
+  if (!section.advice.empty()) {
+    text += "<ol class=\"findings\">";
+    for (const Advice& advice : section.advice) {
+      text += advice_html(advice, metrics);
+    }
+    text += "</ol>\n";
+  }
+  for (const ReportTable& table : section.tables) {
+    text += table.rows.empty() ? "" : table_html(table, section.title);
+  }
+  text += section.notes.empty() ? "" : list_html(section.notes, "notes", false);
+  text += section.links.empty() ? "" : list_html(section.links, "links", true);
+  return text + "</section>\n";
+}
+
+}  // namespace
+
+std::string html_text(const Document& document, const Json& metrics) {
+  std::string text;
+  for (const Section& section : document.sections) {
+    text += section_html(section, metrics);
+  }
+  return text;
+}
+
+}  // namespace llmprof

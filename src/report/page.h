@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "analysis/timeline.h"
+#include "base/json.h"
+
+namespace llmprof {
+
+// A page larger than this is a nuisance in mail and slow to open.
+inline constexpr std::size_t kPageBudgetBytes = 2'000'000;
+
+// report.html: one file that needs nothing else, neither network nor server. `files` are those it
+// points to.
+std::string page_html(const Json& metrics, const Timeline& timeline,
+                      const std::vector<std::string>& files);
+
+// What the page's views are drawn from: two texts to stand in script elements that are not run.
+struct PageData {
+  std::string json;    // gzip, base64: metrics.json as far as it fits, and what the planes hold
+  std::string planes;  // gzip, base64: the timeline's numbers, byte plane by byte plane
+};
+PageData page_data(const Json& metrics, const Timeline& timeline, std::size_t budget_bytes);
+
+}  // namespace llmprof

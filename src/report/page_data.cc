@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How does a page carry a recording? As columns of whole numbers, each cut into planes of bytes:
+// first the low bytes of all rows, then the next ones. Starts are kept as differences. High planes
+// are then nearly all zeros, and gzip leaves six bytes of a slice where JSON would need two
+// hundred.
+//
+// A budget is kept by leaving out, in this order: slices outside the windows, all slices, kernels
+// of the table from the last on. The page says which.
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/packed.h"
+#include "report/page.h"
+#include "report/section_parts.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::size_t kMostKernels = 4'000;
+constexpr std::size_t kMostSteps = 50'000;
+
+// Times up to 2^48 ns, three days; what is longer is shown as that.
+constexpr int kTimeBytes = 6;
+
+class Planes {
+ public:
+  template <typename Value>
+  void add(const char* name, const std::vector<Value>& values, int num_bytes) {
+    arrays_.push_back({{"name", name}, {"count", values.size()}, {"bytes", num_bytes}});
+    const std::uint64_t most = num_bytes == 8 ? UINT64_MAX : (1ULL << (8 * num_bytes)) - 1;
+    for (int plane = 0; plane < num_bytes; ++plane) {
+      for (const Value value : values) {
+        const std::uint64_t kept = std::min(static_cast<std::uint64_t>(value), most);
+        bytes_ += static_cast<char>(kept >> (8 * plane) & 0xffU);
+      }
+    }
+  }
+
+  const std::string& bytes() const { return bytes_; }
+  const Json& arrays() const { return arrays_; }
+
+ private:
+  std::string bytes_;
+  Json arrays_ = Json::array();
+};
+
+const char* row_kind_name(TimelineRowKind kind) {
+  switch (kind) {
+    case TimelineRowKind::kStream:
+      return "stream";
+    case TimelineRowKind::kCopies:
+      return "copies";
+    case TimelineRowKind::kIdle:
+      return "idle";
+  }
+  return "";
+}
+
+enum class Detail { kAll, kWindows, kNone };
+
+// Slices row by row, starts as differences from one to the next. Returns where each row begins.
+std::vector<std::size_t> add_slices(const Timeline& timeline, Detail detail, Planes& planes) {
+  const TimelineSlices& slices = timeline.slices;
+  std::vector<std::int64_t> starts;
+  std::vector<std::int64_t> durations;
+  std::vector<std::uint32_t> whats;
+  std::vector<std::uint32_t> stages;
+  std::vector<std::size_t> begins(timeline.rows.size() + 1);
+  const auto is_kept = [&](std::size_t i) {
+    return detail == Detail::kAll ||
+           (detail == Detail::kWindows &&
+            std::any_of(timeline.windows.begin(), timeline.windows.end(),
+                        [&](const TimelineWindow& window) {
+                          return slices.start_ns[i] < window.end_ns &&
+                                 slices.start_ns[i] + slices.duration_ns[i] > window.start_ns;
+                        }));
+  };
+  std::size_t at = 0;
+  for (std::size_t row = 0; row < timeline.rows.size(); ++row) {
+    begins[row] = starts.size();
+    std::int64_t previous = 0;
+    for (; at < slices.size() && slices.row[at] == row; ++at) {
+      if (is_kept(at)) {
+        starts.push_back(slices.start_ns[at] - previous);
+        previous = slices.start_ns[at];
+        durations.push_back(slices.duration_ns[at]);
+        whats.push_back(slices.what[at] == kNone ? 0 : slices.what[at] + 1);
+        stages.push_back(slices.stage[at] == kNone ? 0 : slices.stage[at] + 1);
+      }
+    }
+  }
+  begins.back() = starts.size();
+  planes.add("slice_start", starts, kTimeBytes);
+  planes.add("slice_duration", durations, kTimeBytes);
+  planes.add("slice_what", whats, 3);
+  planes.add("slice_stage", stages, 2);
+  return begins;
+}
+
+Json add_levels(const Timeline& timeline, Planes& planes) {
+  Json levels = Json::array();
+  for (const TimelineLevel& level : timeline.levels) {
+    Json series = Json::array();
+    std::vector<std::uint32_t> fills;
+    for (const TimelineSeries& one : level.series) {
+      series.push_back({one.row, one.category});
+      for (const std::int64_t fill_ns : one.fill_ns) {
+        const double filled = static_cast<double>(fill_ns) / static_cast<double>(level.column_ns);
+        fills.push_back(static_cast<std::uint32_t>(std::clamp(filled, 0.0, 1.0) * 65535 + 0.5));
+      }
+    }
+    planes.add("level", fills, 2);
+    levels.push_back(
+        {{"column_ns", level.column_ns}, {"columns", level.num_columns}, {"series", series}});
+  }
+  return levels;
+}
+
+// Returns how many are left out.
+std::size_t add_instances(const Timeline& timeline, Planes& planes) {
+  const std::size_t count = std::min(timeline.instances.size(), kMostSteps);
+  std::vector<std::int64_t> starts;
+  std::vector<std::int64_t> durations;
+  std::vector<std::uint32_t> stages;
+  std::vector<std::uint32_t> flags;
+  std::vector<std::int64_t> tokens;
+  std::int64_t previous = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const TimelineStage& one = timeline.instances[i];
+    const std::int64_t start_ns = std::max<std::int64_t>(one.start_ns, 0);
+    starts.push_back(start_ns - previous);
+    previous = start_ns;
+    durations.push_back(std::max<std::int64_t>(one.duration_ns, 0));
+    stages.push_back(one.stage);
+    flags.push_back((one.is_open ? 1U : 0U) | (one.is_step ? 2U : 0U));
+    tokens.push_back(std::max<std::int64_t>(one.tokens.value_or(-1) + 1, 0));
+  }
+  planes.add("instance_start", starts, kTimeBytes);
+  planes.add("instance_duration", durations, kTimeBytes);
+  planes.add("instance_stage", stages, 2);
+  planes.add("instance_flags", flags, 1);
+  planes.add("instance_tokens", tokens, 4);
+  return timeline.instances.size() - count;
+}
+
+// Of each kernel name the first row of the table that has it, or null.
+Json kernel_rows(const Timeline& timeline, const Json& kernels) {
+  std::unordered_map<std::string, std::size_t> first;
+  std::size_t place = 0;
+  for (const Json& row : kernels) {
+    const Json& name = field_of(row, "kernel_name");
+    if (name.is_string()) {
+      first.try_emplace(name.get<std::string>(), place);
+    }
+    ++place;
+  }
+  Json rows = Json::array();
+  for (const std::string& name : timeline.names) {
+    const auto found = first.find(name);
+    rows.push_back(found == first.end() ? Json(nullptr) : Json(found->second));
+  }
+  return rows;
+}
+
+Json timeline_json(const Timeline& timeline, Detail detail, const Json& kernels, Planes& planes) {
+  const std::vector<std::size_t> begins = add_slices(timeline, detail, planes);
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < timeline.rows.size(); ++i) {
+    rows.push_back({{"kind", row_kind_name(timeline.rows[i].kind)},
+                    {"device", timeline.rows[i].device},
+                    {"label", timeline.rows[i].label},
+                    {"from", begins[i]},
+                    {"to", begins[i + 1]}});
+  }
+  Json stages = Json::array();
+  for (std::size_t i = 0; i < timeline.stages.size(); ++i) {
+    stages.push_back({{"stage", timeline.stages[i]}, {"nested", bool{timeline.is_nested[i]}}});
+  }
+  Json windows = Json::array();
+  for (const TimelineWindow& window : timeline.windows) {
+    windows.push_back(
+        {{"label", window.label}, {"start", window.start_ns}, {"end", window.end_ns}});
+  }
+  Json gaps = Json::array();
+  for (const TimelineGap& gap : timeline.longest_gaps) {
+    gaps.push_back({{"row", gap.row},
+                    {"start", gap.start_ns},
+                    {"duration", gap.duration_ns},
+                    {"cause", kBucketNames[static_cast<std::size_t>(gap.cause)]}});
+  }
+  Json json = {{"duration_ns", timeline.duration_ns},
+               {"rows", rows},
+               {"stages", stages},
+               {"windows", windows},
+               {"gaps", gaps},
+               {"detail", detail == Detail::kAll       ? "all"
+                          : detail == Detail::kWindows ? "windows"
+                                                       : "none"},
+               {"num_work", timeline.num_work},
+               {"families", timeline.families},
+               {"kernel_rows", kernel_rows(timeline, kernels)},
+               {"buckets", kBucketNames}};
+  json["levels"] = add_levels(timeline, planes);
+  json["instances_left_out"] = add_instances(timeline, planes);
+  json["arrays"] = planes.arrays();
+  return json;
+}
+
+}  // namespace
+
+PageData page_data(const Json& metrics, const Timeline& timeline, std::size_t budget_bytes) {
+  Json document = {{"metrics", metrics}, {"timeline", nullptr}, {"kernels_left_out", 0}};
+  document["metrics"].erase("origins");  // docs, not data
+  const std::size_t num_kernels = rows_of(metrics, "kernels").size();
+  std::size_t kept = std::min(num_kernels, kMostKernels);
+  PageData data;
+  Detail detail = timeline.is_whole ? Detail::kAll : Detail::kWindows;
+  for (;;) {
+    if (kept < num_kernels) {
+      Json& kernels = document["metrics"]["kernels"];
+      kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(kept), kernels.end());
+      document["kernels_left_out"] = num_kernels - kept;
+    }
+    Planes planes;
+    if (timeline.duration_ns > 0) {
+      document["timeline"] =
+          timeline_json(timeline, detail, rows_of(document, "metrics.kernels"), planes);
+      data.planes = base64(gzipped(planes.bytes()));
+    }
+    data.json = base64(gzipped(to_json_line(document)));
+    const bool fits = data.json.size() + data.planes.size() <= budget_bytes;
+    if (fits || (detail == Detail::kNone && kept == 0)) {
+      return data;
+    }
+    if (detail != Detail::kNone && data.planes.size() * 2 > budget_bytes) {
+      detail = detail == Detail::kAll ? Detail::kWindows : Detail::kNone;
+    } else if (data.json.size() * 2 > budget_bytes && kept > 0) {
+      kept = kept / 2;
+    } else {
+      detail = Detail::kNone;
+      kept = detail == Detail::kNone ? kept / 2 : kept;
+    }
+  }
+}
+
+}  // namespace llmprof

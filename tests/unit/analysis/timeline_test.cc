@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random recordings drawn in columns, each column added up once more nanosecond by nanosecond.
+#include "analysis/timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "analysis/analysis.h"
+
+namespace llmprof {
+namespace {
+
+// One GPU, two streams, kernels of two names; a call before each; decode steps of ten.
+Trace random_trace(std::size_t size, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto pick = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  Trace trace;
+  trace.capture.has_cuda = true;
+  trace.processes = {{1 << 24, 1}};
+  trace.threads = {{1 << 24, 1, 0}};
+  trace.devices = {{0, "Test", 1, 1, 1, 1}};
+  trace.streams = {{0, 0, 1, 7}, {0, 0, 1, 8}};
+  trace.shapes.emplace_back();
+  const StringId names[] = {trace.strings.intern("gemm"), trace.strings.intern("nccl")};
+  const StringId launch = trace.strings.intern("cudaLaunchKernel");
+  Kernels& kernels = trace.kernels;
+  kernels.start_ns = Column<std::int64_t>(size);
+  kernels.end_ns = Column<std::int64_t>(size);
+  kernels.name = Column<StringId>(size);
+  kernels.mangled_name = Column<StringId>(size);
+  kernels.correlation = Column<std::uint32_t>(size);
+  kernels.shape = Column<std::uint32_t>(size);
+  kernels.stream = Column<std::uint32_t>(size);
+  kernels.process = Column<std::uint16_t>(size);
+  kernels.device = Column<std::uint16_t>(size);
+  kernels.is_graph_node = Column<std::uint8_t>(size);
+  ApiCalls& calls = trace.api_calls;
+  calls.start_ns = Column<std::int64_t>(size);
+  calls.end_ns = Column<std::int64_t>(size);
+  calls.name = Column<StringId>(size);
+  calls.correlation = Column<std::uint32_t>(size);
+  calls.thread = Column<std::uint32_t>(size);
+  const std::size_t num_steps = size / 10;
+  trace.ranges.start_ns = Column<std::int64_t>(num_steps);
+  trace.ranges.end_ns = Column<std::int64_t>(num_steps);
+  trace.ranges.text = Column<StringId>(num_steps);
+  trace.ranges.domain = Column<StringId>(num_steps);
+  trace.ranges.payload = Column<std::int64_t>(num_steps);
+  trace.ranges.thread = Column<std::uint32_t>(num_steps);
+  trace.ranges.kind = Column<RangeKind>(num_steps);
+  const StringId step = trace.strings.intern("decode_step");
+  const StringId domain = trace.strings.intern("LLM");
+  std::int64_t at[] = {100, 100};
+  std::int64_t host = 50;
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto stream = static_cast<std::uint32_t>(pick(0, 1));
+    calls.start_ns[i] = host;
+    calls.end_ns[i] = host + 2;
+    calls.name[i] = launch;
+    calls.correlation[i] = static_cast<std::uint32_t>(i);
+    calls.thread[i] = 0;
+    const std::int64_t start = std::max(at[stream], host + 3) + pick(0, 4) * pick(0, 30);
+    at[stream] = start + pick(1, pick(1, 200));
+    kernels.start_ns[i] = start;
+    kernels.end_ns[i] = at[stream];
+    kernels.name[i] = names[pick(0, 1)];
+    kernels.mangled_name[i] = StringId{};
+    kernels.correlation[i] = static_cast<std::uint32_t>(i);
+    kernels.shape[i] = 0;
+    kernels.stream[i] = stream;
+    kernels.process[i] = 0;
+    kernels.device[i] = 0;
+    kernels.is_graph_node[i] = 0;
+    if (i % 10 == 0 && i / 10 < num_steps) {
+      trace.ranges.start_ns[i / 10] = host - 1;
+      trace.ranges.end_ns[i / 10] = host + 60;
+      trace.ranges.text[i / 10] = step;
+      trace.ranges.domain[i / 10] = domain;
+      trace.ranges.payload[i / 10] = kNoPayload;
+      trace.ranges.thread[i / 10] = 0;
+      trace.ranges.kind[i / 10] = RangeKind::kPushPop;
+    }
+    host += pick(3, 60);
+  }
+  return trace;
+}
+
+Rules test_rules() {
+  Rules rules;
+  return rules;
+}
+
+std::int64_t sum_of(const TimelineLevel& level, std::uint16_t row) {
+  std::int64_t sum = 0;
+  for (const TimelineSeries& series : level.series) {
+    for (const std::int64_t fill_ns : series.fill_ns) {
+      sum += series.row == row ? fill_ns : 0;
+    }
+  }
+  return sum;
+}
+
+TEST(Timeline, EveryColumnHoldsWhatRanInIt) {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    const Trace trace = random_trace(60, seed);
+    Timeline timeline;
+    const Analysis analysis = analyze(trace, test_rules(), nullptr, &timeline);
+    ASSERT_EQ(timeline.levels.size(), 1U);
+    const TimelineLevel& level = timeline.levels[0];
+    std::map<std::pair<std::string, std::int64_t>, std::int64_t> truth;
+    for (std::size_t i = 0; i < trace.kernels.size(); ++i) {
+      for (std::int64_t t = trace.kernels.start_ns[i]; t < trace.kernels.end_ns[i]; ++t) {
+        ++truth[{trace.kernels.stream[i] == 0 ? "stream 7" : "stream 8",
+                 (t - analysis.capture_start_ns) / level.column_ns}];
+      }
+    }
+    std::map<std::pair<std::string, std::int64_t>, std::int64_t> found;
+    for (const TimelineSeries& series : level.series) {
+      if (timeline.rows[series.row].kind == TimelineRowKind::kStream) {
+        for (std::size_t column = 0; column < series.fill_ns.size(); ++column) {
+          if (series.fill_ns[column] != 0) {
+            found[{timeline.rows[series.row].label, static_cast<std::int64_t>(column)}] +=
+                series.fill_ns[column];
+          }
+        }
+      }
+    }
+    EXPECT_EQ(found, truth) << "seed " << seed;
+  }
+}
+
+TEST(Timeline, GapsAreTheLedgersIdleBuckets) {
+  const Trace trace = random_trace(3000, 7);
+  Timeline timeline;
+  const Analysis analysis = analyze(trace, test_rules(), nullptr, &timeline);
+  const StageLedger& capture = analysis.ledgers.back();
+  std::int64_t idle_ns = 0;
+  for (const Bucket bucket : {Bucket::kGraph, Bucket::kSync, Bucket::kLaunchLate, Bucket::kQueued,
+                              Bucket::kUnknownIdle, Bucket::kTail}) {
+    idle_ns += capture.ledger[bucket];
+  }
+  ASSERT_GT(idle_ns, 0);
+  for (std::uint16_t row = 0; row < timeline.rows.size(); ++row) {
+    if (timeline.rows[row].kind == TimelineRowKind::kIdle) {
+      EXPECT_EQ(sum_of(timeline.levels[0], row), idle_ns);
+    }
+  }
+  ASSERT_FALSE(timeline.longest_gaps.empty());
+  std::int64_t longest = 0;
+  for (std::size_t i = 0; i < timeline.slices.size(); ++i) {
+    if (timeline.rows[timeline.slices.row[i]].kind == TimelineRowKind::kIdle) {
+      longest = std::max(longest, timeline.slices.duration_ns[i]);
+    }
+  }
+  EXPECT_EQ(timeline.longest_gaps[0].duration_ns, longest);
+}
+
+TEST(Timeline, LargeRecordingsKeepTheirWindowsAndEveryColumn) {
+  const Trace trace = random_trace(5000, 3);
+  const Rules rules = test_rules();
+  const Stages stages = find_stages(trace, rules, 0, 10'000'000);
+  const Attribution attribution = attribute(trace, stages);
+  TimelineOptions options;
+  options.most_work = 1000;
+  options.most_window_work = 200;
+  TimelineMaker maker(trace, rules, stages, attribution, 0, 10'000'000, options);
+  const Timeline timeline = maker.finish();
+  EXPECT_FALSE(timeline.is_whole);
+  ASSERT_EQ(timeline.levels.size(), 2U);
+  EXPECT_GT(timeline.num_kept, 0);
+  EXPECT_LE(timeline.num_kept, 200);
+  ASSERT_FALSE(timeline.windows.empty());
+  EXPECT_NE(timeline.windows[0].label.find("slowest"), std::string::npos);
+  std::int64_t busy_ns = 0;
+  for (std::size_t i = 0; i < trace.kernels.size(); ++i) {
+    busy_ns += trace.kernels.end_ns[i] - trace.kernels.start_ns[i];
+    // Whatever runs in a window is there.
+    for (const TimelineWindow& window : timeline.windows) {
+      if (trace.kernels.start_ns[i] >= window.start_ns &&
+          trace.kernels.end_ns[i] <= window.end_ns) {
+        const auto& starts = timeline.slices.start_ns;
+        EXPECT_NE(std::find(starts.begin(), starts.end(), trace.kernels.start_ns[i]), starts.end());
+      }
+    }
+  }
+  for (const TimelineLevel& level : timeline.levels) {
+    std::int64_t sum = 0;
+    for (std::uint16_t row = 0; row < timeline.rows.size(); ++row) {
+      sum += sum_of(level, row);
+    }
+    EXPECT_EQ(sum, busy_ns);
+  }
+}
+
+TEST(Timeline, NothingRecordedIsNoTimeline) {
+  Trace trace;
+  Timeline timeline;
+  analyze(trace, test_rules(), nullptr, &timeline);
+  EXPECT_EQ(timeline.duration_ns, 0);
+  EXPECT_TRUE(timeline.rows.empty());
+}
+
+}  // namespace
+}  // namespace llmprof

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/packed.h"
+
+#include <gtest/gtest.h>
+
+namespace llmprof {
+namespace {
+
+// The vectors of RFC 4648, section 10.
+TEST(Packed, Base64IsThatOfTheStandard) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64(std::string("\xff\x00\xfe", 3)), "/wD+");
+}
+
+TEST(Packed, GzipIsSmallAndAlwaysTheSame) {
+  const std::string text(100'000, 'x');
+  const std::string packed = gzipped(text);
+  EXPECT_LT(packed.size(), 1000U);
+  EXPECT_EQ(packed.substr(0, 2), "\x1f\x8b");
+  EXPECT_EQ(packed, gzipped(text));
+  EXPECT_EQ(packed.substr(4, 4), std::string(4, '\0'));  // RFC 1952: MTIME, none
+  EXPECT_GT(gzipped("").size(), 17U);
+}
+
+}  // namespace
+}  // namespace llmprof

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opens pages in a real browser and holds them to what they promise. Called by the scripts beside it:
+//   node check_page.cjs SPEC.json    prints a JSON object of measurements; fails with a sentence a fault
+'use strict';
+const fs = require('fs');
+const path = require('path');
+
+const spec = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));
+const modules = path.join(spec.modules, 'node_modules');
+const { chromium } = require(path.join(modules, 'playwright-core'));
+const axeSource = fs.readFileSync(path.join(modules, 'axe-core', 'axe.min.js'), 'utf8');
+
+const faults = [];
+let current = '';
+const check = (holds, sentence) => { if (!holds) faults.push(`${current}: ${sentence}`); };
+
+// The value at a key of metrics.json: a.b, a[3].b, a[stage=x,device="y"].b
+function at(document, key) {
+  let value = document;
+  let rest = key;
+  while (rest) {
+    const name = /^\.?([A-Za-z0-9_]+)/.exec(rest);
+    if (!name) throw new Error(`no key: ${key}`);
+    value = value?.[name[1]];
+    rest = rest.slice(name[0].length);
+    if (!rest.startsWith('[')) continue;
+    rest = rest.slice(1);
+    const number = /^(\d+)\]/.exec(rest);
+    if (number) {
+      value = value?.[Number(number[1])];
+      rest = rest.slice(number[0].length);
+      continue;
+    }
+    const choices = [];
+    while (!rest.startsWith(']')) {
+      const choice = /^,?([A-Za-z0-9_]+)=("(?:[^"\\]|\\.)*"|[^,\]]*)/.exec(rest);
+      if (!choice) throw new Error(`no key: ${key}`);
+      choices.push([choice[1], choice[2].startsWith('"') ? JSON.parse(choice[2]) : choice[2]]);
+      rest = rest.slice(choice[0].length);
+    }
+    rest = rest.slice(1);
+    value = (value || []).find((row) => choices.every(([field, wanted]) => String(row[field]) === wanted));
+  }
+  return value;
+}
+
+async function open(browser, one, options) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const page = await context.newPage();
+  const seen = { errors: [], requests: [] };
+  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) seen.errors.push(message.text()); });
+  page.on('pageerror', (error) => seen.errors.push(String(error)));
+  page.on('request', (request) => { if (request.url() !== `file://${one.path}`) seen.requests.push(request.url()); });
+  page.on('dialog', (dialog) => { seen.errors.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
+  await page.goto(`file://${one.path}`);
+  return { context, page, seen };
+}
+
+async function ready(page) {
+  await page.waitForSelector('html[data-ready], html[data-failed]', { state: 'attached', timeout: 60000 });
+  return page.evaluate(() => ({ ms: Number(document.documentElement.dataset.ready), failed: document.documentElement.dataset.failed || null }));
+}
+
+// Every number on the page that names its key, against metrics.json; and its words against the program's own.
+async function checkNumbers(page, one) {
+  const metrics = JSON.parse(fs.readFileSync(one.metrics, 'utf8'));
+  const texts = new Map();
+  for (const section of JSON.parse(fs.readFileSync(one.report, 'utf8')).sections) {
+    const values = [...section.facts, ...section.tables.flatMap((table) => table.rows.flatMap((row) => row.cells))];
+    for (const value of values) texts.set(value.key, (texts.get(value.key) || new Set()).add(value.text));
+  }
+  const shown = await page.$$eval('[data-key]', (nodes) => nodes.map((node) => ({ key: node.dataset.key, value: node.dataset.value, text: node.textContent.trim(), isBare: node.children.length === 0 })));
+  let compared = 0;
+  for (const { key, value, text, isBare } of shown) {
+    const truth = at(metrics, key);
+    if (value === undefined) {
+      check(truth === null || truth === undefined, `${key} is shown as not known, metrics.json has ${truth}`);
+    } else {
+      check(Number(value) === truth, `${key} is ${value} on the page and ${truth} in metrics.json`);
+    }
+    // Where views and the program's sections show one value in the same unit, words must agree.
+    const words = texts.get(key);
+    if (words && isBare && !/_ms|0\.\d{6}/.test(text) && ![...words].some((word) => /^\d+\.\d{6}$/.test(word))) {
+      check([...words].some((word) => text === word || text.endsWith(word) || text.startsWith(word)), `${key} reads "${text}", the program says "${[...words].join('" or "')}"`);
+    }
+    compared += 1;
+  }
+  check(compared >= one.leastNumbers, `only ${compared} numbers name their key`);
+  const heat = await page.$$eval('[data-family]', (nodes) => nodes.map((node) => ({ stage: node.dataset.stage, family: node.dataset.family, text: node.textContent })));
+  for (const cell of heat.filter((one_) => one_.family !== 'idle')) {
+    const time = metrics.kernels.filter((row) => row.stage === cell.stage && row.family === cell.family).reduce((sum, row) => sum + row.total_ns, 0);
+    const window = metrics.ledgers.filter((row) => row.stage === cell.stage).reduce((sum, row) => sum + row.window_ns, 0);
+    const percent = parseFloat(cell.text) || 0;
+    check(Math.abs(percent - time / window * 100) <= 0.5, `heat map ${cell.stage} ${cell.family}: ${cell.text}, it is ${time / window * 100} %`);
+  }
+  // Gaps of the timeline, column by column, are the idle buckets of the ledger.
+  const idle = await page.evaluate(() => {
+    const { timeline } = window.llmprof;
+    if (!timeline) return null;
+    const { data } = timeline;
+    return data.levels.map((level) => data.rows.map((row, place) => ({ device: row.device, kind: row.kind, ns: level.rows[place].reduce((sum, series) => sum + series.fill.reduce((a, b) => a + b, 0), 0) / 65535 * level.column })).filter((row) => row.kind === 'idle'));
+  });
+  for (const level of idle || []) {
+    for (const row of level) {
+      const ledger = metrics.ledgers.find((one_) => one_.stage === 'capture' && one_.device === row.device);
+      const truth = ['graph', 'sync', 'launch_late', 'queued', 'unknown_idle', 'tail'].reduce((sum, bucket) => sum + ledger.buckets_ns[bucket], 0);
+      check(Math.abs(row.ns - truth) <= 1000 + ledger.window_ns * 1e-4, `idle time of ${row.device} is ${row.ns} in the timeline and ${truth} in the ledger`);
+    }
+  }
+  return compared;
+}
+
+async function axe(page, label) {
+  await page.evaluate(axeSource);
+  const result = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+  for (const violation of result.violations) {
+    check(false, `axe ${label}: ${violation.id}: ${violation.nodes.slice(0, 3).map((node) => node.target.join(' ')).join(' | ')} ${violation.nodes[0].failureSummary || ''}`);
+  }
+}
+
+async function measure(page, script, rounds) {
+  const times = [];
+  for (let i = 0; i < rounds; i += 1) times.push(await page.evaluate(script));
+  return Math.min(...times);
+}
+
+const kSearch = `(() => { const input = document.getElementById('kernel-search'); if (!input) return 0;
+  const start = performance.now(); input.value = 'ker'; input.dispatchEvent(new Event('input')); document.body.offsetHeight;
+  const time = performance.now() - start; input.value = ''; input.dispatchEvent(new Event('input')); return time; })()`;
+const kSort = `(() => { const button = document.querySelector('[data-sort="calls"]'); if (!button) return 0;
+  const start = performance.now(); button.click(); document.body.offsetHeight; return performance.now() - start; })()`;
+// Thirty steps of a wheel into the middle and out again, one a frame.
+const kWheel = `(async () => { const { timeline } = window.llmprof; if (!timeline) return 0;
+  const canvas = timeline.canvas; const box = canvas.getBoundingClientRect(); const times = [];
+  let last = await new Promise(requestAnimationFrame);
+  for (let i = 0; i < 40; i += 1) {
+    canvas.dispatchEvent(new WheelEvent('wheel', { deltaY: i < 20 ? -240 : 240, clientX: box.left + box.width / 2, clientY: box.top + 60, bubbles: true, cancelable: true }));
+    await new Promise(requestAnimationFrame); const now = await new Promise(requestAnimationFrame); times.push((now - last) / 2); last = now;
+  }
+  times.sort((a, b) => a - b); return times[Math.floor(times.length * 0.95)]; })()`;
+
+async function visit(browser, one) {
+  current = one.name;
+  const factor = spec.factor;
+  const result = { name: one.name, bytes: fs.statSync(one.path).size };
+  check(result.bytes <= 2000000, `the file has ${result.bytes} bytes`);
+  const loads = [];
+  for (let i = 0; i < 2; i += 1) {
+    const { context, page } = await open(browser, one);
+    loads.push((await ready(page)).ms);
+    await context.close();
+  }
+  const { context, page, seen } = await open(browser, one, { colorScheme: 'light' });
+  const state = await ready(page);
+  check(state.failed === null, `views failed: ${state.failed}`);
+  result.ready_ms = Math.min(...loads, state.ms);
+  check(result.ready_ms <= one.readyMs * factor, `interactive after ${result.ready_ms} ms`);
+  result.numbers = await checkNumbers(page, one);
+  result.search_ms = await measure(page, kSearch, 5);
+  result.sort_ms = await measure(page, kSort, 5);
+  result.wheel_p95_ms = await measure(page, kWheel, 3);
+  check(result.search_ms <= 100 * factor, `a keystroke in the search takes ${result.search_ms} ms`);
+  check(result.sort_ms <= 100 * factor, `sorting takes ${result.sort_ms} ms`);
+  check(result.wheel_p95_ms <= 50 * factor, `a frame while zooming takes ${result.wheel_p95_ms} ms (p95)`);
+  await page.evaluate(() => { const { timeline } = window.llmprof; if (timeline) timeline.show(0, timeline.data.duration_ns); });
+  await page.waitForTimeout(100);
+  await page.screenshot({ path: path.join(spec.out, `${one.name}.png`), fullPage: true });
+  await axe(page, 'light');
+  const pdf = (await page.pdf({ format: 'A4', printBackground: true })).toString('latin1');
+  result.pages = (pdf.match(/\/Type\s*\/Page\b(?!s)/g) || []).length;
+  fs.writeFileSync(path.join(spec.out, `${one.name}.pdf`), pdf, 'latin1');
+  check(result.pages >= 1 && result.pages <= 8, `prints on ${result.pages} pages`);
+  // A click on a kernel's row opens its details and marks it everywhere.
+  if (await page.$('tr[data-row]')) {
+    await page.click('tr[data-row] .name-button');
+    check(await page.$('#kernel-details .details-card') !== null, 'a click on a row shows no details');
+    check(await page.$('tr.chosen') !== null, 'a click on a row does not mark it');
+  }
+  await page.setViewportSize({ width: 420, height: 900 });
+  await page.waitForTimeout(50);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  check(wide <= 420, `is ${wide} wide on a screen of 420`);
+  await page.screenshot({ path: path.join(spec.out, `${one.name}-420.png`), fullPage: true });
+  check(seen.errors.length === 0, `the console has ${seen.errors.slice(0, 3).join(' | ')}`);
+  check(seen.requests.length === 0, `it asks for ${seen.requests.slice(0, 3).join(' | ')}`);
+  await context.close();
+  const dark = await open(browser, one, { colorScheme: 'dark' });
+  await ready(dark.page);
+  await axe(dark.page, 'dark');
+  await dark.page.screenshot({ path: path.join(spec.out, `${one.name}-dark.png`) });
+  await dark.context.close();
+  if (one.hostile) await checkHostile(browser, one);
+  return result;
+}
+
+// Nothing that a name says has become an element, a script or an attribute.
+async function checkHostile(browser, one) {
+  const { context, page, seen } = await open(browser, one);
+  await ready(page);
+  const found = await page.evaluate(() => ({
+    owned: globalThis.owned === undefined ? null : String(globalThis.owned), images: document.images.length, scripts: document.scripts.length, handlers: document.querySelectorAll('[onerror],[onload],[onclick]').length,
+    frames: document.querySelectorAll('iframe,object,embed,link').length, text: document.body.textContent }));
+  check(found.owned === null, 'a name ran as a script');
+  check(found.images === 0 && found.frames === 0 && found.handlers === 0, 'a name became an element');
+  check(found.scripts === 3, `the page has ${found.scripts} scripts`);
+  check(!/[\u202a-\u202e\u2066-\u2069\u0000]/.test(found.text), 'characters that reorder text are shown as they are');
+  check(found.text.includes('</script>'), 'the hostile name is not shown at all');
+  // What gets in all the same is not run.
+  await page.evaluate(() => { const script = document.createElement('script'); script.textContent = 'globalThis.owned = 2'; document.body.append(script); });
+  check(await page.evaluate(() => globalThis.owned === undefined), 'the policy let a foreign script run');
+  check(seen.requests.length === 0, `it asks for ${seen.requests.slice(0, 3).join(' | ')}`);
+  await context.close();
+}
+
+// Without scripts, and without scripts and styles: how good, where the time goes, what to fix.
+async function checkBare(browser, one) {
+  current = `${one.name}, bare`;
+  const metrics = JSON.parse(fs.readFileSync(one.metrics, 'utf8'));
+  for (const hasStyles of [true, false]) {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    let source = fs.readFileSync(one.path, 'utf8');
+    if (!hasStyles) source = source.replace(/<style>[^]*?<\/style>/, '').replace(/style-src [^;]*/, "style-src 'none'");
+    const file = path.join(spec.out, `${one.name}-bare.html`);
+    fs.writeFileSync(file, source);
+    await page.goto(`file://${file}`);
+    const text = (await page.innerText('body')).replace(/\s+/g, ' ');
+    check(text.includes(metrics.verdict.replace(/\s+/g, ' ')), 'the verdict is not there');
+    for (const finding of metrics.findings) check(text.includes(finding.id) && text.includes(finding.sentence.replace(/\s+/g, ' ')), `finding ${finding.id} is not there`);
+    for (const kernel of metrics.kernels.slice(0, 20)) check(text.includes(kernel.short_name.replace(/\s+/g, ' ').slice(0, 200)), `kernel ${kernel.short_name} is not there`);
+    for (const stage of metrics.stages.filter((row) => row.stage !== 'vision')) check(text.includes(stage.stage), `stage ${stage.stage} is not there`);
+    check(!text.includes('H4sI'), 'the data is shown as text');
+    await page.screenshot({ path: path.join(spec.out, `${one.name}-bare${hasStyles ? '' : '-unstyled'}.png`) });
+    await context.close();
+  }
+}
+
+(async () => {
+  fs.mkdirSync(spec.out, { recursive: true });
+  const browser = await chromium.launch({ executablePath: spec.chromium, args: ['--no-sandbox', '--disable-gpu'] });
+  const results = [];
+  for (const one of spec.pages) {
+    results.push(await visit(browser, one));
+    if (one.bare) await checkBare(browser, one);
+  }
+  await browser.close();
+  for (const result of results) console.log(JSON.stringify(result));
+  for (const fault of faults) console.error(fault);
+  process.exit(faults.length ? 1 : 0);
+})().catch((error) => { console.error(error); process.exit(1); });

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of small recordings that every checkout has, one of them with names made to break out."""
+import pathlib
+import sqlite3
+import sys
+import tempfile
+
+import browser
+
+HOSTILE = ["</script><img src=x onerror=globalThis.owned=1>", "<!--<script>globalThis.owned=1//", "]]>\"'`&lt;{{script}}",
+           "nul\x00and\x07bell", "bidi\u202etxt.exe\u2066", "k" * 10_000, "<svg/onload=globalThis.owned=1>"]
+
+
+def make_hostile(path):
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT id FROM StringIds WHERE id IN (SELECT demangledName FROM "
+                              "CUPTI_ACTIVITY_KIND_KERNEL)").fetchall()
+    kernels = connection.execute("SELECT rowid FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchall()
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(CUPTI_ACTIVITY_KIND_KERNEL)")]
+    assert rows and len(kernels) >= len(HOSTILE), "the recording has too few kernels for the names"
+    for i, name in enumerate(HOSTILE):
+        connection.execute("INSERT INTO StringIds (id, value) VALUES (?, ?)", (900_000 + i, name))
+        for column in {"demangledName", "shortName"} & set(columns):
+            connection.execute(f"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {column} = ? WHERE rowid % ? = ?",
+                               (900_000 + i, 2 * len(HOSTILE), i))
+    for table in ("NVTX_EVENTS",):
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
+            connection.execute(f"UPDATE {table} SET text = ? WHERE text IS NOT NULL AND eventType = 59 AND "
+                               "domainId = 0 AND rowid % 3 = 0", (HOSTILE[0],))
+    connection.commit()
+    connection.close()
+
+
+def main():
+    asked = browser.arguments()
+    browser.needed()
+    with tempfile.TemporaryDirectory() as directory:
+        folder = pathlib.Path(directory)
+        model = browser.golden("analyze-model", folder)
+        hostile = folder / "hostile.sqlite"
+        hostile.write_bytes(model.read_bytes())
+        make_hostile(hostile)
+        pages = [browser.page(asked.program, model, folder, "decode", extra=["--model", "deepseek_ocr"], bare=True),
+                 browser.page(asked.program, hostile, folder, "hostile", hostile=True),
+                 browser.page(asked.program, browser.golden("analyze-empty", folder), folder, "empty",
+                              leastNumbers=0) if (browser.HERE.parent / "golden/analyze-empty/run.sqlite.sql").exists()
+                 else browser.page(asked.program, browser.golden("analyze-graph", folder), folder, "graph", leastNumbers=5)]
+        for one in pages:
+            one.setdefault("leastNumbers", 20)
+        browser.check(pages, folder, asked.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements, colours and what is chosen. Text becomes text nodes and nothing else: no markup is ever
+// made of a string.
+const kSvg = 'http://www.w3.org/2000/svg';
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+    else if (name === 'color') node.style.setProperty('--own', value);
+    else if (name === 'width_fraction') node.style.width = `${Math.max(0, Math.min(1, value)) * 100}%`;
+    else node.setAttribute(name, value === true ? '' : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ''));
+  return node;
+}
+const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes, ...children) => fill(document.createElementNS(kSvg, tag), attributes, children);
+
+// A value of metrics.json where it is shown, with its key: tests hold one against the other.
+const value = (tag, key, number, text, attributes) =>
+  el(tag, { ...attributes, 'data-key': key, 'data-value': known(number) ? number : null }, text);
+
+// A section of the page: one that stands there, or a new one.
+function section(id, title) {
+  const found = document.getElementById(id);
+  if (found) return found;
+  return el('section', { id, 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title));
+}
+
+// What the browser draws instead of it, folded away but not gone.
+function foldStatic(node, label) {
+  const rest = Array.from(node.children).filter((child) => child.tagName !== 'H2');
+  if (rest.length === 0) return;
+  node.append(el('details', { class: 'static' }, el('summary', null, label), rest));
+}
+
+const kFamilyColours = ['gemm', 'attention', 'gemv', 'norm', 'elementwise', 'communication', 'moe', 'kv_cache', 'copy',
+  'softmax', 'rope', 'activation', 'quantise', 'sampling', 'embedding', 'reduction'];
+const kIdle = ['graph', 'sync', 'launch_late', 'queued', 'unknown_idle', 'tail'];
+const kBusyBuckets = ['compute', 'comm', 'copy', 'other_stage', 'unattributed'];
+const kBucketWords = {
+  compute: 'computes', comm: 'communicates only', copy: 'copies only', other_stage: 'works for another stage',
+  unattributed: 'work of no stage', graph: 'idle inside a CUDA graph', sync: 'idle: the host waits in a synchronising call',
+  launch_late: 'idle: the host has not launched yet', queued: 'idle: launched, waits on the GPU',
+  unknown_idle: 'idle: its launch was not recorded', tail: 'idle: nothing follows',
+};
+const familyVariable = (family) => {
+  const place = kFamilyColours.indexOf(family);
+  return place < 0 ? '--f-other' : `--f${place}`;
+};
+const familyColour = (family) => `var(${familyVariable(family)})`;
+const idleVariable = (bucket) => `--i-${bucket.replace('_', '-')}`;
+const bucketColour = (bucket) => (kIdle.includes(bucket) ? `var(${idleVariable(bucket)})` : `var(--b-${bucket.replace('_', '-')})`);
+
+const swatch = (colour) => el('span', { class: 'swatch', color: colour, 'aria-hidden': 'true' });
+
+function legend(entries) {
+  return el('ul', { class: 'legend' }, entries.map(([label, colour]) => el('li', null, swatch(colour), label)));
+}
+
+// One note for all charts, beside the pointer.
+const note = {
+  node: null,
+  show(event, lines) {
+    if (!this.node) {
+      this.node = el('div', { id: 'note', role: 'tooltip' });
+      document.body.append(this.node);
+    }
+    this.node.replaceChildren(...lines.filter((line) => line).map((line) => el('div', null, line)));
+    this.node.hidden = false;
+    const box = this.node.getBoundingClientRect();
+    this.node.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8))}px`;
+    this.node.style.top = `${event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 8 : event.clientY + 18}px`;
+  },
+  hide() {
+    if (this.node) this.node.hidden = true;
+  },
+};
+const noted = (lines) => ({ onmousemove: (event) => note.show(event, lines()), onmouseleave: () => note.hide() });
+
+// The chosen kernel, a row of metrics.kernels; views tell each other.
+const chosen = {
+  kernel: null,
+  listeners: [],
+  onChange(listener) { this.listeners.push(listener); },
+  set(kernel, from) {
+    this.kernel = kernel === this.kernel && from !== 'timeline' ? null : kernel;
+    for (const listener of this.listeners) listener(this.kernel, from);
+  },
+};
+
+async function copyText(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = el('textarea', { 'aria-hidden': 'true' });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand('copy');
+    area.remove();
+  }
+  const before = button.textContent;
+  button.textContent = 'copied';
+  setTimeout(() => { button.textContent = before; }, 1200);
+}

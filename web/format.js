@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values in words, as src/base/units.cc and src/report/document.cc write them: the page's views and
+// the sections beneath them must never disagree by a digit.
+const decimals = (value) => (value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+
+function scaled(value, units, step) {
+  let i = 0;
+  let shown = value;
+  while (i + 1 < units.length && Math.abs(shown) >= step - 0.5) {
+    i += 1;
+    shown = value / step ** i;
+  }
+  return `${shown.toFixed(i === 0 ? 0 : decimals(Math.abs(shown)))} ${units[i]}`;
+}
+
+const known = (value) => typeof value === 'number' && Number.isFinite(value);
+const duration = (ns) => (known(ns) ? scaled(Math.round(ns), ['ns', 'us', 'ms', 's'], 1000) : 'n/a');
+const bytes = (n) => (known(n) ? scaled(n, ['B', 'KiB', 'MiB', 'GiB', 'TiB'], 1024) : 'n/a');
+const fraction = (x) => (known(x) ? `${(x * 100).toFixed(decimals(Math.abs(x * 100)))} %` : 'n/a');
+const count = (n) => (known(n) ? String(n) : 'n/a');
+const rate = (x) => (known(x) ? x.toFixed(1) : 'n/a');
+
+// 1.5e12 as "1.5 T".
+function short(value) {
+  const units = ['', 'k', 'M', 'G', 'T', 'P'];
+  let i = 0;
+  let shown = value;
+  while (i + 1 < units.length && Math.abs(shown) >= 1000) {
+    shown /= 1000;
+    i += 1;
+  }
+  return `${Number(shown.toPrecision(3))} ${units[i]}`.trim();
+}
+
+// A time on the ruler: as many digits as the step needs.
+function clock(ns, step) {
+  const [size, unit] = step >= 1e9 ? [1e9, 's'] : step >= 1e6 ? [1e6, 'ms'] : step >= 1e3 ? [1e3, 'us'] : [1, 'ns'];
+  const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
+  return `${(ns / size).toFixed(digits)} ${unit}`;
+}
+
+// The next round number up: 1, 2 or 5 times a power of ten.
+function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return power * ([1, 2, 5].find((m) => m * power >= least) || 10);
+}
+
+// Characters that hide or reorder others, written out. Names come from strangers.
+const kDeceptive = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const printable = (text) =>
+  String(text).replace(kDeceptive, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+// The beginning and the end: kernels of one library differ in their tails.
+function middleCut(text, most) {
+  if (text.length <= most) return text;
+  const tail = Math.floor(most * 0.4);
+  return `${text.slice(0, most - tail - 1)}…${text.slice(-tail)}`;
+}

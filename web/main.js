@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Draws the views over the sections that stand in the page. Whatever fails here leaves those.
+const kOrder = ['summary', 'where', 'findings', 'efficiency', 'timeline', 'kernels', 'counters', 'steps', 'stages', 'ledger', 'operators', 'overhead', 'aggregates', 'environment', 'quality', 'files'];
+const kNav = [['summary', 'Summary'], ['findings', 'Fix first'], ['efficiency', 'Speed of light'], ['timeline', 'Timeline'], ['kernels', 'Kernels'], ['counters', 'Roofline'], ['steps', 'Steps'], ['stages', 'Stages'], ['quality', 'Data quality']];
+
+function drawHeader(timeline) {
+  const root = document.documentElement;
+  const modes = ['auto', 'light', 'dark'];
+  const theme = el('button', { type: 'button' }, 'Theme: auto');
+  theme.addEventListener('click', () => {
+    const next = modes[(modes.indexOf(root.dataset.theme || 'auto') + 1) % modes.length];
+    root.dataset.theme = next;
+    theme.textContent = `Theme: ${next}`;
+    if (timeline) timeline.recolour();
+  });
+  document.querySelector('header').append(
+    el('nav', { 'aria-label': 'Sections' }, kNav.filter(([id]) => document.getElementById(id)).map(([id, label]) => el('a', { href: `#${id}` }, label))),
+    theme, el('button', { type: 'button', onclick: () => window.print() }, 'Print'));
+}
+
+async function draw() {
+  const page = await readPage();
+  const { metrics } = page;
+  document.documentElement.classList.add('drawn');
+  drawSummary(metrics);
+  const timeline = drawTimeline(page);
+  drawKernels(page);
+  drawRoofline(page);
+  drawSteps(page, timeline);
+  drawHeatmap(metrics);
+  for (const id of ['aggregates', 'environment']) {
+    const node = document.getElementById(id);
+    if (node && id === 'aggregates') foldStatic(node, 'All figures');
+  }
+  const main = document.getElementById('main');
+  for (const id of kOrder) {
+    const node = document.getElementById(id);
+    if (node) main.append(node);
+  }
+  drawHeader(timeline);
+  window.addEventListener('beforeprint', () => {
+    document.querySelectorAll('#findings details').forEach((one) => { one.open = true; });
+    if (timeline) timeline.recolour();
+  });
+  document.documentElement.dataset.ready = Math.round(performance.now());
+  // For tests and the curious: nothing here is needed by the page.
+  window.llmprof = { page, timeline, chosen };
+}
+
+draw().catch((failure) => {
+  document.documentElement.dataset.failed = String(failure);
+  document.getElementById('main').prepend(el('p', { class: 'missing' }, `The views could not be drawn (${failure}); the sections below are whole.`));
+});

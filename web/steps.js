@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decode steps one by one: how long they take, how that changes, which stand out. Steps far from the
+// others are one bar at the right, so that they do not flatten the rest.
+function quantile(sorted, part) {
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(part * sorted.length) - 1))];
+}
+
+function stepHistogram(inside, outside, width, height) {
+  const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, class: 'chart', role: 'img', 'aria-label': `Lengths of ${inside.length + outside.length} steps` });
+  const low = inside[0];
+  const high = inside[inside.length - 1];
+  const bins = new Array(Math.min(40, Math.max(8, Math.ceil(Math.sqrt(inside.length) * 2)))).fill(0);
+  for (const length of inside) bins[Math.min(bins.length - 1, Math.floor((length - low) / Math.max(high - low, 1) * bins.length))] += 1;
+  const most = Math.max(...bins, outside.length);
+  const room = width - 20 - (outside.length ? 90 : 0);
+  const step = room / bins.length;
+  const tall = height - 40;
+  bins.forEach((launches, i) => {
+    const at = Math.max(launches ? 1.5 : 0, launches / most * tall);
+    picture.append(svg('rect', { class: 'bin', x: 10 + i * step, y: 14 + tall - at, width: Math.max(step - 1, 1), height: at, ...noted(() => [`${launches} steps`, `from ${duration(low + (high - low) * i / bins.length)}`]) }));
+  });
+  picture.append(svg('text', { x: 10, y: height - 8 }, duration(low)), svg('text', { x: 10 + room, y: height - 8, 'text-anchor': 'end' }, duration(high)));
+  if (outside.length) {
+    const at = Math.max(2, outside.length / most * tall);
+    picture.append(svg('rect', { class: 'bin far', x: width - 70, y: 14 + tall - at, width: 40, height: at }), svg('text', { x: width - 50, y: height - 22 - at, 'text-anchor': 'middle' }, `${outside.length} far`),
+      svg('text', { x: width - 50, y: height - 8, 'text-anchor': 'middle' }, `to ${duration(outside[outside.length - 1])}`));
+  }
+  return picture;
+}
+
+function stepCourse(steps, far, width, height, show) {
+  const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, class: 'chart', role: 'img', 'aria-label': 'Length of each step by its number' });
+  const most = Math.max(...steps.map((one) => one.duration));
+  const stride = Math.max(1, Math.floor(steps.length / 1500));
+  const x = (i) => 46 + i / Math.max(steps.length - 1, 1) * (width - 60);
+  const y = (length) => height - 26 - length / most * (height - 44);
+  for (const part of [0, 0.5, 1]) {
+    picture.append(svg('line', { class: 'grid', x1: 46, x2: width - 14, y1: y(most * part), y2: y(most * part) }), svg('text', { x: 42, y: y(most * part) + 4, 'text-anchor': 'end' }, duration(most * part)));
+  }
+  picture.append(svg('text', { x: width - 14, y: height - 8, 'text-anchor': 'end' }, 'number of the step'), svg('text', { x: 46, y: height - 8 }, '0'));
+  steps.forEach((one, i) => {
+    const isFar = far.has(i);
+    if (i % stride !== 0 && !isFar) return;
+    picture.append(svg('circle', { class: isFar ? 'step far' : 'step', cx: x(i), cy: y(one.duration), r: isFar ? 4 : 2, ...noted(() => [`step ${i}`, duration(one.duration), one.tokens === null ? '' : `${one.tokens} tokens`]), onclick: () => show(one) }));
+  });
+  return picture;
+}
+
+function drawSteps(page, timeline) {
+  const node = section('steps', 'Decode steps');
+  document.getElementById('stages').before(node);
+  const steps = page.timeline ? page.timeline.instances.filter((one) => one.isStep && !one.isOpen && one.duration > 0 && /decode/.test(page.timeline.stages[one.stage].stage)) : [];
+  if (steps.length < 2) {
+    node.append(el('p', { class: 'missing' }, 'n/a (the recording marks no decode steps); docs/marking.md says how.'));
+    return;
+  }
+  const sorted = steps.map((one) => one.duration).sort((a, b) => a - b);
+  const [q1, median, q3] = [quantile(sorted, 0.25), quantile(sorted, 0.5), quantile(sorted, 0.75)];
+  const reach = Math.max(3 * (q3 - q1), 0.05 * median);
+  const isFar = (length) => length > q3 + reach || length < q1 - reach;
+  const inside = sorted.filter((length) => !isFar(length));
+  const outside = sorted.filter(isFar);
+  const far = new Set(steps.map((one, i) => (isFar(one.duration) ? i : -1)).filter((i) => i >= 0));
+  const show = (one) => {
+    if (!timeline) return;
+    timeline.show(one.start - 0.2 * one.duration, one.start + 1.2 * one.duration);
+    document.getElementById('timeline').scrollIntoView();
+  };
+  const place = page.metrics.stages.findIndex((row) => row.stage === page.timeline.stages[steps[0].stage].stage);
+  const stage = page.metrics.stages[place];
+  node.append(
+    el('p', { class: 'hint' }, `${steps.length} steps of the recording, on the host; median `, value('b', `stages[${place}].host_median_ns`, stage.host_median_ns, duration(stage.host_median_ns)), ', slowest ',
+      value('b', `stages[${place}].host_max_ns`, stage.host_max_ns, duration(stage.host_max_ns)), steps.length < 100 ? '. So few steps have no p99: it would be the slowest one.' : '.'),
+    el('div', { class: 'pair' }, el('div', { class: 'chart-box' }, stepHistogram(inside, outside, 460, 200)), el('div', { class: 'chart-box' }, stepCourse(steps, far, 460, 200, show))));
+  const worst = Array.from(far).sort((a, b) => steps[b].duration - steps[a].duration).slice(0, 8);
+  if (worst.length) node.append(el('div', { class: 'jumps' }, el('span', null, 'Stand out'), worst.map((i) => el('button', { type: 'button', onclick: () => show(steps[i]) }, `step ${i}: ${duration(steps[i].duration)}`))));
+}

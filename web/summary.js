@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is read first: tiles, where the time goes, what to fix, how far from the possible.
+function tile(label, key, number, text, small) {
+  return el('div', { class: 'tile' }, el('div', { class: 'tile-label' }, label),
+    value('div', key, number, known(number) ? text : 'n/a', { class: 'tile-value' }), el('div', { class: 'tile-note' }, small));
+}
+
+function tiles(metrics) {
+  const { ttft, tpot } = metrics.aggregates;
+  const busiest = metrics.devices.reduce((best, device, i) => (best < 0 || device.busy_ns > metrics.devices[best].busy_ns ? i : best), -1);
+  const made = [];
+  if (busiest >= 0) {
+    const device = metrics.devices[busiest];
+    made.push(tile('GPU busy', `devices[${busiest}].busy_fraction`, device.busy_fraction, fraction(device.busy_fraction),
+      `${device.device} of ${duration(metrics.capture.duration_ns)} recorded`));
+  }
+  made.push(tile('Time to first token, p50', 'aggregates.ttft.p50_ns', ttft.p50_ns, duration(ttft.p50_ns), ttft.reason || `${ttft.n} prefill${ttft.n === 1 ? '' : 's'}`));
+  made.push(tile('Time per output token, p50', 'aggregates.tpot.p50_ns', tpot.p50_ns, duration(tpot.p50_ns), tpot.reason || `${tpot.n} steps`));
+  made.push(tile('Time per output token, p99', 'aggregates.tpot.p99_ns', tpot.p99_ns, duration(tpot.p99_ns),
+    tpot.reason || (tpot.n < 100 ? `of ${tpot.n} steps: the slowest` : `of ${tpot.n} steps`)));
+  const speed = metrics.aggregates.decode_tokens_per_s;
+  made.push(tile('Tokens a second', 'aggregates.decode_tokens_per_s', speed, rate(speed), known(speed) ? 'one stream, in decode' : 'the marks carry no token counts'));
+  const stages = metrics.efficiency ? metrics.efficiency.stages : [];
+  const place = Math.max(stages.findIndex((row) => row.stage === 'decode'), 0);
+  const light = stages.length ? stages[place].sol.wall_fraction : null;
+  made.push(tile('Of the speed of light', `efficiency.stages[${place}].sol.wall_fraction`, light, fraction(light),
+    known(light) ? `${stages[place].stage}, ${stages[place].verdict}` : 'needs a model: analyze --model'));
+  return el('div', { class: 'tiles' }, made);
+}
+
+// Kernel time of a stage on a device by family, largest first.
+function familyTimes(metrics, stage, device) {
+  const times = new Map();
+  for (const row of metrics.kernels) {
+    if ((stage === null || row.stage === stage) && (device === null || row.device === device)) {
+      times.set(row.family, (times.get(row.family) || 0) + row.total_ns);
+    }
+  }
+  return Array.from(times).sort((a, b) => b[1] - a[1]);
+}
+
+// A ledger row as a bar: its compute time split by family in proportion, idle as it is.
+function stageBar(metrics, ledger, place, widest) {
+  const isCapture = !metrics.stages.some((row) => row.stage === ledger.stage && row.stage !== 'all');
+  const nested = metrics.stages.find((row) => row.stage === ledger.stage && row.nested);
+  const families = nested ? [] : familyTimes(metrics, isCapture ? null : ledger.stage, ledger.device);
+  const sum = families.reduce((total, [, time]) => total + time, 0);
+  const bar = el('div', { class: 'bar' });
+  const part = (time, colour, lines, kind) => {
+    if (time <= 0) return;
+    bar.append(el('span', { class: `part ${kind}`, color: colour, width_fraction: time / widest, ...noted(() => lines) },
+      time / widest > 0.07 ? fraction(time / ledger.window_ns) : null));
+  };
+  const kernels = ledger.buckets_ns.compute + ledger.buckets_ns.comm;
+  if (sum > 0) {
+    for (const [family, time] of families) {
+      part(kernels * (time / sum), familyColour(family), [family, `${duration(time)} of kernels`, `${fraction(time / sum)} of the stage's kernel time`], 'busy');
+    }
+  } else {
+    part(ledger.buckets_ns.compute, bucketColour('compute'), [kBucketWords.compute, duration(ledger.buckets_ns.compute)], 'busy');
+    part(ledger.buckets_ns.comm, bucketColour('comm'), [kBucketWords.comm, duration(ledger.buckets_ns.comm)], 'busy');
+  }
+  for (const [bucket, time] of Object.entries(ledger.buckets_ns)) {
+    if (bucket === 'compute' || bucket === 'comm') continue;
+    part(time, bucketColour(bucket), [kBucketWords[bucket] || bucket, duration(time), `${fraction(time / ledger.window_ns)} of the window`], kIdle.includes(bucket) ? 'idle' : 'busy');
+  }
+  const name = ledger.stage === 'capture' ? 'whole recording' : ledger.stage;
+  return el('div', { class: 'bar-row' },
+    el('div', { class: 'bar-label' }, el('b', null, printable(name)), metrics.devices.length > 1 ? ` ${ledger.device}` : '', ' ',
+      value('span', `ledgers[${place}].window_ns`, ledger.window_ns, duration(ledger.window_ns))), bar);
+}
+
+function stageBars(metrics) {
+  const rows = metrics.ledgers.map((ledger, place) => ({ ledger, place })).filter(({ ledger }) => ledger.stage !== 'all');
+  if (rows.length === 0) return null;
+  const widest = Math.max(...rows.map(({ ledger }) => ledger.window_ns), 1);
+  const families = familyTimes(metrics, null, null).map(([family]) => [family, familyColour(family)]);
+  const idle = kIdle.filter((bucket) => rows.some(({ ledger }) => ledger.buckets_ns[bucket] > 0)).map((bucket) => [kBucketWords[bucket], bucketColour(bucket)]);
+  const busy = kBusyBuckets.slice(2).filter((bucket) => rows.some(({ ledger }) => ledger.buckets_ns[bucket] > 0)).map((bucket) => [kBucketWords[bucket], bucketColour(bucket)]);
+  const most = 12;
+  const bars = rows.map(({ ledger, place }) => stageBar(metrics, ledger, place, widest));
+  return el('div', { class: 'bars' }, bars.slice(0, most), bars.length > most ? el('details', null, el('summary', null, `${bars.length - most} more`), bars.slice(most)) : null,
+    legend([...families.slice(0, 10), ...busy, ...idle]));
+}
+
+// The static list becomes foldable, two open; its bar tells the saving at a glance.
+function upgradeFindings(metrics) {
+  const node = document.getElementById('findings');
+  const most = Math.max(...metrics.findings.map((row) => row.saving_ns), 1);
+  node.querySelectorAll('li.finding').forEach((item, i) => {
+    const finding = metrics.findings[i];
+    if (!finding) return;
+    const title = item.querySelector('h3');
+    const worth = item.querySelector('.worth');
+    const label = finding.blocker ? 'before all else' : `at most ${duration(finding.saving_ns)}`;
+    const place = [finding.stage, finding.device].filter((part) => part).join(' · ');
+    const summary = el('summary', null,
+      el('span', { class: 'finding-name' }, title.textContent.replaceAll('_', ' ')),
+      el('span', { class: 'finding-place' }, printable(place)),
+      el('span', { class: 'saving', 'aria-hidden': 'true' }, el('span', { width_fraction: finding.blocker ? 1 : finding.saving_ns / most, class: finding.blocker ? 'blocker' : '' })),
+      finding.blocker ? el('span', { class: 'finding-worth' }, label) : value('span', `findings[${i}].saving_ns`, finding.saving_ns, label, { class: 'finding-worth' }),
+      el('span', { class: 'finding-sure' }, `${finding.confidence} confidence`));
+    title.remove();
+    worth.remove();
+    const rest = Array.from(item.childNodes);
+    item.replaceChildren(el('details', { open: i < 2 }, summary, rest));
+  });
+}
+
+// Bullets: how much of the model's least time on this GPU is reached.
+function bullets(metrics) {
+  const node = document.getElementById('efficiency');
+  if (!metrics.efficiency || metrics.efficiency.stages.length === 0) return;
+  const rows = metrics.efficiency.stages.map((row, i) => {
+    const wall = row.sol.wall_fraction;
+    const busy = row.sol.busy_fraction;
+    if (!known(wall)) return null;
+    return el('div', { class: 'bullet' },
+      el('div', { class: 'bullet-label' }, el('b', null, printable(row.stage)), ` ${row.side} roof · ${row.verdict}`),
+      el('div', { class: 'bullet-bar' }, el('span', { class: 'reached', width_fraction: wall }),
+        known(busy) ? el('span', { class: 'busy-mark', ...noted(() => ['while the GPU works', fraction(busy)]) }) : null),
+      el('div', { class: 'bullet-value' }, value('b', `efficiency.stages[${i}].sol.wall_fraction`, wall, fraction(wall)), ' of the bound; ',
+        known(busy) ? value('span', `efficiency.stages[${i}].sol.busy_fraction`, busy, fraction(busy)) : 'n/a', ' while the GPU works'));
+  });
+  const made = el('div', { class: 'bullets' }, rows);
+  made.querySelectorAll('.busy-mark').forEach((mark, i) => {
+    const shown = metrics.efficiency.stages.filter((row) => known(row.sol.wall_fraction) && known(row.sol.busy_fraction))[i];
+    mark.style.left = `${Math.min(1, shown.sol.busy_fraction) * 100}%`;
+  });
+  node.querySelector('h2').after(made);
+}
+
+function drawSummary(metrics) {
+  const node = document.getElementById('summary');
+  node.querySelector('h2').textContent = 'Summary';
+  const verdict = node.querySelector('p');
+  if (verdict) verdict.className = 'verdict';
+  node.append(tiles(metrics));
+  const bars = stageBars(metrics);
+  if (bars) {
+    const where = section('where', 'Where the time goes');
+    where.append(el('p', { class: 'hint' }, 'Each bar is a stage on a GPU, as long as its window. Coloured: kernels by family. Grey and red: the GPU is idle, by cause.'), bars);
+    node.after(where);
+  }
+  upgradeFindings(metrics);
+  bullets(metrics);
+}
