@@ -59,7 +59,7 @@ function kernelColumns(metrics, counters) {
 function kernelCell(column, row, place) {
   if (column.id === 'name') {
     return el('td', { class: 'name' }, el('button', { class: 'name-button', 'data-kernel': place, title: middleCut(printable(row.kernel_name), 400) },
-      swatch(familyColour(row.family)), el('code', null, middleCut(printable(row.short_name), 90))));
+      swatch(familyColour(row.family)), el('code', null, middleCut(printable(row.short_name), 64))));
   }
   if (column.text) return el('td', null, middleCut(printable(column.get(row)), 40));
   if (column.id === 'spread') {
@@ -70,7 +70,7 @@ function kernelCell(column, row, place) {
   const text = known(number) ? column.show(number) : 'n/a';
   if (!column.key) return el('td', { class: 'n' }, text);
   const cell = value('td', `kernels[${place}].${column.key}`, number, text, { class: 'n' });
-  if (column.id === 'share') cell.prepend(el('span', { class: 'share' }, el('span', { color: familyColour(row.family), width_fraction: number })));
+  if (column.id === 'share') cell.prepend(el('span', { class: 'share-bar' }, el('span', { color: familyColour(row.family), width_fraction: number })));
   return cell;
 }
 
@@ -172,7 +172,7 @@ function drawKernels(page) {
       : 'A row shows its details and its launches in the timeline. What bounds a kernel: n/a (needs an ncu capture).'),
     el('div', { class: 'tools' }, search, choice('family', distinct((row) => row.family), (one) => { state.family = one; draw(); }),
       choice('stage', distinct((row) => row.stage), (one) => { state.stage = one; draw(); }), copy, status),
-    details, el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Kernels' }, table), more,
+    details, el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table of kernels' }, table), more,
     page.kernels_left_out ? el('p', { class: 'hint' }, `${page.kernels_left_out} rows with the least time are left out here; metrics.json has them.`) : '');
   draw();
 }

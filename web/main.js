@@ -1,8 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Draws the views over the sections that stand in the page. Whatever fails here leaves those.
-const kOrder = ['summary', 'where', 'findings', 'efficiency', 'timeline', 'kernels', 'counters', 'steps', 'stages', 'ledger', 'operators', 'overhead', 'aggregates', 'environment', 'quality', 'files'];
+const kOrder = ['summary', 'where', 'findings', 'efficiency', 'timeline', 'kernels', 'counters', 'steps', 'stages', 'ledger', 'operators', 'overhead', 'aggregates', 'environment', 'quality', 'not-here', 'files'];
 const kNav = [['summary', 'Summary'], ['findings', 'Fix first'], ['efficiency', 'Speed of light'], ['timeline', 'Timeline'], ['kernels', 'Kernels'], ['counters', 'Roofline'], ['steps', 'Steps'], ['stages', 'Stages'], ['quality', 'Data quality']];
+
+// Sections that only say why they are empty stand together at the end, each with its reason.
+function gatherMissing() {
+  const gathered = section('not-here', 'What is not here, and how to get it');
+  const list = el('ul', { class: 'notes not-here' });
+  for (const node of document.querySelectorAll('main > section')) {
+    const reason = node.querySelector(':scope > .missing');
+    if (!reason || node.children.length > 2 || node.id === 'findings' || node.id === 'quality') continue;
+    list.append(el('li', null, el('b', null, node.querySelector('h2').textContent), `: ${reason.textContent}`));
+    node.remove();
+  }
+  if (list.children.length) {
+    gathered.append(list);
+    document.getElementById('main').append(gathered);
+  }
+}
 
 function drawHeader(timeline) {
   const root = document.documentElement;
@@ -29,10 +45,8 @@ async function draw() {
   drawRoofline(page);
   drawSteps(page, timeline);
   drawHeatmap(metrics);
-  for (const id of ['aggregates', 'environment']) {
-    const node = document.getElementById(id);
-    if (node && id === 'aggregates') foldStatic(node, 'All figures');
-  }
+  foldStatic(document.getElementById('aggregates'), 'All figures');
+  gatherMissing();
   const main = document.getElementById('main');
   for (const id of kOrder) {
     const node = document.getElementById(id);

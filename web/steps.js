@@ -15,15 +15,15 @@ function stepHistogram(inside, outside, width, height) {
   const most = Math.max(...bins, outside.length);
   const room = width - 20 - (outside.length ? 90 : 0);
   const step = room / bins.length;
-  const tall = height - 40;
+  const tall = height - 56;
   bins.forEach((launches, i) => {
     const at = Math.max(launches ? 1.5 : 0, launches / most * tall);
-    picture.append(svg('rect', { class: 'bin', x: 10 + i * step, y: 14 + tall - at, width: Math.max(step - 1, 1), height: at, ...noted(() => [`${launches} steps`, `from ${duration(low + (high - low) * i / bins.length)}`]) }));
+    picture.append(svg('rect', { class: 'bin', x: 10 + i * step, y: 30 + tall - at, width: Math.max(step - 1, 1), height: at, ...noted(() => [`${launches} steps`, `from ${duration(low + (high - low) * i / bins.length)}`]) }));
   });
   picture.append(svg('text', { x: 10, y: height - 8 }, duration(low)), svg('text', { x: 10 + room, y: height - 8, 'text-anchor': 'end' }, duration(high)));
   if (outside.length) {
     const at = Math.max(2, outside.length / most * tall);
-    picture.append(svg('rect', { class: 'bin far', x: width - 70, y: 14 + tall - at, width: 40, height: at }), svg('text', { x: width - 50, y: height - 22 - at, 'text-anchor': 'middle' }, `${outside.length} far`),
+    picture.append(svg('rect', { class: 'bin far', x: width - 70, y: 30 + tall - at, width: 40, height: at }), svg('text', { x: width - 50, y: 24 + tall - at, 'text-anchor': 'middle' }, `${outside.length} far`),
       svg('text', { x: width - 50, y: height - 8, 'text-anchor': 'middle' }, `to ${duration(outside[outside.length - 1])}`));
   }
   return picture;
@@ -33,12 +33,12 @@ function stepCourse(steps, far, width, height, show) {
   const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, class: 'chart', role: 'img', 'aria-label': 'Length of each step by its number' });
   const most = Math.max(...steps.map((one) => one.duration));
   const stride = Math.max(1, Math.floor(steps.length / 1500));
-  const x = (i) => 46 + i / Math.max(steps.length - 1, 1) * (width - 60);
+  const x = (i) => 60 + i / Math.max(steps.length - 1, 1) * (width - 74);
   const y = (length) => height - 26 - length / most * (height - 44);
   for (const part of [0, 0.5, 1]) {
-    picture.append(svg('line', { class: 'grid', x1: 46, x2: width - 14, y1: y(most * part), y2: y(most * part) }), svg('text', { x: 42, y: y(most * part) + 4, 'text-anchor': 'end' }, duration(most * part)));
+    picture.append(svg('line', { class: 'grid', x1: 60, x2: width - 14, y1: y(most * part), y2: y(most * part) }), svg('text', { x: 55, y: y(most * part) + 4, 'text-anchor': 'end' }, duration(most * part)));
   }
-  picture.append(svg('text', { x: width - 14, y: height - 8, 'text-anchor': 'end' }, 'number of the step'), svg('text', { x: 46, y: height - 8 }, '0'));
+  picture.append(svg('text', { x: width - 14, y: height - 8, 'text-anchor': 'end' }, 'number of the step'), svg('text', { x: 60, y: height - 8 }, '0'));
   steps.forEach((one, i) => {
     const isFar = far.has(i);
     if (i % stride !== 0 && !isFar) return;

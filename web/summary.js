@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is read first: tiles, where the time goes, what to fix, how far from the possible.
-function tile(label, key, number, text, small) {
-  return el('div', { class: 'tile' }, el('div', { class: 'tile-label' }, label),
-    value('div', key, number, known(number) ? text : 'n/a', { class: 'tile-value' }), el('div', { class: 'tile-note' }, small));
-}
+const tile = (label, key, number, text, small) => ({ label, key, number, text, small });
 
+// What is not known takes no room: it is named below with its reason.
 function tiles(metrics) {
   const { ttft, tpot } = metrics.aggregates;
-  const busiest = metrics.devices.reduce((best, device, i) => (best < 0 || device.busy_ns > metrics.devices[best].busy_ns ? i : best), -1);
-  const made = [];
-  if (busiest >= 0) {
-    const device = metrics.devices[busiest];
-    made.push(tile('GPU busy', `devices[${busiest}].busy_fraction`, device.busy_fraction, fraction(device.busy_fraction),
-      `${device.device} of ${duration(metrics.capture.duration_ns)} recorded`));
-  }
-  made.push(tile('Time to first token, p50', 'aggregates.ttft.p50_ns', ttft.p50_ns, duration(ttft.p50_ns), ttft.reason || `${ttft.n} prefill${ttft.n === 1 ? '' : 's'}`));
-  made.push(tile('Time per output token, p50', 'aggregates.tpot.p50_ns', tpot.p50_ns, duration(tpot.p50_ns), tpot.reason || `${tpot.n} steps`));
-  made.push(tile('Time per output token, p99', 'aggregates.tpot.p99_ns', tpot.p99_ns, duration(tpot.p99_ns),
-    tpot.reason || (tpot.n < 100 ? `of ${tpot.n} steps: the slowest` : `of ${tpot.n} steps`)));
+  const made = metrics.devices.slice(0, 4).map((device, i) => tile(`${device.device} busy`, `devices[${i}].busy_fraction`, device.busy_fraction, fraction(device.busy_fraction),
+    `of ${duration(metrics.capture.duration_ns)} recorded`));
+  made.push(tile('Time to first token', 'aggregates.ttft.p50_ns', ttft.p50_ns, duration(ttft.p50_ns), ttft.reason || `median of ${ttft.n} prefill${ttft.n === 1 ? '' : 's'}`));
+  made.push(tile('Time per token', 'aggregates.tpot.p50_ns', tpot.p50_ns, duration(tpot.p50_ns), tpot.reason || `median of ${tpot.n} steps`));
+  made.push(tile('Time per token, p99', 'aggregates.tpot.p99_ns', tpot.p99_ns, duration(tpot.p99_ns), tpot.reason || (tpot.n < 100 ? `of ${tpot.n} steps: the slowest` : `of ${tpot.n} steps`)));
   const speed = metrics.aggregates.decode_tokens_per_s;
   made.push(tile('Tokens a second', 'aggregates.decode_tokens_per_s', speed, rate(speed), known(speed) ? 'one stream, in decode' : 'the marks carry no token counts'));
   const stages = metrics.efficiency ? metrics.efficiency.stages : [];
   const place = Math.max(stages.findIndex((row) => row.stage === 'decode'), 0);
   const light = stages.length ? stages[place].sol.wall_fraction : null;
-  made.push(tile('Of the speed of light', `efficiency.stages[${place}].sol.wall_fraction`, light, fraction(light),
-    known(light) ? `${stages[place].stage}, ${stages[place].verdict}` : 'needs a model: analyze --model'));
-  return el('div', { class: 'tiles' }, made);
+  made.push(tile('Of the speed of light', `efficiency.stages[${place}].sol.wall_fraction`, light, fraction(light), known(light) ? `${stages[place].stage}, ${stages[place].verdict}` : 'needs analyze --model'));
+  const best = metrics.findings.findIndex((row) => !row.blocker && row.saving_ns > 0);
+  if (best >= 0) {
+    const finding = metrics.findings[best];
+    made.push(tile('First fix saves at most', `findings[${best}].saving_ns`, finding.saving_ns, duration(finding.saving_ns), `${fraction(finding.saving_fraction)} of ${printable(finding.stage)}`));
+  }
+  const absent = made.filter((one) => !known(one.number));
+  return [el('div', { class: 'tiles' }, made.filter((one) => known(one.number)).map((one) => el('div', { class: 'tile' }, el('div', { class: 'tile-label' }, one.label),
+    value('div', one.key, one.number, one.text, { class: 'tile-value' }), el('div', { class: 'tile-note' }, one.small)))),
+  absent.length ? el('p', { class: 'hint' }, `n/a: ${absent.map((one) => `${one.label.toLowerCase()} (${one.small})`).join(', ')}`) : ''];
 }
 
 // Kernel time of a stage on a device by family, largest first.
@@ -77,11 +76,12 @@ function stageBars(metrics) {
   const widest = Math.max(...rows.map(({ ledger }) => ledger.window_ns), 1);
   const families = familyTimes(metrics, null, null).map(([family]) => [family, familyColour(family)]);
   const idle = kIdle.filter((bucket) => rows.some(({ ledger }) => ledger.buckets_ns[bucket] > 0)).map((bucket) => [kBucketWords[bucket], bucketColour(bucket)]);
+  const split = rows.some(({ ledger }) => metrics.stages.some((row) => row.stage === ledger.stage && row.nested)) ? [['kernels, not split', bucketColour('compute')]] : [];
   const busy = kBusyBuckets.slice(2).filter((bucket) => rows.some(({ ledger }) => ledger.buckets_ns[bucket] > 0)).map((bucket) => [kBucketWords[bucket], bucketColour(bucket)]);
   const most = 12;
   const bars = rows.map(({ ledger, place }) => stageBar(metrics, ledger, place, widest));
   return el('div', { class: 'bars' }, bars.slice(0, most), bars.length > most ? el('details', null, el('summary', null, `${bars.length - most} more`), bars.slice(most)) : null,
-    legend([...families.slice(0, 10), ...busy, ...idle]));
+    legend([...families.slice(0, 12), ...split, ...busy, ...idle]));
 }
 
 // The static list becomes foldable, two open; its bar tells the saving at a glance.
@@ -136,7 +136,7 @@ function drawSummary(metrics) {
   node.querySelector('h2').textContent = 'Summary';
   const verdict = node.querySelector('p');
   if (verdict) verdict.className = 'verdict';
-  node.append(tiles(metrics));
+  node.append(...tiles(metrics));
   const bars = stageBars(metrics);
   if (bars) {
     const where = section('where', 'Where the time goes');

@@ -102,6 +102,8 @@ class Timeline {
       el('div', { class: 'tools' }, button('Zoom in', () => this.zoom(0.5)), button('Zoom out', () => this.zoom(2)), button('Fit', () => this.show(0, data.duration_ns)),
         this.devices.length > 1 ? el('label', null, 'GPU ', pick) : null, this.range),
       el('div', { class: 'canvas-box' }, this.map, this.canvas),
+      legend([...familyTimes(this.page.metrics, null, null).slice(0, 12).map(([family]) => [family, familyColour(family)]),
+        ...kIdle.filter((bucket) => this.page.metrics.ledgers.some((row) => row.buckets_ns[bucket] > 0)).map((bucket) => [kBucketWords[bucket], bucketColour(bucket)])]),
       windows.length ? el('div', { class: 'jumps' }, el('span', null, 'Look at'), windows) : '',
       gaps.length ? el('div', { class: 'jumps' }, el('span', null, 'Longest gaps'), gaps) : '',
       el('p', { class: 'hint' }, this.leftOut()));

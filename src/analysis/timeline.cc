@@ -223,6 +223,9 @@ GapSink TimelineMaker::gap_sink() {
     add(idle_row_[device], bucket, bucket, kNone, start_ns, end_ns);
     // A heap whose top is the shortest of the longest.
     std::vector<TimelineGap>& longest = made_.longest_gaps;
+    if (longest.size() == kMostGaps && end_ns - start_ns <= longest.front().duration_ns) {
+      return;
+    }
     longest.push_back({end_ns - start_ns, start_ns - start_ns_, idle_row_[device], cause});
     std::push_heap(longest.begin(), longest.end(), std::greater<>());
     if (longest.size() > kMostGaps) {

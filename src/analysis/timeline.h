@@ -96,9 +96,9 @@ struct Timeline {
 
 struct TimelineOptions {
   std::int64_t most_work = 80'000;         // up to so many, every slice is kept
-  std::int64_t most_window_work = 40'000;  // else so many, in windows
+  std::int64_t most_window_work = 30'000;  // else so many, in windows
   std::int64_t num_coarse = 2'048;         // columns
-  std::int64_t num_fine = 16'384;          // where not every slice is kept; fewer with many rows
+  std::int64_t num_fine = 8'192;           // where not every slice is kept; fewer with many rows
 };
 
 // Made in two steps around the ledger, which alone knows the causes of gaps:

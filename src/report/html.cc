@@ -81,16 +81,16 @@ std::string value_html(const ReportValue& value) {
              : escaped(text);
 }
 
-std::string table_html(const ReportTable& table, const std::string& label) {
+std::string table_html(const ReportTable& table, const std::string& label, std::size_t place) {
   bool has_details = false;
   for (const ReportRow& row : table.rows) {
     has_details = has_details || !row.detail.empty();
   }
   // Focusable, since it scrolls sideways where it is wider than the page.
   std::string text = fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table>"
-      "<caption>{0}</caption><thead><tr>",
-      plain(table.title.empty() ? label : table.title));
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table {} of {}\"><table>"
+      "<caption>{}</caption><thead><tr>",
+      place + 1, plain(label), plain(table.title.empty() ? label : table.title));
   for (const ReportColumn& column : table.columns) {
     text += fmt::format("<th scope=\"col\"{}>{}</th>", is_number(column.unit) ? " class=\"n\"" : "",
                         escaped(column.title));
@@ -194,8 +194,8 @@ std::string section_html(const Section& section, const Json& metrics) {
     }
     text += "</ol>\n";
   }
-  for (const ReportTable& table : section.tables) {
-    text += table.rows.empty() ? "" : table_html(table, section.title);
+  for (std::size_t i = 0; i < section.tables.size(); ++i) {
+    text += section.tables[i].rows.empty() ? "" : table_html(section.tables[i], section.title, i);
   }
   text += section.notes.empty() ? "" : list_html(section.notes, "notes", false);
   text += section.links.empty() ? "" : list_html(section.links, "links", true);

@@ -20,6 +20,9 @@ namespace {
 constexpr std::size_t kMostKernels = 4'000;
 constexpr std::size_t kMostSteps = 50'000;
 
+// Of gzip: level 3 takes a third of the time of level 6 and a tenth more room.
+constexpr int kPlanesLevel = 3;
+
 // Times up to 2^48 ns, three days; what is longer is shown as that.
 constexpr int kTimeBytes = 6;
 
@@ -29,10 +32,13 @@ class Planes {
   void add(const char* name, const std::vector<Value>& values, int num_bytes) {
     arrays_.push_back({{"name", name}, {"count", values.size()}, {"bytes", num_bytes}});
     const std::uint64_t most = num_bytes == 8 ? UINT64_MAX : (1ULL << (8 * num_bytes)) - 1;
-    for (int plane = 0; plane < num_bytes; ++plane) {
-      for (const Value value : values) {
-        const std::uint64_t kept = std::min(static_cast<std::uint64_t>(value), most);
-        bytes_ += static_cast<char>(kept >> (8 * plane) & 0xffU);
+    const std::size_t begin = bytes_.size();
+    bytes_.resize(begin + values.size() * static_cast<std::size_t>(num_bytes));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::uint64_t kept = std::min(static_cast<std::uint64_t>(values[i]), most);
+      for (std::size_t at = begin + i; kept != 0; at += values.size()) {
+        bytes_[at] = static_cast<char>(kept & 0xffU);
+        kept >>= 8U;
       }
     }
   }
@@ -226,7 +232,7 @@ PageData page_data(const Json& metrics, const Timeline& timeline, std::size_t bu
     if (timeline.duration_ns > 0) {
       document["timeline"] =
           timeline_json(timeline, detail, rows_of(document, "metrics.kernels"), planes);
-      data.planes = base64(gzipped(planes.bytes()));
+      data.planes = base64(gzipped(planes.bytes(), kPlanesLevel));
     }
     data.json = base64(gzipped(to_json_line(document)));
     const bool fits = data.json.size() + data.planes.size() <= budget_bytes;

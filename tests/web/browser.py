@@ -57,7 +57,7 @@ def check(pages, folder, out):
     factor = float(os.environ.get("LLMPROF_WEB_TIME_FACTOR", "1"))
     spec.write_text(json.dumps({"pages": pages, "out": str(out), "chromium": chromium, "modules": str(modules),
                                 "factor": factor}))
-    result = subprocess.run(["node", HERE / "check_page.cjs", spec], capture_output=True, text=True, timeout=280)
+    result = subprocess.run(["node", HERE / "check_page.cjs", spec], capture_output=True, text=True, timeout=560)
     print(result.stdout, end="")
     if result.returncode != 0:
         sys.exit(result.stderr[-6000:])
