@@ -13,7 +13,7 @@ namespace llmprof {
 // The ledger of the whole capture on one GPU, bin by bin: how its buckets lie in time. The bins of
 // a bucket sum to the bucket, exactly; a bin sums to its width, the last one to what is left.
 struct LedgerHistory {
-  static constexpr std::int64_t kMostBins = 2000;  // about what a screen is wide
+  static constexpr std::uint64_t kMostBins = 2000;  // about what a screen is wide
 
   std::int64_t start_ns = 0;
   std::int64_t bin_ns = 1;
@@ -22,16 +22,28 @@ struct LedgerHistory {
   LedgerHistory() = default;
   LedgerHistory(std::int64_t from_ns, std::int64_t to_ns)
       : start_ns(from_ns),
-        bin_ns(std::max<std::int64_t>(1, (to_ns - from_ns) / kMostBins + 1)),
-        bins(static_cast<std::size_t>((to_ns - from_ns + bin_ns - 1) / bin_ns)) {}
+        bin_ns(static_cast<std::int64_t>(between(from_ns, to_ns) / kMostBins + 1)) {
+    bins.resize((between(from_ns, to_ns) + static_cast<std::uint64_t>(bin_ns) - 1) /
+                static_cast<std::uint64_t>(bin_ns));
+  }
 
   void add(Bucket bucket, std::int64_t from_ns, std::int64_t to_ns) {
-    while (from_ns < to_ns) {
-      const std::int64_t bin = (from_ns - start_ns) / bin_ns;
-      const std::int64_t end_ns = std::min(to_ns, start_ns + (bin + 1) * bin_ns);
-      bins[static_cast<std::size_t>(bin)][static_cast<std::size_t>(bucket)] += end_ns - from_ns;
-      from_ns = end_ns;
+    const auto width = static_cast<std::uint64_t>(bin_ns);
+    std::uint64_t from = between(start_ns, from_ns);
+    const std::uint64_t to = between(start_ns, to_ns);
+    while (from < to && from / width < bins.size()) {
+      const std::uint64_t end = std::min(to, (from / width + 1) * width);
+      bins[from / width][static_cast<std::size_t>(bucket)] += static_cast<std::int64_t>(end - from);
+      from = end;
     }
+  }
+
+ private:
+  // Times of a hostile file may be further apart than a signed number can say.
+  static std::uint64_t between(std::int64_t from_ns, std::int64_t to_ns) {
+    return to_ns <= from_ns
+               ? 0
+               : static_cast<std::uint64_t>(to_ns) - static_cast<std::uint64_t>(from_ns);
   }
 };
 

@@ -66,8 +66,9 @@ class EventWalk {
         end_ns_(start_ns_ + overlay.analysis().capture_ns),
         picture_(sink, static_cast<std::uint32_t>(trace_.devices.size()) + 1, first_time(overlay)) {
     picture_.sizes.start_ns = start_ns_;
-    picture_.sizes.bin_ns =
-        overlay.analysis().capture_ns / static_cast<std::int64_t>(SizeHistory::kNumBins) + 1;
+    picture_.sizes.bin_ns = std::max<std::int64_t>(0, overlay.analysis().capture_ns) /
+                                static_cast<std::int64_t>(SizeHistory::kNumBins) +
+                            1;
     for (const StreamInfo& stream : trace_.streams) {
       ++num_contexts_[{stream.process, stream.device, stream.stream}];
     }

@@ -10,8 +10,11 @@
 namespace llmprof {
 
 void SizeHistory::add(std::int64_t time_ns, std::uint64_t size_bytes) {
-  const std::int64_t bin = (time_ns - start_ns) / bin_ns;
-  bytes[static_cast<std::size_t>(std::clamp<std::int64_t>(bin, 0, kNumBins - 1))] += size_bytes;
+  const std::uint64_t since_ns = time_ns < start_ns ? 0
+                                                    : static_cast<std::uint64_t>(time_ns) -
+                                                          static_cast<std::uint64_t>(start_ns);
+  const std::uint64_t bin = since_ns / static_cast<std::uint64_t>(bin_ns);
+  bytes[std::min<std::uint64_t>(bin, kNumBins - 1)] += size_bytes;
 }
 
 std::int64_t SizeHistory::end_for(std::uint64_t budget_bytes) const {
