@@ -46,14 +46,14 @@ std::uint64_t budget_of(const std::string& text) {
 }  // namespace
 
 const std::vector<std::string>& export_formats() {
-  static const std::vector<std::string> names = [] {
+  static const std::vector<std::string> kNames = [] {
     std::vector<std::string> all;
     for (const ExportFormat& format : kFormats) {
       all.emplace_back(format.name);
     }
     return all;
   }();
-  return names;
+  return kNames;
 }
 
 int run_export(const ExportRequest& asked, Context& context) {
@@ -102,7 +102,7 @@ std::vector<std::string> write_trace_files(const std::optional<Trace>& trace, An
   }
   names.emplace_back(kPprofFile);
   write_file(directory / kPprofFile, pprof_profile(analysis));
-  return names;
+  return kNames;
 }
 
 }  // namespace llmprof

@@ -141,7 +141,7 @@ ExportedTrace write_chrome_trace(const ExportSource& source, const std::filesyst
   const Overlay overlay(source);
   FileWriter file(path);
   ChromeSink sink(overlay.texts(), file);
-  const ExportedTrace written = tell_recording(overlay, sink, budget_bytes);
+  ExportedTrace written = tell_recording(overlay, sink, budget_bytes);
   file.commit();
   return written;
 }

@@ -220,7 +220,7 @@ ExportedTrace write_pftrace(const ExportSource& source, const std::filesystem::p
   const Overlay overlay(source);
   FileWriter file(path);
   PerfettoSink sink(overlay.texts(), file);
-  const ExportedTrace written = tell_recording(overlay, sink, budget_bytes);
+  ExportedTrace written = tell_recording(overlay, sink, budget_bytes);
   file.commit();
   return written;
 }

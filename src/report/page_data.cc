@@ -113,7 +113,7 @@ Json add_levels(const Timeline& timeline, Planes& planes) {
       series.push_back({one.row, one.category});
       for (const std::int64_t fill_ns : one.fill_ns) {
         const double filled = static_cast<double>(fill_ns) / static_cast<double>(level.column_ns);
-        fills.push_back(static_cast<std::uint32_t>(std::clamp(filled, 0.0, 1.0) * 65535 + 0.5));
+        fills.push_back(static_cast<std::uint32_t>(std::lround(std::clamp(filled, 0.0, 1.0) * 65535)));
       }
     }
     planes.add("level", fills, 2);
