@@ -348,13 +348,22 @@ class Supervision {
     signal_all(rest, SIGTERM);
     rest = wait_for(rest, kGraceOfTerm);
     signal_all(rest, SIGKILL);
+    rest = wait_for(rest, kGraceOfKill);
+    signal_all(rest, SIGKILL);  // what was started while the others ended
     wait_for(rest, kGraceOfKill);
     reap_orphans();
   }
 
+  // The list of processes is read one by one: a child that passes from its ending parent to us may
+  // be seen with neither. The kernel knows.
+  static bool has_children() {
+    siginfo_t info{};
+    return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  }
+
   std::vector<RunningProcess> wait_for(std::vector<RunningProcess> rest, milliseconds grace) {
     const Clock::time_point until = Clock::now() + grace;
-    while (!rest.empty() && Clock::now() < until) {
+    while ((!rest.empty() || has_children()) && Clock::now() < until) {
       output_.take();
       ::usleep(10'000);
       reap_orphans();
