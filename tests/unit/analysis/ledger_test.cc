@@ -347,7 +347,8 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
       ASSERT_EQ(ledger.ledger.sum_ns(), ledger.ledger.window_ns);
       if (ledger.stage == "startup" || ledger.stage == "steady") {
         ASSERT_TRUE(recording.ranges.empty());
-        ASSERT_GE(*std::min_element(ledger.ledger.buckets_ns.begin(), ledger.ledger.buckets_ns.end()), 0);
+        ASSERT_GE(
+            *std::min_element(ledger.ledger.buckets_ns.begin(), ledger.ledger.buckets_ns.end()), 0);
         phases[ledger.device].add(ledger.ledger);
         continue;
       }
