@@ -84,7 +84,8 @@ Json write_run_report(const RunSetup& setup, const RunSession& session,
   }
   add_findings(analysis, setup.machine.gpu_processes, keeps_clocks);
   Json metrics = metrics_json(analysis, {environment_json(setup.machine), breaches_json(breaches)});
-  for (const auto& [name, contents] : report_files(metrics, files_beside(artifacts), session.timeline())) {
+  for (const auto& [name, contents] :
+       report_files(metrics, files_beside(artifacts), session.timeline())) {
     artifacts.write(name, contents);
   }
   return metrics;

@@ -59,7 +59,7 @@ class RunSession {
   const std::vector<PassRecord>& passes() const { return passes_; }
   const std::vector<Breach>& breaches() const { return breaches_; }
   const std::optional<Analysis>& analysis() const { return analysis_; }  // nothing: no recording
-  const Timeline& timeline() const { return timeline_; }  // of the same
+  const Timeline& timeline() const { return timeline_; }                 // of the same
   const std::vector<StageTimes>& baseline_times() const { return baseline_times_; }
   bool is_interrupted() const { return is_interrupted_; }
   int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran

@@ -89,11 +89,11 @@ Document stakeholder_document(const Json& metrics, const SectionOptions& options
 }
 
 Document page_document(const Json& metrics, const SectionOptions& options) {
-  return document_of("llmprof report",
-                     {"summary", "aggregates", "findings", "stages", "ledger", "efficiency",
-                      "kernels", "counters", "operators", "overhead", "environment", "quality",
-                      "files"},
-                     metrics, options);
+  return document_of(
+      "llmprof report",
+      {"summary", "aggregates", "findings", "stages", "ledger", "efficiency", "kernels", "counters",
+       "operators", "overhead", "environment", "quality", "files"},
+      metrics, options);
 }
 
 Document kernels_document(const Json& metrics, const SectionOptions& options) {
