@@ -43,6 +43,10 @@ def main():
                  browser.page(asked.program, hostile, folder, "hostile", hostile=True),
                  browser.page(asked.program, browser.golden("analyze-graph", folder), folder, "graph", leastNumbers=5),
                  browser.page(asked.program, browser.golden("analyze-nocuda", folder), folder, "nocuda", leastNumbers=0)]
+        counted = browser.golden("analyze-sqlite-ncu", folder)
+        counters = browser.HERE.parent / "golden/analyze-sqlite-ncu/counters.csv"
+        pages.append(browser.page(asked.program, counted, folder, "counters", extra=["--ncu", str(counters)],
+                                  roofline=True, leastNumbers=5))
         browser.check(pages, folder, asked.out)
     return 0
 
