@@ -8,6 +8,7 @@
 // A budget is kept by leaving out, in this order: slices outside the windows, all slices, kernels
 // of the table from the last on. The page says which.
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "base/packed.h"
@@ -113,7 +114,8 @@ Json add_levels(const Timeline& timeline, Planes& planes) {
       series.push_back({one.row, one.category});
       for (const std::int64_t fill_ns : one.fill_ns) {
         const double filled = static_cast<double>(fill_ns) / static_cast<double>(level.column_ns);
-        fills.push_back(static_cast<std::uint32_t>(std::lround(std::clamp(filled, 0.0, 1.0) * 65535)));
+        fills.push_back(
+            static_cast<std::uint32_t>(std::lround(std::clamp(filled, 0.0, 1.0) * 65535)));
       }
     }
     planes.add("level", fills, 2);
@@ -239,13 +241,13 @@ PageData page_data(const Json& metrics, const Timeline& timeline, std::size_t bu
     if (fits || (detail == Detail::kNone && kept == 0)) {
       return data;
     }
-    if (detail != Detail::kNone && data.planes.size() * 2 > budget_bytes) {
+    // Whichever of the two takes more than its half.
+    if (data.planes.size() * 2 > budget_bytes && detail != Detail::kNone) {
       detail = detail == Detail::kAll ? Detail::kWindows : Detail::kNone;
-    } else if (data.json.size() * 2 > budget_bytes && kept > 0) {
-      kept = kept / 2;
+    } else if (kept > 0) {
+      kept /= 2;
     } else {
       detail = Detail::kNone;
-      kept = detail == Detail::kNone ? kept / 2 : kept;
     }
   }
 }

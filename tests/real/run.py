@@ -16,7 +16,7 @@ import time
 from runs import Runner, processes_of, wait_until
 
 
-REPORTS = ("kernels.md", "operators.md", "report.md", "stakeholder_summary.md")
+REPORTS = ("kernels.md", "operators.md", "report.html", "report.md", "stakeholder_summary.md")
 SECTIONS = ("Executive Summary", "Environment", "Aggregates", "Per-Stage Timings", "MFU and MBU", "Stage Takeaways",
             "Top Operators", "Top Kernels", "Recommendations")
 

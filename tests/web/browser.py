@@ -37,7 +37,7 @@ def page(program, recording, folder, name, ready_ms=1000, extra=(), **more):
                              "aggregates,stages,ledger,efficiency,environment"], check=True, capture_output=True)
     (out / "report.json").write_bytes(report.stdout)
     return {"name": name, "path": str(out / "report.html"), "metrics": str(out / "metrics.json"),
-            "report": str(out / "report.json"), "readyMs": ready_ms, "leastNumbers": 20, **more}
+            "report": str(out / "report.json"), "readyMs": ready_ms, **{"leastNumbers": 20, **more}}
 
 
 def golden(case, folder):
@@ -55,7 +55,7 @@ def check(pages, folder, out):
     spec = folder / "spec.json"
     # A machine that does other things too may be given more time.
     factor = float(os.environ.get("LLMPROF_WEB_TIME_FACTOR", "1"))
-    spec.write_text(json.dumps({"pages": pages, "out": str(out), "chromium": chromium, "modules": str(modules),
+    spec.write_text(json.dumps({"pages": pages, "out": str(pathlib.Path(out).resolve()), "chromium": chromium, "modules": str(modules),
                                 "factor": factor}))
     result = subprocess.run(["node", HERE / "check_page.cjs", spec], capture_output=True, text=True, timeout=560)
     print(result.stdout, end="")

@@ -184,6 +184,14 @@ async function visit(browser, one) {
     check(await page.$('#kernel-details .details-card') !== null, 'a click on a row shows no details');
     check(await page.$('tr.chosen') !== null, 'a click on a row does not mark it');
   }
+  // The roofline has a dot a profiled launch with FLOPs; one is chosen where its row is.
+  if (one.roofline) {
+    const metrics = JSON.parse(fs.readFileSync(one.metrics, 'utf8'));
+    const truth = metrics.counters.kernels.filter((row) => row.roofline.intensity_flops_per_byte > 0 && row.roofline.flops_per_s > 0);
+    const dots = await page.$$eval('.dot', (nodes) => nodes.length);
+    check(truth.length > 0 && dots === truth.length, `${dots} dots for ${truth.length} launches with FLOPs`);
+    check(await page.$$eval('.dot.chosen', (nodes) => nodes.length) <= dots, 'too many dots are chosen');
+  }
   await page.setViewportSize({ width: 420, height: 900 });
   await page.waitForTimeout(50);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);

@@ -24,10 +24,8 @@ def make_hostile(path):
         for column in {"demangledName", "shortName"} & set(columns):
             connection.execute(f"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {column} = ? WHERE rowid % ? = ?",
                                (900_000 + i, 2 * len(HOSTILE), i))
-    for table in ("NVTX_EVENTS",):
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
-            connection.execute(f"UPDATE {table} SET text = ? WHERE text IS NOT NULL AND eventType = 59 AND "
-                               "domainId = 0 AND rowid % 3 = 0", (HOSTILE[0],))
+    connection.execute("UPDATE NVTX_EVENTS SET text = ? WHERE text = 'prefill'", (HOSTILE[0],))
+    connection.execute("UPDATE TARGET_INFO_GPU SET name = ?", (HOSTILE[6],))
     connection.commit()
     connection.close()
 
@@ -43,11 +41,12 @@ def main():
         make_hostile(hostile)
         pages = [browser.page(asked.program, model, folder, "decode", extra=["--model", "deepseek_ocr"], bare=True),
                  browser.page(asked.program, hostile, folder, "hostile", hostile=True),
-                 browser.page(asked.program, browser.golden("analyze-empty", folder), folder, "empty",
-                              leastNumbers=0) if (browser.HERE.parent / "golden/analyze-empty/run.sqlite.sql").exists()
-                 else browser.page(asked.program, browser.golden("analyze-graph", folder), folder, "graph", leastNumbers=5)]
-        for one in pages:
-            one.setdefault("leastNumbers", 20)
+                 browser.page(asked.program, browser.golden("analyze-graph", folder), folder, "graph", leastNumbers=5),
+                 browser.page(asked.program, browser.golden("analyze-nocuda", folder), folder, "nocuda", leastNumbers=0)]
+        counted = browser.golden("analyze-sqlite-ncu", folder)
+        counters = browser.HERE.parent / "golden/analyze-sqlite-ncu/counters.csv"
+        pages.append(browser.page(asked.program, counted, folder, "counters", extra=["--ncu", str(counters)],
+                                  roofline=True, leastNumbers=5))
         browser.check(pages, folder, asked.out)
     return 0
 

@@ -22,6 +22,10 @@ def main():
         folder = pathlib.Path(directory)
         pages = [browser.page(asked.program, corpus / file, folder, name, bare=name == "nccl-2gpu")
                  for name, file in CAPTURES.items()]
+        root = pathlib.Path(asked.corpus)
+        counters = sorted((root / "ncu_csv/dsocr_rtx5090").glob("*.metrics.csv"))
+        pages.append(browser.page(asked.program, root / "nsys_csv/dsocr_rtx5090/all-stage_cuda_gpu_kern_sum.csv", folder,
+                                  "summary-counters", extra=["--ncu", *map(str, counters)], leastNumbers=5))
         browser.check(pages, folder, asked.out)
     return 0
 
