@@ -33,7 +33,7 @@ RankTest mann_whitney(std::span<const double> first, std::span<const double> sec
 // The exact permutation test of the difference of means; on ranks it is Mann-Whitney, exact also
 // with ties. Two-sided: twice the smaller tail. Nothing when there are more than
 // kMostArrangements ways to deal the values out.
-inline constexpr std::uint64_t kMostArrangements = 200'000;
+inline constexpr std::uint64_t kMostArrangements = 50'000;
 std::optional<double> exact_permutation_p(std::span<const double> first,
                                           std::span<const double> second, Tail tail);
 
