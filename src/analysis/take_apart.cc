@@ -134,8 +134,8 @@ std::vector<KernelChange> kernel_changes(const RunSummary& base, const RunSummar
   };
   std::stable_sort(gone.begin(), gone.end(), by_time);
   std::stable_sort(come.begin(), come.end(), by_time);
-  // Of thousands of names that changed no pairing would be believed.
-  constexpr std::size_t kMostPaired = 2000;
+  // Of so many names that changed no pairing would be believed.
+  constexpr std::size_t kMostPaired = 500;
   const bool is_paired = gone.size() <= kMostPaired && come.size() <= kMostPaired;
   if (is_paired) {
     pair_swaps(std::move(gone), std::move(come), changes);

@@ -13,6 +13,9 @@ std::vector<Command> all_commands() {
       analyze_command(),     //
       report_command(),      //
       explain_command(),     //
+      compare_command(),     //
+      gate_command(),        //
+      baseline_command(),    //
       plan_command(),        //
       kernels_command(),     //
       ranges_command(),      //
