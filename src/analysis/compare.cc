@@ -238,9 +238,8 @@ std::string listed(const std::vector<MetricChange>& metrics, Change change, bool
   std::vector<std::string> words;
   for (const MetricChange& row : metrics) {
     if (row.change == change && (row.is_gated || !gated_only)) {
-      words.push_back(change == Change::kUnclear && !row.reason.empty()
-                          ? fmt::format("{}: {}", row.key, row.reason)
-                          : metric_words(row));
+      words.push_back(row.reason.empty() ? metric_words(row)
+                                         : fmt::format("{}: {}", row.key, row.reason));
     }
   }
   return fmt::format("{}", fmt::join(words, "; "));

@@ -23,9 +23,9 @@ int run_compare(const CompareCommandOptions& asked, Context& context) {
   const CompareOptions options = compare_options_of(asked.judge);
   const std::size_t top =
       asked.judge.top == "all" ? SIZE_MAX : positive_number("--top", asked.judge.top);
+  const std::vector<RunSummary> base = summaries_of(load_compared(asked.base, context.system));
   const Comparison comparison =
-      compare_runs(summaries_of(load_compared(asked.base, context.system)),
-                   summaries_of(load_compared(asked.candidate, context.system)), options);
+      compare_runs(base, summaries_of(load_compared(asked.candidate, context.system)), options);
   const Json json = comparison_json(comparison);
   if (asked.format == "json") {
     context.console.out(to_json_text(json));

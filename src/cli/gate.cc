@@ -99,9 +99,10 @@ int run_gate(const GateCommandOptions& asked, Context& context) {
   }
   const std::size_t top =
       asked.judge.top == "all" ? SIZE_MAX : positive_number("--top", asked.judge.top);
+  const std::vector<RunSummary> base =
+      summaries_of(load_compared({baseline_path(asked)}, context.system));
   const Comparison comparison =
-      compare_runs(summaries_of(load_compared({baseline_path(asked)}, context.system)),
-                   summaries_of(load_compared(asked.runs, context.system)), options);
+      compare_runs(base, summaries_of(load_compared(asked.runs, context.system)), options);
   const Json json = comparison_json(comparison);
   if (asked.ci == "github") {
     context.console.out(github_comparison(json));

@@ -57,9 +57,9 @@ Section verdict_section(const Json& comparison) {
   section.title = "Comparison";
   section.paragraphs.push_back(
       fmt::format("{}: {}", text_of(comparison, "verdict"), text_of(comparison, "sentence")));
-  section.paragraphs.push_back(fmt::format("{} runs against {} of the base",
-                                           rows_of(comparison, "candidate.runs").size(),
-                                           rows_of(comparison, "base.runs").size()));
+  section.paragraphs.push_back(fmt::format("runs: {} of the base, {} of the candidate",
+                                           rows_of(comparison, "base.runs").size(),
+                                           rows_of(comparison, "candidate.runs").size()));
   return section;
 }
 
@@ -169,7 +169,7 @@ Section where_section(const Json& comparison) {
            ""});
     };
     for (const Json& bucket : rows_of(ledger, "buckets")) {
-      if (integer_of(bucket, "base_ns") != 0 || integer_of(bucket, "candidate_ns") != 0) {
+      if (integer_of(bucket, "difference_ns") != 0) {
         add(bucket, text_of(bucket, "bucket"),
             key + ".buckets[" + row_choice(bucket, {"bucket"}) + "]");
       }

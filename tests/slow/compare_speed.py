@@ -19,7 +19,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
         trace = folder / "run.sqlite"
-        subprocess.run([arguments.make_trace, trace, "1000000"], check=True)
+        subprocess.run([arguments.make_trace, trace, "1000000"], check=True, stdout=subprocess.DEVNULL)
         for side in ("a", "b"):
             (folder / side).mkdir()
             metrics = subprocess.run([arguments.program, "analyze", trace, "--json"], check=True, capture_output=True)
