@@ -23,6 +23,7 @@ build_packages=(
   libsqlite3-dev libcli11-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libprotozero-dev
   zlib1g-dev libssl-dev libgtest-dev libgmock-dev libbenchmark-dev clang-tidy clang-format
   python3-jsonschema # holds metrics.json against its schema
+  python3-scipy # holds the statistics of comparisons against another's
   zsh fish # completion is tested in the shells it is for
 )
 nsight_packages=(

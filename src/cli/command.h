@@ -55,11 +55,14 @@ std::vector<Command> all_commands();
 // One line a command, defined in the file of its name.
 Command analyze_command();
 Command artifacts_command();
+Command baseline_command();
+Command compare_command();
 Command completion_command();
 Command config_command();
 Command doctor_command();
 Command explain_command();
 Command export_command();
+Command gate_command();
 Command kernels_command();
 Command list_command();
 Command model_command();

@@ -14,6 +14,9 @@ std::vector<Command> all_commands() {
       report_command(),      //
       view_command(),        //
       explain_command(),     //
+      compare_command(),     //
+      gate_command(),        //
+      baseline_command(),    //
       export_command(),      //
       plan_command(),        //
       kernels_command(),     //

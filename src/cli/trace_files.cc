@@ -102,7 +102,7 @@ std::vector<std::string> write_trace_files(const std::optional<Trace>& trace, An
   }
   names.emplace_back(kPprofFile);
   write_file(directory / kPprofFile, pprof_profile(analysis));
-  return kNames;
+  return names;
 }
 
 }  // namespace llmprof

@@ -131,6 +131,30 @@ Json aggregates_json(const Analysis& analysis) {
            decode == times.end() ? Json(nullptr) : number_or_null(decode->tokens_per_s)}};
 }
 
+// Lengths in time order, for statistics that need them one by one. A long recording's first ones
+// say as much of its noise as all would.
+Json steps_json(const Analysis& analysis) {
+  constexpr std::size_t kMostSteps = 4096;
+  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> by_stage(analysis.stages.size());
+  for (const StageStep& step : analysis.steps) {
+    if (!step.is_open && step.stage < by_stage.size()) {
+      by_stage[step.stage].emplace_back(step.start_ns, step.duration_ns);
+    }
+  }
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < by_stage.size(); ++i) {
+    std::sort(by_stage[i].begin(), by_stage[i].end());
+    Json durations = Json::array();
+    for (std::size_t k = 0; k < std::min(kMostSteps, by_stage[i].size()); ++k) {
+      durations.push_back(by_stage[i][k].second);
+    }
+    rows.push_back({{"stage", analysis.stages[i].stage},
+                    {"n", by_stage[i].size()},
+                    {"durations_ns", durations}});
+  }
+  return rows;
+}
+
 }  // namespace
 
 Json stage_times_json(const std::vector<StageTimes>& stages) {
@@ -191,6 +215,7 @@ Json metrics_json(const Analysis& analysis, const RunFacts& run) {
   for (const StageSummary& stage : analysis.stages) {
     document["stages"].push_back(stage_json(stage));
   }
+  document["steps"] = steps_json(analysis);
   document["baseline"] =
       analysis.baseline.empty() ? Json(nullptr) : stage_times_json(analysis.baseline);
   document["overhead"] = analysis.baseline.empty() ? Json(nullptr) : Json::array();

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two sets of runs held against each other: is it the same work, did it get slower, where did the
+// difference go. Made of summaries alone; a summary is filled by whoever knows the file it is in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace llmprof {
+
+// A number of a run, by its key in metrics.json.
+struct RunMetric {
+  std::string key;
+  std::string unit;  // "ns", "1/s", "fraction"
+  double value = 0;
+  bool is_larger_better = false;
+  bool is_gated = false;  // decides the verdict; the others are shown
+  std::string steps;      // the stage whose lengths it is made of; empty: none
+};
+
+struct StageLengths {
+  std::string stage;
+  std::vector<double> durations_ns;  // in time order
+};
+
+struct StageAmount {
+  std::string stage;
+  std::int64_t instances = 0;
+  std::int64_t kernel_ns = 0;
+  std::optional<std::int64_t> tokens;
+};
+
+struct KernelAmount {
+  std::string name;  // whole
+  std::string short_name;
+  std::string device;
+  std::string stage;
+  std::string family;
+  std::string shapes;  // grids and blocks, as one text
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+};
+
+struct LedgerAmount {
+  std::string stage;
+  std::string device;
+  std::int64_t window_ns = 0;
+  std::vector<std::pair<std::string, std::int64_t>> buckets_ns;
+};
+
+// What a comparison knows of a run.
+struct RunSummary {
+  std::string label;                                       // as the user named it
+  std::string absent;                                      // why there is nothing in it
+  std::vector<std::pair<std::string, std::string>> facts;  // what it ran on and was told
+  std::vector<StageAmount> stages;
+  std::int64_t launches = 0;
+  std::int64_t kernel_ns = 0;
+  bool is_marked = false;  // stages were marked; else all of it is one stage
+  std::vector<RunMetric> metrics;
+  std::vector<StageLengths> steps;
+  std::vector<KernelAmount> kernels;
+  std::vector<LedgerAmount> ledgers;
+};
+
+// A limit that a user sets on a metric, in place of the smallest effect that matters.
+struct MetricBudget {
+  std::string key;
+  std::optional<double> change_fraction;  // may get worse by this much
+  std::optional<double> at_most;          // of every run
+  std::optional<double> at_least;
+};
+
+struct CompareOptions {
+  double smallest_effect = 0.01;     // a change below is none
+  double alpha = 0.01;               // false alarms, over all gated metrics together
+  std::vector<std::string> allowed;  // facts that may differ: what is under test
+  std::vector<MetricBudget> budgets;
+};
+
+// A difference between the workloads. One that breaks makes a comparison invalid.
+struct FactDifference {
+  std::string fact;
+  std::string base;
+  std::string candidate;
+  bool breaks = false;
+  std::string sentence;
+};
+std::vector<FactDifference> compare_facts(const std::vector<RunSummary>& base,
+                                          const std::vector<RunSummary>& candidate,
+                                          const std::vector<std::string>& allowed);
+// Facts that may be allowed to differ.
+std::vector<std::string> comparable_facts();
+
+enum class Change {
+  kSame,       // any change is smaller than what matters
+  kWorse,      // by more than what matters
+  kBetter,     // likewise
+  kUnclear,    // the runs do not tell
+  kNotJudged,  // cannot be, or must not be
+};
+const char* change_name(Change change);
+
+struct MetricChange {
+  std::string key;
+  std::string unit;
+  bool is_gated = false;
+  bool is_larger_better = false;
+  double base = 0;  // medians of the runs
+  double candidate = 0;
+  std::optional<double> ratio;  // candidate / base
+  std::optional<double> ratio_low;
+  std::optional<double> ratio_high;
+  std::optional<double> p;  // that the sides are alike; of runs only
+  std::string method;       // "runs", "steps of one run", ""
+  double limit_fraction = 0;
+  Change change = Change::kNotJudged;
+  std::string reason;
+  std::optional<std::int64_t> repeats_needed;  // a side, where that would decide
+};
+
+struct KernelChange {
+  enum class Kind { kSame, kSwapped, kGone, kNew };
+  Kind kind = Kind::kSame;
+  KernelAmount base;  // of the median run
+  KernelAmount candidate;
+  std::int64_t launches_ns = 0;  // of the difference: more or fewer launches
+  std::int64_t duration_ns = 0;  // the rest: longer or shorter ones
+  std::optional<double> p;       // over all runs
+  std::optional<double> adjusted_p;
+  bool is_significant = false;
+
+  std::int64_t difference_ns() const { return candidate.total_ns - base.total_ns; }
+};
+const char* kind_name(KernelChange::Kind kind);
+
+struct LedgerChange {
+  LedgerAmount base;
+  LedgerAmount candidate;  // its buckets are those of base, in the same order
+};
+
+// Kernel time of a stage: its kernel rows sum to the difference, exactly.
+struct StageKernelChange {
+  std::string stage;
+  std::int64_t base_ns = 0;
+  std::int64_t candidate_ns = 0;
+};
+
+enum class Verdict { kPass, kRegress, kInconclusive, kInvalid };
+const char* verdict_name(Verdict verdict);
+
+struct Comparison {
+  Verdict verdict = Verdict::kInvalid;
+  std::string sentence;
+  std::vector<std::string> base;  // labels
+  std::vector<std::string> candidate;
+  std::string base_median;  // the runs that stand for their sides where amounts are taken apart
+  std::string candidate_median;
+  std::vector<FactDifference> facts;
+  std::vector<MetricChange> metrics;
+  std::vector<LedgerChange> ledgers;
+  std::vector<StageKernelChange> stages;
+  std::vector<KernelChange> kernels;  // by the size of the difference
+  std::int64_t base_kernel_ns = 0;
+  std::int64_t candidate_kernel_ns = 0;
+};
+
+// None of the sides is empty.
+Comparison compare_runs(const std::vector<RunSummary>& base,
+                        const std::vector<RunSummary>& candidate, const CompareOptions& options);
+
+// Parts of it.
+std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
+                                          const std::vector<RunSummary>& candidate,
+                                          const CompareOptions& options);
+void take_apart(const RunSummary& base, const RunSummary& candidate, Comparison& comparison);
+void test_kernels(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
+                  const CompareOptions& options, std::vector<KernelChange>& kernels);
+
+// Whether a change of one gated metric in `repeats` runs a side could be called at all.
+std::int64_t least_repeats(double alpha);
+
+// The gate held against itself: the runs are dealt out to two sides, many times over.
+struct SelfTest {
+  std::int64_t deals = 0;
+  std::int64_t alarms = 0;
+  std::int64_t passes = 0;
+  std::int64_t inconclusive = 0;
+  std::int64_t runs_a_side = 0;
+  bool can_alarm = false;  // that many runs a side could give an alarm at all
+};
+SelfTest self_test(const std::vector<RunSummary>& runs, const CompareOptions& options,
+                   std::int64_t most_deals = 500, std::uint64_t seed = 1);
+
+}  // namespace llmprof

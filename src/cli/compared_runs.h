@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What compare, gate and baseline share: runs as files, their options, and what a verdict exits
+// with.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "analysis/compare.h"
+#include "base/json.h"
+#include "cli/command.h"
+
+namespace llmprof {
+
+// A run as comparisons read it.
+struct ComparedRun {
+  std::string label;
+  Json metrics;
+  Json inputs;  // null where there is no bundle
+};
+
+// A bundle, a metrics.json, a recording, or a file of `llmprof baseline`, which may hold several.
+std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system);
+std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs);
+
+// Options that compare and gate share, as texts; throws kUsage.
+struct JudgeOptions {
+  std::string effect = "1";
+  std::string allow;
+  std::string top = "10";
+  bool has_all_metrics = false;
+};
+void add_judge_options(Command& command, JudgeOptions& target);
+CompareOptions compare_options_of(const JudgeOptions& asked);
+
+int exit_code_of(Verdict verdict);
+
+// Plain files: <directory>/<name>.json.
+inline constexpr const char* kBaselineDirectory = ".llmprof/baselines";
+std::filesystem::path baseline_file(const std::string& directory, const std::string& name);
+Json baseline_json(const std::vector<ComparedRun>& runs);
+
+}  // namespace llmprof

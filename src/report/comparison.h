@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "analysis/compare.h"
+#include "base/json.h"
+#include "report/document.h"
+
+namespace llmprof {
+
+// A comparison as numbers; every other output is made of it.
+Json comparison_json(const Comparison& comparison);
+
+// `top` rows of kernels; metrics that decide, that changed, or all of them.
+Document comparison_document(const Json& comparison, std::size_t top, bool has_all_metrics);
+
+// For a job's summary page and for dashboards, as report/ci.h does of one run.
+std::string github_comparison(const Json& comparison);
+Json bencher_comparison(const Json& comparison);
+Json google_benchmark_comparison(const Json& comparison);
+
+}  // namespace llmprof

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "analysis/compare.h"
+#include "base/json.h"
+
+namespace llmprof {
+
+// What comparisons need of a run, out of its metrics.json. `inputs` is inputs.yaml of its bundle,
+// or null. Either may come from a stranger: what is missing is not known.
+RunSummary summary_of_run(const std::string& label, const Json& metrics, const Json& inputs);
+
+// The part of metrics.json that summary_of_run() reads, for a file that stays small.
+Json compared_part(const Json& metrics);
+
+}  // namespace llmprof
