@@ -19,7 +19,7 @@
 
 #include <protozero/pbf_writer.hpp>
 
-#include "base/gzip.h"
+#include "base/packed.h"
 #include "export/event_sink.h"
 
 namespace llmprof {
@@ -56,7 +56,7 @@ class ProfileWriter {
     for (const std::string* each : texts_) {
       profile_.add_string(field::kStringTable, *each);
     }
-    return gzip(bytes_);
+    return gzipped(bytes_);
   }
 
  private:

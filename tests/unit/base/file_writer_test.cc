@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/gzip.h"
+#include "base/packed.h"
 #include "temporary.h"
 
 namespace llmprof {
@@ -51,10 +51,10 @@ TEST(FileWriter, SaysWhatItCannotWrite) {
 }
 
 TEST(Gzip, StartsLikeAFileOfGzipAndIsSmaller) {
-  const std::string packed = gzip(std::string(200'000, 'x'));
+  const std::string packed = gzipped(std::string(200'000, 'x'));
   EXPECT_EQ(packed.substr(0, 3), "\x1f\x8b\x08");
   EXPECT_LT(packed.size(), 1000U);
-  EXPECT_EQ(packed, gzip(std::string(200'000, 'x')));
+  EXPECT_EQ(packed, gzipped(std::string(200'000, 'x')));
 }
 
 }  // namespace
