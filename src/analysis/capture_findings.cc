@@ -29,7 +29,9 @@ void check_gpu_activity(const FindingContext& context) {
     }
   }
   if (!analysis.absent.empty()) {
-    finding.next = "mend that first; the manifest's contract says what to type";
+    finding.next =
+        "a run with the nsys pass makes one; where that failed, the manifest's contract says what "
+        "to type";
     finding.evidence = {"contract"};
     return;
   }

@@ -130,6 +130,11 @@ void judge_runs(const std::vector<double>& base, const std::vector<double>& cand
     const bool looks_worse = wide.estimate > limit;
     row.repeats_needed = repeats_for(wide.estimate - limit, pooled_deviation(before, after),
                                      looks_worse ? alpha : kPassAlpha);
+    if (row.repeats_needed) {
+      // The estimate is rough; what was not enough is not the answer.
+      const auto made = static_cast<std::int64_t>(std::min(before.size(), after.size()));
+      row.repeats_needed = std::max(*row.repeats_needed, made + 1);
+    }
     row.reason = row.repeats_needed
                      ? fmt::format("about {} runs a side would decide", *row.repeats_needed)
                      : fmt::format("too near the limit of {:g} % for any number of runs",

@@ -47,7 +47,8 @@ bool make_private_directory(const fs::path& directory) {
 
 }  // namespace
 
-Artifacts Artifacts::create(const fs::path& stage2_dir, std::chrono::system_clock::time_point now) {
+fs::path make_run_folder(const fs::path& stage2_dir, std::chrono::system_clock::time_point now,
+                         std::string_view suffix) {
   std::error_code failure;
   fs::create_directories(stage2_dir, failure);
   if (failure) {
@@ -55,18 +56,23 @@ Artifacts Artifacts::create(const fs::path& stage2_dir, std::chrono::system_cloc
                 fmt::format("cannot create {}: {}", stage2_dir.string(), failure.message()),
                 "choose another place: artifacts.stage2_dir=/some/directory");
   }
-  const std::string second = fmt::format("{:%Y%m%d-%H%M%S}", utc_of(now));
+  const std::string name = fmt::format("{:%Y%m%d-%H%M%S}{}", utc_of(now), suffix);
   for (int n = 1; n <= kMostRunsASecond; ++n) {
-    Artifacts artifacts(stage2_dir / (n == 1 ? second : fmt::format("{}-{}", second, n)));
-    if (make_private_directory(artifacts.root())) {
-      for (const char* folder : {"nsys", "ncu", "stage1"}) {
-        make_private_directory(artifacts.root() / folder);
-      }
-      return artifacts;
+    const fs::path folder = stage2_dir / (n == 1 ? name : fmt::format("{}-{}", name, n));
+    if (make_private_directory(folder)) {
+      return folder;
     }
   }
   throw Error(ErrorKind::kFailure,
               fmt::format("{} holds {} runs of one second", stage2_dir.string(), kMostRunsASecond));
+}
+
+Artifacts Artifacts::create(const fs::path& stage2_dir, std::chrono::system_clock::time_point now) {
+  Artifacts artifacts(make_run_folder(stage2_dir, now, ""));
+  for (const char* folder : {"nsys", "ncu", "stage1"}) {
+    make_private_directory(artifacts.root() / folder);
+  }
+  return artifacts;
 }
 
 Artifacts Artifacts::from_root(const fs::path& root) {

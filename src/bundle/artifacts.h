@@ -54,6 +54,12 @@ struct Provenance {
 void write_provenance(const Artifacts& artifacts, const Provenance& provenance,
                       std::chrono::system_clock::time_point now);
 
+// A new folder below `stage2_dir`, readable by its owner alone, named after the second and
+// `suffix`.
+std::filesystem::path make_run_folder(const std::filesystem::path& stage2_dir,
+                                      std::chrono::system_clock::time_point now,
+                                      std::string_view suffix);
+
 // "2026-11-14T23:54:00Z"
 std::string utc_text(std::chrono::system_clock::time_point time);
 

@@ -129,6 +129,34 @@ void read_gpus(const System& system, MachineFacts& facts) {
   }
 }
 
+// How fast, hot and hungry the GPUs are before the run: what drifts between runs. A question of its
+// own, since a driver that does not know one of the names answers none.
+void read_gpu_state(const System& system, MachineFacts& facts) {
+  const auto smi = find_on_path(system, "nvidia-smi");
+  if (!smi || facts.gpus.empty()) {
+    return;
+  }
+  ProcessResult answer;
+  try {
+    answer = run_process({{smi->string(), "--query-gpu=index,clocks.sm,power.draw,temperature.gpu",
+                           "--format=csv,noheader,nounits"},
+                          system.environment});
+  } catch (const Error&) {
+    return;  // what does not answer is not known
+  }
+  for (const std::string_view line : split(answer.out, '\n')) {
+    const auto cells = split(line, ',');
+    const auto index = cells.size() == 4 ? whole_number(cells[0]) : std::nullopt;
+    for (GpuFacts& gpu : facts.gpus) {
+      if (index && gpu.index == *index) {
+        gpu.sm_clock_mhz = whole_number(cells[1]);
+        gpu.power_w = whole_number(cells[2]);
+        gpu.temperature_c = whole_number(cells[3]);
+      }
+    }
+  }
+}
+
 // Who else computes on the GPUs; in a container others are often not to be seen.
 void read_gpu_processes(const System& system, MachineFacts& facts) {
   const auto smi = find_on_path(system, "nvidia-smi");
@@ -214,6 +242,7 @@ MachineFacts machine_facts(const System& system) {
   facts.driver_version =
       driver_version_in(read_pseudo_file(system.at("/proc/driver/nvidia/version")));
   read_gpus(system, facts);
+  read_gpu_state(system, facts);
   read_gpu_processes(system, facts);
   read_permissions(system, facts);
   return facts;

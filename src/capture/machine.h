@@ -16,6 +16,10 @@ struct GpuFacts {
   std::optional<std::uint64_t> memory_bytes;  // GPUs that share the host's memory do not say
   bool mig_enabled = false;
   std::optional<bool> persistence_enabled;
+  // When it was asked, before the run.
+  std::optional<std::int64_t> sm_clock_mhz;
+  std::optional<std::int64_t> power_w;
+  std::optional<std::int64_t> temperature_c;
 };
 
 // What a reader of a bundle must know of the machine, and what doctor judges. Read, never changed.

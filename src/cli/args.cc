@@ -34,7 +34,8 @@ void add_option(CLI::App& app, const Option& option) {
     added = app.add_option(option.name, *std::get<std::vector<std::string>*>(option.target),
                            option.help);
     if (!option.is_positional()) {
-      added->expected(option.value.ends_with("...") ? -1 : 1)->take_all();
+      const bool takes_many = option.value.ends_with("...");
+      added->expected(takes_many ? -1 : 1)->allow_extra_args(takes_many)->take_all();
     }
   }
   // Without this CLI11 prints the C++ type, as in "WHAT TEXT".

@@ -30,7 +30,8 @@ Command export_command() {
       {"--trace-budget", "BYTES",
        "The most a trace may take (200000000); beyond, API calls are left out first",
        &asked->budget},
-      {"--ncu", "FILE", "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed",
+      {"--ncu", "FILE...",
+       "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed",
        &asked->recording.ncu},
   };
   add_recording_options(command, asked->recording);

@@ -60,7 +60,10 @@ Json machine_json(const MachineFacts& machine) {
                     {"name", gpu.name},
                     {"memory_bytes", known(gpu.memory_bytes)},
                     {"mig_enabled", gpu.mig_enabled},
-                    {"persistence_enabled", known(gpu.persistence_enabled)}});
+                    {"persistence_enabled", known(gpu.persistence_enabled)},
+                    {"sm_clock_mhz", known(gpu.sm_clock_mhz)},
+                    {"power_w", known(gpu.power_w)},
+                    {"temperature_c", known(gpu.temperature_c)}});
   }
   return {{"hostname", known(machine.hostname)},
           {"kernel", known(machine.kernel)},

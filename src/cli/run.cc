@@ -23,6 +23,7 @@
 #include "cli/facts.h"
 #include "cli/recording.h"
 #include "cli/run_dry.h"
+#include "cli/run_once.h"
 #include "cli/run_report.h"
 #include "cli/run_session.h"
 #include "config/reader.h"
@@ -30,17 +31,6 @@
 
 namespace llmprof {
 namespace {
-
-struct RunCommandOptions {
-  std::string passes;
-  std::string plan;
-  std::string progress = "auto";
-  bool dry_run = false;
-  bool propagate_exit = false;
-  std::string file;
-  std::vector<std::string> overrides;
-  std::vector<std::string> command;
-};
 
 bool names_workload(const std::vector<std::string>& overrides) {
   return std::any_of(overrides.begin(), overrides.end(), [](const std::string& given) {
@@ -213,8 +203,10 @@ int exit_code_of(const RunSession& session, const std::vector<Breach>& breaches)
 // How it ended, in the words a person needs: what is in the bundle, what is not, what it cost.
 void print_end(const RunCommandOptions& asked, const Json& metrics,
                const std::vector<Breach>& breaches, Console& console) {
-  console.err("\n" + terminal_text(run_document(metrics), console.error_width()));
-  console.err(breaches.empty() ? "" : "\n");
+  if (!asked.is_one_of_many) {
+    console.err("\n" + terminal_text(run_document(metrics), console.error_width()));
+    console.err(breaches.empty() ? "" : "\n");
+  }
   print_breaches(asked, breaches, console);
 }
 
@@ -282,7 +274,9 @@ int count_steps(const RunSetup& setup) {
   return count;
 }
 
-int run_run(const RunCommandOptions& asked, Context& context) {
+}  // namespace
+
+RunOutcome run_once(const RunCommandOptions& asked, Context& context) {
   std::vector<std::string> notes;
   const Config config = config_of(asked, notes);
   check_manifest(config);
@@ -290,14 +284,15 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   const std::optional<Trace> planned_from = planned_recording(asked, setup, context.system);
   setup.planned_from = planned_from ? &*planned_from : nullptr;
   if (asked.dry_run) {
-    return print_dry(setup, context.console);
+    return {print_dry(setup, context.console), {}, {}};
   }
   const auto now = std::chrono::system_clock::now();
   const Artifacts artifacts = Artifacts::create(setup.options.common.stage2_dir, now);
   artifacts.write(kRunningFile,
                   running_text(session_name(artifacts), scratch_folder(artifacts, context.system)));
   const RunOptions& options = setup.options;
-  Progress progress(context.console, asked.progress, count_steps(setup));
+  const bool is_quiet = asked.is_one_of_many && asked.progress == "auto";
+  Progress progress(context.console, is_quiet ? "none" : asked.progress, count_steps(setup));
   notes.insert(notes.end(), config.notes.begin(), config.notes.end());
   for (const std::string& note : notes) {
     progress.note(note);
@@ -355,9 +350,21 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   } else {
     print_end(asked, metrics, breaches, context.console);
   }
-  context.console.out(artifacts.root().string() + "\n");
   const bool forwards = asked.propagate_exit && session.workload_exit_code() > 0;
-  return forwards ? session.workload_exit_code() : code;
+  return {forwards ? session.workload_exit_code() : code, artifacts.root(), metrics};
+}
+
+namespace {
+
+int run_run(const RunCommandOptions& asked, Context& context) {
+  if (!asked.repeat.empty() || !asked.against.empty()) {
+    return run_repeats(asked, context);
+  }
+  const RunOutcome outcome = run_once(asked, context);
+  if (!outcome.bundle.empty()) {
+    context.console.out(outcome.bundle.string() + "\n");
+  }
+  return outcome.code;
 }
 
 }  // namespace
@@ -379,13 +386,21 @@ Command run_command() {
        {"auto", "plain", "json", "none"}},
       {"--propagate-exit", "", "Exit with the program's own code if it is not 0",
        &asked->propagate_exit},
+      {"--repeat", "N", "So many runs, after one that is not counted (5 with --against)",
+       &asked->repeat},
+      {"--against", "CONFIG|OVERRIDE",
+       "Runs with this laid over the configuration, interleaved A B B A, and compared; may be "
+       "repeated",
+       &asked->against},
       config_option(asked->file),
       override_option(asked->overrides),
   };
   command.examples =
       "  llmprof run -- python generate.py\n"
       "  llmprof run model.target=llama_100m\n"
-      "  llmprof run --passes baseline,nsys run.mode=light -- ./llama-cli -m model.gguf\n";
+      "  llmprof run --passes baseline,nsys run.mode=light -- ./llama-cli -m model.gguf\n"
+      "  llmprof run --repeat 9 --against workload.environment.OMP_NUM_THREADS=8 -- python "
+      "generate.py\n";
   command.rest = &asked->command;
   command.run = [asked](Context& context) { return run_run(*asked, context); };
   return command;

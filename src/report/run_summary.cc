@@ -97,6 +97,17 @@ std::string words_of(const Json& list) {
   return text;
 }
 
+// Where a bundle lies is no fact of the work.
+Json without_places(const Json& overrides) {
+  Json kept = Json::array();
+  for (const Json& word : overrides.is_array() ? overrides : Json::array()) {
+    if (!word.is_string() || !word.get<std::string>().starts_with("artifacts.")) {
+      kept.push_back(word);
+    }
+  }
+  return kept;
+}
+
 // "2 x NVIDIA H100"; what a recording does not name is told by the machine; without a GPU the
 // processor is the device.
 std::string device_text(const Json& metrics) {
@@ -143,7 +154,7 @@ void add_facts(const Json& metrics, const Json& inputs, RunSummary& run) {
                  : is_opaque       ? "recorded as a whole"
                                    : "none as a whole"},
       {"command", words_of(field_of(inputs, "command"))},
-      {"overrides", words_of(field_of(inputs, "overrides"))},
+      {"overrides", words_of(without_places(field_of(inputs, "overrides")))},
       {"stage_source", text_of(capture, "stage_source")},
       {"driver", text_of(metrics, "environment.driver_version")},
       {"cpu", text_of(metrics, "environment.cpu")},
