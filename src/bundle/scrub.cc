@@ -26,6 +26,8 @@
 namespace llmprof {
 namespace {
 
+constexpr std::size_t kShortestSecret = 8;  // shorter ones occur in other words
+
 bool is_alnum(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0;
 }
@@ -611,10 +613,9 @@ Json scrub_tree(const Json& tree) {
 }
 
 std::vector<std::string> secret_values(const std::map<std::string, std::string>& environment) {
-  constexpr std::size_t kShortest = 8;  // shorter ones occur in other words
   std::vector<std::string> values;
   for (const auto& [name, value] : environment) {
-    if (value.size() >= kShortest && is_secret_value(name, value)) {
+    if (value.size() >= kShortestSecret && is_secret_value(name, value)) {
       values.push_back(value);
     }
   }
@@ -630,6 +631,29 @@ std::string scrub_text(std::string_view text, const std::vector<std::string>& va
     }
   }
   return clean;
+}
+
+void add_removed(std::string_view text, std::string_view clean, std::vector<std::string>& removed) {
+  while (text != clean) {
+    const std::size_t mark = clean.find(kScrubbed);
+    if (mark == std::string_view::npos) {
+      return;
+    }
+    const std::string_view rest = clean.substr(mark + kScrubbed.size());
+    const std::string_view until = rest.substr(0, rest.find(kScrubbed));
+    const std::size_t end =
+        until.empty() || mark > text.size() ? text.size() : text.find(until, mark);
+    const std::string_view gone =
+        text.substr(std::min(mark, text.size()), end == std::string_view::npos ? end : end - mark);
+    if (gone.size() >= kShortestSecret && gone != kScrubbed) {
+      removed.emplace_back(gone);
+    }
+    if (end == std::string_view::npos) {
+      return;
+    }
+    text.remove_prefix(end);
+    clean = rest;
+  }
 }
 
 std::map<std::string, std::string> scrub_environment(

@@ -28,6 +28,10 @@ std::vector<std::string> secret_values(const std::map<std::string, std::string>&
 // scrub_text(), and every occurrence of `values` replaced too.
 std::string scrub_text(std::string_view text, const std::vector<std::string>& values);
 
+// Adds to `removed` what of `text` is not in `clean`, which is `text` with parts replaced by
+// kScrubbed. Short ones are left out: they occur in other words.
+void add_removed(std::string_view text, std::string_view clean, std::vector<std::string>& removed);
+
 // An argument list; the value that follows a flag like --token is replaced too.
 std::vector<std::string> scrub_arguments(const std::vector<std::string>& arguments);
 

@@ -9,6 +9,7 @@
 #include "bundle/scrub_sqlite.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,17 +34,8 @@ struct Change {
 };
 
 struct TextColumn {
-  const char* table;
-  const char* column;
-};
-
-// Where texts of strangers stand, in the schemas from 2.7 to 3.25.
-constexpr TextColumn kTextColumns[] = {
-    {"StringIds", "value"},         {"TARGET_INFO_SYSTEM_ENV", "value"},
-    {"META_DATA_CAPTURE", "value"}, {"META_DATA_EXPORT", "value"},
-    {"EXPORT_META_DATA", "value"},  {"DIAGNOSTIC_EVENT", "text"},
-    {"NVTX_EVENTS", "text"},        {"NVTX_EVENTS", "jsonText"},
-    {"PROCESSES", "name"},
+  std::string table;
+  std::string column;
 };
 
 Statement prepare(sqlite3* database, const std::string& sql) {
@@ -68,46 +60,74 @@ bool is_environment(std::string_view text) {
   return true;
 }
 
-bool has_key(std::string_view text) {
-  for (const std::string_view entry : split(text, '\0')) {
-    if (scrub_text(entry) != entry) {
-      return true;
-    }
+// A name in double quotes, whatever it holds.
+std::string sql_name(std::string_view name) {
+  std::string text = "\"";
+  for (const char c : name) {
+    text += c == '"' ? "\"\"" : std::string(1, c);
   }
-  return false;
+  return text + "\"";
 }
 
-bool has_column(sqlite3* database, const TextColumn& column) {
-  return sqlite3_table_column_metadata(database, nullptr, column.table, column.column, nullptr,
-                                       nullptr, nullptr, nullptr, nullptr) == SQLITE_OK;
+std::string_view text_in(sqlite3_stmt* row, int column) {
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(row, column));
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(row, column));
+  return bytes == nullptr ? std::string_view() : std::string_view(bytes, size);
 }
 
-// What must change in a column; true in `found_key` when a key was there.
+// Every column that may hold text: tables come and go with the versions of nsys.
+std::vector<TextColumn> text_columns(sqlite3* database) {
+  std::vector<TextColumn> columns;
+  const Statement read = prepare(
+      database,
+      "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
+      "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite!_%' ESCAPE '!' "
+      "AND (c.type = '' OR c.type LIKE '%TEXT%' OR c.type LIKE '%CHAR%' OR c.type LIKE '%BLOB%')");
+  while (sqlite3_step(read.get()) == SQLITE_ROW) {
+    columns.push_back({std::string(text_in(read.get(), 0)), std::string(text_in(read.get(), 1))});
+  }
+  return columns;
+}
+
+void take_environment(std::string_view text, SqliteScrub& scrub) {
+  std::map<std::string, std::string> environment;
+  for (const std::string_view entry : split(text, '\0')) {
+    const std::size_t equals = entry.find('=');
+    if (equals != std::string_view::npos) {
+      environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+    }
+    add_removed(entry, scrub_text(entry), scrub.keys);
+  }
+  for (std::string& value : secret_values(environment)) {
+    scrub.keys.push_back(std::move(value));
+  }
+}
+
 std::vector<Change> changes_in(sqlite3* database, const TextColumn& column,
-                               const std::vector<std::string>& values, bool& found_key) {
+                               const std::vector<std::string>& values, SqliteScrub& scrub) {
   std::vector<Change> changes;
   const Statement read =
       prepare(database, fmt::format("SELECT rowid, {0} FROM {1} WHERE typeof({0}) = 'text'",
-                                    column.column, column.table));
+                                    sql_name(column.column), sql_name(column.table)));
   while (sqlite3_step(read.get()) == SQLITE_ROW) {
-    const auto* bytes = static_cast<const char*>(sqlite3_column_blob(read.get(), 1));
-    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(read.get(), 1));
-    const std::string_view text(bytes == nullptr ? "" : bytes, bytes == nullptr ? 0 : size);
+    const std::string_view text = text_in(read.get(), 1);
     const std::int64_t row = sqlite3_column_int64(read.get(), 0);
     if (is_environment(text)) {
-      found_key = found_key || has_key(text);
+      take_environment(text, scrub);
       changes.push_back({row, "[environment scrubbed]"});
     } else if (const std::string clean = scrub_text(text, values); clean != text) {
-      found_key = true;
+      add_removed(text, clean, scrub.keys);
       changes.push_back({row, clean});
     }
   }
+  scrub.changed_texts += static_cast<std::int64_t>(changes.size());
   return changes;
 }
 
 void apply(sqlite3* database, const TextColumn& column, const std::vector<Change>& changes) {
-  const Statement write = prepare(
-      database, fmt::format("UPDATE {} SET {} = ?2 WHERE rowid = ?1", column.table, column.column));
+  const Statement write =
+      prepare(database, fmt::format("UPDATE {} SET {} = ?2 WHERE rowid = ?1",
+                                    sql_name(column.table), sql_name(column.column)));
   for (const Change& change : changes) {
     sqlite3_bind_int64(write.get(), 1, change.row);
     sqlite3_bind_text(write.get(), 2, change.text.data(), static_cast<int>(change.text.size()),
@@ -126,19 +146,18 @@ void run(sqlite3* database, const std::string& sql) {
 
 }  // namespace
 
-bool scrub_sqlite(const std::filesystem::path& sqlite, const std::vector<std::string>& values) {
+SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite,
+                         const std::vector<std::string>& values) {
   sqlite3* opened = nullptr;
   const int failure = sqlite3_open_v2(sqlite.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
   Database database(opened, sqlite3_close);
   if (failure != SQLITE_OK) {
     throw Error(ErrorKind::kFailure, fmt::format("cannot scrub {}", sqlite.string()));
   }
-  bool found_key = false;
+  SqliteScrub scrub;
   run(opened, "PRAGMA journal_mode=MEMORY; BEGIN");
-  for (const TextColumn& column : kTextColumns) {
-    if (has_column(opened, column)) {
-      apply(opened, column, changes_in(opened, column, values, found_key));
-    }
+  for (const TextColumn& column : text_columns(opened)) {
+    apply(opened, column, changes_in(opened, column, values, scrub));
   }
   const std::string clean = sqlite.string() + ".clean";
   std::filesystem::remove(clean);
@@ -150,7 +169,7 @@ bool scrub_sqlite(const std::filesystem::path& sqlite, const std::vector<std::st
                 fmt::format("cannot write {}: {}", clean, sqlite3_errmsg(opened)));
   }
   std::filesystem::rename(clean, sqlite);
-  return found_key;
+  return scrub;
 }
 
 }  // namespace llmprof

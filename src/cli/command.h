@@ -71,6 +71,7 @@ Command plan_command();
 Command ranges_command();
 Command report_command();
 Command run_command();
+Command scrub_command();
 Command view_command();
 
 // --json, as every reading command has it.

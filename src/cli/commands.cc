@@ -24,6 +24,7 @@ std::vector<Command> all_commands() {
       ncu_command(),         //
       model_command(),       //
       artifacts_command(),   //
+      scrub_command(),       //
       list_command(),        //
       completion_command(),  //
   };

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "bundle/scrub.h"
+#include "bundle/scrub_files.h"
 #include "bundle/scrub_sqlite.h"
 #include "capture/leftovers.h"
 #include "capture/nvtx_library.h"
@@ -101,26 +102,6 @@ fs::path find_raw(const fs::path& folder) {
     }
   }
   return {};
-}
-
-// What a program prints may hold keys. Lines of many megabytes are left out rather than read whole.
-void scrub_log(const fs::path& log, const std::vector<std::string>& values) {
-  constexpr std::size_t kLongestLine = kMiB;
-  const fs::path scrubbed = log.string() + ".scrubbed";
-  {
-    std::ifstream in(log, std::ios::binary);
-    std::ofstream out(scrubbed, std::ios::binary);
-    std::string line;
-    while (std::getline(in, line)) {
-      out << (line.size() > kLongestLine ? "[a line of more than 1 MiB]" : scrub_text(line, values))
-          << '\n';
-    }
-    if (!out.flush()) {
-      throw Error(ErrorKind::kFailure, fmt::format("cannot write {}", scrubbed.string()));
-    }
-  }
-  fs::permissions(scrubbed, fs::perms::owner_read | fs::perms::owner_write);
-  fs::rename(scrubbed, log);
 }
 
 }  // namespace
@@ -392,7 +373,8 @@ bool RunSession::keep_report(const fs::path& report, const StepResult& step, con
 // nsys writes the environment of every process it can see into its report. The export is cleaned;
 // the report, which only NVIDIA's tools can write, is left out when there is a key in it.
 void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {
-  const bool has_secrets = scrub_sqlite(sqlite, secret_values(context_.system.environment));
+  const bool has_secrets =
+      !scrub_sqlite(sqlite, secret_values(context_.system.environment)).keys.empty();
   if (has_secrets && !setup_.options.keeps_report) {
     fs::remove(report);
     add({{"secrets_in_report", "nsys",

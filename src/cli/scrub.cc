@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof scrub: secrets out of a recording or a bundle, before it goes to somebody else.
+#include "bundle/scrub.h"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "bundle/manifest.h"
+#include "bundle/scrub_files.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+
+namespace llmprof {
+namespace {
+
+struct ScrubCommandOptions {
+  std::string path;
+  std::string secrets;
+  bool json = false;
+};
+
+// Secrets that only the user can tell, a line each: a file, since every user of a machine reads
+// command lines.
+std::vector<std::string> given_secrets(const std::string& file) {
+  std::vector<std::string> values;
+  if (!file.empty()) {
+    const std::string text = read_file(file);
+    for (const std::string_view line : split(text, '\n')) {
+      if (!trim(line).empty()) {
+        values.emplace_back(trim(line));
+      }
+    }
+  }
+  return values;
+}
+
+const char* word_of(ScrubbedFile::What what) {
+  return what == ScrubbedFile::What::kChanged   ? "changed"
+         : what == ScrubbedFile::What::kRemoved ? "removed"
+                                                : "skipped";
+}
+
+// The manifest's hashes are those of the files as they are now.
+void renew_manifest(const std::filesystem::path& root) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(root / "manifest.json", ignored)) {
+    const Artifacts artifacts = Artifacts::from_root(root);
+    write_manifest(artifacts, read_manifest(artifacts).run);
+  }
+}
+
+void print_result(const ScrubResult& result, Console& console) {
+  for (const ScrubbedFile& file : result.files) {
+    console.out(fmt::format("{}  {}{}\n", word_of(file.what), printable(file.path),
+                            file.why.empty() ? "" : " (" + file.why + ")"));
+  }
+  console.out(result.files.empty()
+                  ? "clean: nothing was found\n"
+                  : fmt::format("{} different secrets were found\n", result.num_keys));
+}
+
+int run_scrub(const ScrubCommandOptions& asked, Context& context) {
+  std::vector<std::string> values = given_secrets(asked.secrets);
+  for (std::string& value : secret_values(context.system.environment)) {
+    values.push_back(std::move(value));
+  }
+  const ScrubResult result = scrub_files(asked.path, values);
+  if (!result.files.empty()) {
+    renew_manifest(asked.path);
+  }
+  if (asked.json) {
+    Json json = json_document("scrub", 1);
+    json["secrets_found"] = result.num_keys;
+    json["left"] = result.left;
+    json["files"] = Json::array();
+    for (const ScrubbedFile& file : result.files) {
+      json["files"].push_back(
+          {{"path", file.path}, {"what", word_of(file.what)}, {"why", text_or_null(file.why)}});
+    }
+    context.console.out(to_json_text(json));
+  } else {
+    print_result(result, context.console);
+  }
+  if (!result.left.empty()) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("{} still holds a secret that could not be taken out",
+                            printable(result.left.front())),
+                "do not pass it on");
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Command scrub_command() {
+  auto asked = std::make_shared<ScrubCommandOptions>();
+  Command command;
+  command.name = "scrub";
+  command.summary = "Take secrets out of a recording or a bundle, in place";
+  command.options = {
+      {"PATH", "", "A bundle, or a recording as SQLite", &asked->path, {}, nullptr, true},
+      {"--secrets", "FILE", "More that must go, a line each; kept out of the command line",
+       &asked->secrets},
+      json_option(asked->json),
+  };
+  command.examples =
+      "  llmprof scrub run.sqlite\n"
+      "  llmprof scrub tmp/stage2/20261114-235400 --secrets my-secrets.txt\n";
+  command.run = [asked](Context& context) { return run_scrub(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof
