@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A recording of a GPU program, read and analysed.
+//
+//   #include <llmprof/recording.h>
+//
+//   const llmprof::api::Recording recording = llmprof::api::read_recording("run.sqlite");
+//   for (const auto& kernel : recording.kernels) ...
+//
+// Times are nanoseconds in whole numbers. The buckets of a ledger sum to its window, exactly. What
+// is not known is an empty optional, never 0. Everything `llmprof analyze` knows is in
+// `metrics_json`, whose keys are explained in docs/metrics.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <llmprof/error.h>
+
+namespace llmprof::api {
+
+// A kernel on a device in a stage.
+struct KernelRow {
+  std::string name;  // whole
+  std::string short_name;
+  std::string device;  // "cuda:0"
+  std::string stage;
+  std::string family;  // "gemm", "attention", ...
+  std::int64_t calls = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t min_ns = 0;
+  std::int64_t median_ns = 0;
+  std::int64_t p99_ns = 0;
+  std::int64_t max_ns = 0;
+};
+
+struct StageRow {
+  std::string name;
+  std::int64_t instances = 0;
+  std::int64_t total_ns = 0;  // on the host
+  std::int64_t median_ns = 0;
+  std::int64_t kernel_ns = 0;  // of the kernels it launched
+  std::optional<std::int64_t> tokens;
+};
+
+// Where the time of a stage's windows on one GPU went.
+struct LedgerRow {
+  std::string stage;
+  std::string device;
+  std::int64_t window_ns = 0;
+  std::vector<std::pair<std::string, std::int64_t>> buckets_ns;
+};
+
+struct FindingRow {
+  std::string id;
+  std::string sentence;
+  std::string next;            // what to do
+  std::int64_t saving_ns = 0;  // at most
+};
+
+struct Recording {
+  std::string format;           // "nsys SQLite", ...
+  std::int64_t capture_ns = 0;  // from the first event to the last
+  std::int64_t kernel_ns = 0;
+  std::vector<std::string> devices;
+  std::vector<StageRow> stages;
+  std::vector<KernelRow> kernels;  // by total time
+  std::vector<LedgerRow> ledgers;
+  std::vector<FindingRow> findings;  // what to fix first
+  std::vector<std::string> warnings;
+  std::string metrics_json;
+};
+
+// An nsys export (.sqlite), a kernel summary of nsys stats (.csv), or a trace of PyTorch's
+// profiler. Throws Error.
+LLMPROF_API Recording read_recording(const std::string& path);
+
+// "1.2.3" of the library that is loaded.
+LLMPROF_API const char* version();
+
+}  // namespace llmprof::api

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library that other programs link: a few plain structures and functions in front of the
+// layers, which change as they like behind them. Results are copied, so that no type of ours or of
+// a library we use is part of the interface; a table of a recording has thousands of rows, not
+// millions.
+#include <llmprof/error.h>
+#include <llmprof/model.h>
+#include <llmprof/recording.h>
+
+#include "analysis/analysis.h"
+#include "base/error.h"
+#include "config/presets.h"
+#include "ingest/ingest.h"
+#include "ingest/nsys_csv.h"
+#include "model/checkpoint.h"
+#include "report/report.h"
+
+namespace llmprof::api {
+namespace {
+
+// Whatever a layer throws, as the library's own.
+template <typename Body>
+auto guarded(Body&& body) {
+  try {
+    return body();
+  } catch (const llmprof::Error& error) {
+    throw Error(error.what(), error.hint());
+  } catch (const std::bad_alloc&) {
+    throw Error("out of memory", "");
+  }
+}
+
+Analysis analysis_of(const std::string& path) {
+  const Rules rules =
+      rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
+  Analysis analysis;
+  if (is_kernel_summary(path)) {
+    analysis = analyze_summary(load_kernel_summary(path), rules);
+  } else {
+    constexpr unsigned kThreads = 2;
+    analysis = analyze(load_trace(path, kThreads), rules);
+  }
+  analysis.capture.path = path;
+  analysis.findings = find_findings(analysis, {});
+  return analysis;
+}
+
+StageRow stage_row(const StageSummary& stage) {
+  return {stage.stage,     stage.num_instances, stage.total_ns,
+          stage.median_ns, stage.kernel_ns,     stage.tokens};
+}
+
+KernelRow kernel_row(const KernelRecord& kernel) {
+  return {kernel.kernel_name, kernel.short_name, kernel.device,   kernel.stage,
+          kernel.family,      kernel.calls,      kernel.total_ns, kernel.min_ns,
+          kernel.median_ns,   kernel.p99_ns,     kernel.max_ns};
+}
+
+LedgerRow ledger_row(const StageLedger& stage) {
+  LedgerRow row{stage.stage, stage.device, stage.ledger.window_ns, {}};
+  for (std::size_t i = 0; i < kNumBuckets; ++i) {
+    row.buckets_ns.emplace_back(kBucketNames[i], stage.ledger.buckets_ns[i]);
+  }
+  return row;
+}
+
+Recording recording_of(const std::string& path) {
+  const Analysis analysis = analysis_of(path);
+  Recording recording;
+  recording.format = analysis.capture.format;
+  recording.capture_ns = analysis.capture_ns;
+  recording.kernel_ns = analysis.kernel_ns;
+  for (const DeviceSummary& device : analysis.devices) {
+    recording.devices.push_back(device.device);
+  }
+  for (const StageSummary& stage : analysis.stages) {
+    recording.stages.push_back(stage_row(stage));
+  }
+  for (const KernelRecord& kernel : analysis.kernels) {
+    recording.kernels.push_back(kernel_row(kernel));
+  }
+  for (const StageLedger& ledger : analysis.ledgers) {
+    recording.ledgers.push_back(ledger_row(ledger));
+  }
+  for (const Finding& finding : analysis.findings.found) {
+    recording.findings.push_back({finding.id, finding.sentence, finding.next, finding.saving_ns});
+  }
+  for (const Diagnostic& diagnostic : analysis.diagnostics) {
+    recording.warnings.push_back(diagnostic.sentence);
+  }
+  recording.metrics_json = to_json_text(metrics_json(analysis));
+  return recording;
+}
+
+WorkCost cost_at(const std::string& path, const LlmWork& work) {
+  const LlmCost cost = cost_of(load_llm(path), work);
+  return {cost.total_flops(), cost.total_bytes()};
+}
+
+}  // namespace
+
+Error::~Error() = default;
+
+Recording read_recording(const std::string& path) {
+  return guarded([&] { return recording_of(path); });
+}
+
+const char* version() {
+  return LLMPROF_VERSION;
+}
+
+ModelFacts model_facts(const std::string& path) {
+  return guarded([&]() -> ModelFacts {
+    const Llm llm = load_llm(path);
+    const LlmParams params = params_of(llm);
+    return {llm.family, params.total, params.active, kv_bytes_per_token(llm), llm.weight_dtype};
+  });
+}
+
+WorkCost prefill_cost(const std::string& path, std::int64_t tokens, std::int64_t batch) {
+  return guarded([&] { return cost_at(path, prefill_work(tokens, batch)); });
+}
+
+WorkCost decode_cost(const std::string& path, std::int64_t context, std::int64_t batch) {
+  return guarded([&] { return cost_at(path, decode_work(context, batch)); });
+}
+
+}  // namespace llmprof::api

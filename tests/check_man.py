@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs/llmprof.1 is made of what the program says of itself: every command, every option, every exit code. --update writes it."""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+HEAD = r""".TH LLMPROF 1 "" "llmprof" "User Commands"
+.SH NAME
+llmprof \- deep profiling of LLM workloads on NVIDIA GPUs
+.SH SYNOPSIS
+.B llmprof
+.I COMMAND
+.RI [ OPTION ...]
+.SH DESCRIPTION
+Runs an LLM program bare, under Nsight Systems and under Nsight Compute, checks that the capture really happened, and says where
+each nanosecond of the GPU went, how far that is from the speed of light of the model on that GPU, and what to fix first.
+.SH COMMANDS
+"""
+TAIL = r""".SH FILES
+.TP
+.I tmp/stage2/
+Bundles of runs, one folder each; artifacts.stage2_dir names another place.
+.TP
+.I .llmprof/baselines/
+Baselines of llmprof gate.
+.SH SEE ALSO
+.BR nsys (1),
+.BR ncu (1)
+"""
+
+
+def ask(program, *words):
+    return subprocess.run([program, *words], check=True, capture_output=True, text=True,
+                          env={"PATH": "/usr/bin:/bin", "COLUMNS": "100"}).stdout
+
+
+def roff(text):
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
+
+
+def section(path, text):
+    lines = text.splitlines()
+    out = [f".SS llmprof {roff(path)}", roff(lines[0])]
+    mode, examples = "", []
+    for line in lines[1:]:
+        if line in ("Positionals:", "Options:", "Subcommands:"):
+            mode = "rows"
+        elif line == "Examples:":
+            mode = "examples"
+        elif mode == "rows" and line.startswith("  "):
+            match = re.match(r"  (\S.*?)(?:\s{2,}(.*))?$", line) if not line.startswith("   ") else None
+            if match:
+                out += [".TP", f".B {roff(match[1])}", roff(match[2] or "")]
+            else:
+                out.append(roff(line.strip()))
+        elif mode == "examples" and line.strip():
+            examples.append(roff(line.strip()))
+    if examples:
+        out += [".PP", "Examples:", ".RS", ".nf", *examples, ".fi", ".RE"]
+    return [line for line in out if line]
+
+
+def manual(program):
+    commands = [re.split(r"\s{2,}", line)[0] for line in ask(program, "list", "commands").splitlines()[1:]]
+    lines = []
+    for command in commands:
+        lines += section(command, ask(program, *command.split(), "--help"))
+    lines.append(".SH EXIT STATUS")
+    for row in ask(program, "list", "exit-codes").splitlines()[1:]:
+        code, meaning = re.split(r"\s{2,}", row.strip(), maxsplit=1)
+        lines += [".TP", f".B {code}", roff(meaning)]
+    return HEAD + "\n".join(lines) + "\n" + TAIL
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--update", action="store_true")
+    asked = parser.parse_args()
+    path = asked.source / "docs/llmprof.1"
+    made = manual(asked.program)
+    assert made.count(".TP") > 100 and "\\-\\-repeat" in made, "the page lacks options"
+    if asked.update:
+        path.write_text(made)
+    elif path.read_text() != made:
+        sys.exit("docs/llmprof.1 is not what the program says: tests/check_man.py --update writes it")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

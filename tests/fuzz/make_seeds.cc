@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What fuzzing starts from: an input of each kind, small and whole, made of this project's own
+// fixtures.
+//
+//   llmprof_fuzz_seeds GOLDEN OUT       GOLDEN is tests/golden; OUT gets a folder a target
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include <sqlite3.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "ingest/ncu_report_writer.h"
+#include "model/made_checkpoint.h"
+#include "nvtx/range_file.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kModel = R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
+"num_key_value_heads": 2, "num_hidden_layers": 2, "intermediate_size": 128, "vocab_size": 320, "torch_dtype": "bfloat16"})";
+const char* const kMixture =
+    R"({"model_type": "deepseek_v2", "hidden_size": 64, "num_attention_heads": 4,
+"num_hidden_layers": 2, "intermediate_size": 128, "vocab_size": 320, "kv_lora_rank": 16, "qk_nope_head_dim": 16,
+"qk_rope_head_dim": 8, "v_head_dim": 16, "n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+"n_shared_experts": 1, "first_k_dense_replace": 1})";
+
+std::string gguf_seed() {
+  GgufWriter writer;
+  writer.text("general.architecture", "llama").number("llama.embedding_length", 64);
+  writer.number("llama.block_count", 2).number("llama.attention.head_count", 4);
+  writer.number("llama.feed_forward_length", 128).number("llama.attention.head_count_kv", 2);
+  writer.texts("tokenizer.ggml.tokens", 5).flags("llama.attention.sliding", {true, false});
+  for (const MadeTensor& tensor : made_tensors(Json::parse(kModel))) {
+    writer.tensor(tensor, GgufWriter::kQ8);
+  }
+  return writer.bytes();
+}
+
+std::string ncu_seed() {
+  test::WrittenLaunch launch;
+  launch.metrics = {{0, 700}, {1, 20.5}};
+  launch.nvtx_domain = "LLM";
+  launch.nvtx_stack = {"decode"};
+  launch.has_rule = true;
+  test::WrittenBlock block;
+  block.sources = {"cubin"};
+  block.launches = {launch, launch};
+  block.strings = {"gpu__time_duration.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed"};
+  block.session = test::session_message();
+  return test::report_bytes({block});
+}
+
+template <typename T>
+void put(std::string& bytes, std::size_t at, const T& value) {
+  std::memcpy(bytes.data() + at, &value, sizeof(value));
+}
+
+std::string ranges_seed() {
+  std::string bytes(kRangeFileHeaderBytes + 512, '\0');
+  RangeFileHeader header{};
+  std::memcpy(header.magic, kRangeFileMagic, sizeof(kRangeFileMagic));
+  header.version = kRangeFileVersion;
+  header.chunk_bytes = kRangeChunkBytes;
+  header.pid = 7;
+  header.end_bytes = bytes.size();
+  put(bytes, 0, header);
+  std::size_t at = kRangeFileHeaderBytes;
+  put(bytes, at, RangeRecord{{RangeRecordType::kThread, 0, 0, 9}, 0, 0, 0});
+  at += kRangeRecordBytes;
+  for (const auto& [type, domain, id] :
+       {std::tuple(RangeRecordType::kDomain, std::uint16_t{1}, 0U),
+        std::tuple(RangeRecordType::kName, std::uint16_t{0}, 1U)}) {
+    put(bytes, at, RangeTextRecord{{type, 0, domain, id}, 3, 0});
+    std::memcpy(bytes.data() + at + sizeof(RangeTextRecord), "LLM", 3);
+    at += range_text_record_bytes(3);
+  }
+  put(bytes, at, RangeRecord{{RangeRecordType::kRange, kRangeHasInteger, 1, 1}, 100, 200, 5});
+  return bytes;
+}
+
+void write_seed(const fs::path& out, const char* target, const char* name, std::string_view bytes) {
+  fs::create_directories(out / target);
+  write_file(out / target / name, bytes);
+}
+
+void write_sqlite(const fs::path& golden, const char* name, const fs::path& out) {
+  const fs::path file = out / "nsys_sqlite" / name;
+  fs::create_directories(file.parent_path());
+  fs::remove(file);
+  sqlite3* database = nullptr;
+  sqlite3_open(file.c_str(), &database);
+  // Small pages: most of a small database is empty otherwise, and a fuzzer changes emptiness.
+  const std::string sql = "PRAGMA page_size=512;" + read_file(golden / name / "run.sqlite.sql");
+  sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr);
+  sqlite3_close(database);
+}
+
+void run(const fs::path& golden, const fs::path& out) {
+  for (const char* name : {"analyze-model", "analyze-graph", "analyze-nocuda"}) {
+    write_sqlite(golden, name, out);
+  }
+  write_seed(out, "kineto", "trace.json", read_file(golden / "analyze-kineto/trace.json"));
+  write_seed(out, "ncu_rep", "two", ncu_seed());
+  write_seed(out, "ncu_csv", "details.csv", read_file(golden / "ncu-csv/details.csv"));
+  write_seed(out, "ncu_csv", "raw.csv", read_file(golden / "analyze-sqlite-ncu/counters.csv"));
+  write_seed(out, "nsys_csv", "kernels.csv", read_file(golden / "analyze-summary-ncu/kernels.csv"));
+  write_seed(out, "operators_csv", "table.csv",
+             "stage,kind,op,name,layer,total_ns,calls,flops,bytes\nprefill,stage,,,,1000,2,,\n"
+             "prefill,operator,MUL_MAT,ffn_up,3,600,2,4096,12\n");
+  write_seed(out, "gguf", "llama", gguf_seed());
+  write_seed(out, "safetensors", "llama", made_safetensors(made_tensors(Json::parse(kModel))));
+  write_seed(out, "llm_config", "llama.json", kModel);
+  write_seed(out, "llm_config", "mixture.json", kMixture);
+  write_seed(
+      out, "overrides", "some",
+      "run.mode=light\n+model.note={a: [1, 2]}\n~pipeline.nsys.delay_s\nprofiling/ncu=light\n");
+  write_seed(out, "yaml", "some", "a: [1, 2.5, \"x\"]\nb: {c: null, d: |\n  text\n  }\n- &x 1\n");
+  write_seed(out, "yaml", "plain", "run:\n  mode: light\n  passes: [baseline, nsys]\n");
+  write_seed(out, "config_file", "run",
+             "run:\n  mode: light\n  passes: [baseline, nsys]\nmodel: {name: x}\n");
+  write_seed(out, "ranges", "two", ranges_seed());
+  write_seed(out, "budgets", "two", read_file(golden / "gate-budget/budgets.yaml"));
+}
+
+}  // namespace
+}  // namespace llmprof
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: llmprof_fuzz_seeds GOLDEN OUT\n");
+    return 2;
+  }
+  llmprof::run(argv[1], argv[2]);
+  return 0;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/targets.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "analysis/analysis.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/yaml.h"
+#include "capture/nvtx_timer.h"
+#include "cli/budgets.h"
+#include "config/compose.h"
+#include "config/override.h"
+#include "ingest/ingest.h"
+#include "ingest/ncu_csv.h"
+#include "ingest/ncu_rep.h"
+#include "ingest/nsys_csv.h"
+#include "ingest/operators_csv.h"
+#include "model/gguf.h"
+#include "model/llm.h"
+#include "model/safetensors.h"
+#include "report/report.h"
+
+namespace llmprof {
+namespace {
+
+void must(bool holds, const char* what) {
+  if (!holds) {
+    std::fprintf(stderr, "%s\n", what);
+    std::abort();
+  }
+}
+
+// The bytes as a file, for readers that map or seek. `name` matters to those that go by it.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
+    must(descriptor_ >= 0 &&
+             write(descriptor_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
+         "no memory file");
+  }
+  ~MemoryFile() { close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  std::filesystem::path path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+void check_analysis(const Analysis& analysis) {
+  for (const StageLedger& ledger : analysis.ledgers) {
+    must(ledger.ledger.sum_ns() == ledger.ledger.window_ns, "a ledger does not add up");
+  }
+  must(metrics_json(analysis).is_object(), "no metrics");
+}
+
+void run_trace(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  check_analysis(analyze(load_trace(file.path(), 1), Rules()));
+}
+
+void run_ncu_rep(std::string_view bytes) {
+  parse_ncu_rep(bytes);
+}
+
+void run_ncu_csv(std::string_view bytes) {
+  kernels_from_ncu_rows(parse_ncu_csv(bytes));
+}
+
+void run_nsys_csv(std::string_view bytes) {
+  check_analysis(analyze_summary(parse_nsys_csv(bytes), Rules()));
+}
+
+void run_operators(std::string_view bytes) {
+  parse_operators_csv(bytes);
+}
+
+void run_gguf(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  config_from_gguf(read_gguf(file.path()));
+}
+
+void run_safetensors(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  read_safetensors(file.path());
+}
+
+void run_llm_config(std::string_view bytes) {
+  const Llm llm = llm_from_config(parse_json(bytes, "config.json"));
+  constexpr std::int64_t kTokens = 128;
+  cost_of(llm, prefill_work(kTokens));
+  cost_of(llm, decode_work(kTokens));
+}
+
+// Overrides, a line each.
+void run_overrides(std::string_view bytes) {
+  std::vector<std::string> overrides;
+  while (!bytes.empty() && overrides.size() < 20) {
+    const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+    overrides.emplace_back(bytes.substr(0, end));
+    bytes.remove_prefix(std::min(end + 1, bytes.size()));
+  }
+  compose(std::nullopt, overrides);
+}
+
+void run_yaml(std::string_view bytes) {
+  const Json tree = parse_yaml(bytes, "fuzz.yaml");
+  must(parse_yaml(to_yaml_text(tree), "again") == tree, "YAML does not come back");
+}
+
+void run_config_file(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  compose(file.path(), {});
+}
+
+void run_ranges(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  TimedRun run;
+  run.processes.push_back(read_range_file(file.path()));
+  timed_ranges_csv(run);
+}
+
+void run_budgets(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  read_budgets(file.path());
+}
+
+// An answer of the reader; whatever else is thrown leaves, and is found.
+template <void (*kRun)(std::string_view)>
+void answered(std::string_view bytes) {
+  try {
+    kRun(bytes);
+  } catch (const Error& error) {
+    must(error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kUsage ||
+             error.kind() == ErrorKind::kContract,
+         error.what());
+  }
+}
+
+constexpr std::array kTargets = {
+    FuzzTarget{"nsys_sqlite", answered<run_trace>},
+    FuzzTarget{"kineto", answered<run_trace>},
+    FuzzTarget{"ncu_rep", answered<run_ncu_rep>},
+    FuzzTarget{"ncu_csv", answered<run_ncu_csv>},
+    FuzzTarget{"nsys_csv", answered<run_nsys_csv>},
+    FuzzTarget{"operators_csv", answered<run_operators>},
+    FuzzTarget{"gguf", answered<run_gguf>},
+    FuzzTarget{"safetensors", answered<run_safetensors>},
+    FuzzTarget{"llm_config", answered<run_llm_config>},
+    FuzzTarget{"overrides", answered<run_overrides>},
+    FuzzTarget{"yaml", answered<run_yaml>},
+    FuzzTarget{"config_file", answered<run_config_file>},
+    FuzzTarget{"ranges", answered<run_ranges>},
+    FuzzTarget{"budgets", answered<run_budgets>},
+};
+
+}  // namespace
+
+std::span<const FuzzTarget> fuzz_targets() {
+  return kTargets;
+}
+
+}  // namespace llmprof

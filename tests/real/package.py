@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is installed and packaged: the library as a stranger's program uses it, its names, and the Debian package.
+
+With --chroot, for a machine that may: the package and the static program in the bare system of a release, and of an older one."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The library's interface. A name that goes, or whose arguments change, is a new major version (before 1.0: minor).
+SYMBOLS = """llmprof::api::Error::~Error()
+llmprof::api::decode_cost(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, long, long)
+llmprof::api::model_facts(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
+llmprof::api::prefill_cost(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, long, long)
+llmprof::api::read_recording(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
+llmprof::api::version()
+typeinfo for llmprof::api::Error
+typeinfo name for llmprof::api::Error
+vtable for llmprof::api::Error""".splitlines()
+
+
+def run(*words, **more):
+    result = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=300, **more)
+    assert result.returncode == 0, (words, result.returncode, result.stdout[-2000:], result.stderr[-2000:])
+    return result.stdout
+
+
+def check_symbols(library):
+    listed = run("nm", "-DC", "--defined-only", library).splitlines()
+    names = {re.sub(r"@@?LLMPROF_\d+$", "", line.split(" ", 2)[2]) for line in listed}
+    names -= {"LLMPROF_0"}
+    assert names == set(SYMBOLS), names ^ set(SYMBOLS)
+
+
+def check_headers(prefix):
+    for header in (prefix / "include/llmprof").glob("*.h"):
+        for name in re.findall(r"#include [<\"]([^>\"]+)", header.read_text()):
+            assert "/" not in name or name.startswith(("llmprof/", "nvtx3/")), f"{header.name} wants {name}"
+
+
+def check_consumer(program, prefix, folder):
+    recording = folder / "run.sqlite"
+    connection = sqlite3.connect(recording)
+    connection.executescript((ROOT / "tests/golden/analyze-model/run.sqlite.sql").read_text())
+    connection.close()
+    run("cmake", "-S", ROOT / "examples/consumer", "-B", folder / "consumer", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", folder / "consumer")
+    # By pkg-config alone, without cmake.
+    package = {**os.environ, "PKG_CONFIG_PATH": str(next(prefix.rglob("pkgconfig")))}
+    flags = run("pkg-config", f"--define-variable=prefix={prefix}", "--cflags", "--libs", "llmprof", env=package).split()
+    flags = [flag.replace("/usr/local", str(prefix)) for flag in flags]
+    library = next(prefix.rglob("libllmprof.so"))
+    run("c++", ROOT / "examples/consumer/main.cc", "-o", folder / "plain", *flags, f"-Wl,-rpath,{library.parent}")
+    metrics = json.loads(run(program, "analyze", recording, "--json"))
+    truth = [f"{row['total_ns']} {row['calls']} {row['kernel_name']}" for row in metrics["kernels"]]
+    for made in (folder / "consumer/consumer", folder / "plain"):
+        out = run(made, recording).splitlines()
+        assert out[1:] == truth, (out, truth)
+    failed = subprocess.run([folder / "plain", folder / "nothing"], capture_output=True, text=True)
+    assert failed.returncode == 1 and "consumer:" in failed.stderr, failed
+    check_symbols(library)
+
+
+def check_debian(build, folder):
+    if not shutil.which("lintian") or not shutil.which("cpack"):
+        print("lintian or cpack is not here: the Debian package is Skipped")
+        return None
+    run("cpack", "-G", "DEB", "--config", build / "CPackConfig.cmake", "-B", folder / "deb", cwd=folder)
+    package = next((folder / "deb").glob("*.deb"))
+    told = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", package], capture_output=True, text=True)
+    assert told.returncode == 0, told.stdout
+    files = run("dpkg-deb", "-c", package)
+    for wanted in ("usr/bin/llmprof", "man1/llmprof.1.gz", "completions/llmprof", "libllmprof.so.0", "llmprof-config.cmake"):
+        assert wanted in files, f"{wanted} is not in the package"
+    print(f"{package.name}: {package.stat().st_size / 1e6:.1f} MB, lintian: {told.stdout.count('W:')} warnings, 0 errors")
+    return package
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    asked, _ = parser.parse_known_args()
+    build = pathlib.Path(asked.program).resolve().parent
+    if "Debug" in run(asked.program, "--version"):
+        print("skipped: packages are made of release builds")
+        return 77
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-package-"))
+    try:
+        prefix = folder / "prefix"
+        run("cmake", "--install", build, "--prefix", prefix)
+        for file in ("share/man/man1/llmprof.1.gz", "share/bash-completion/completions/llmprof", "bin/llmprof"):
+            assert (prefix / file).stat().st_size > 1000, file
+        check_headers(prefix)
+        check_consumer(prefix / "bin/llmprof", prefix, folder)
+        check_debian(build, folder)
+    finally:
+        shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
