@@ -8,7 +8,7 @@
 #   build    compiler-side libraries and linters
 #   static   what the static build needs besides; into $LLMPROF_STATIC_PREFIX (default ~/.cache/llmprof/static)
 #   nsight   the real Nsight Systems and Nsight Compute, for the tests labelled `real`
-#   viewers  protoc, and Go for its pprof: what the tests of exports open them with
+#   viewers  protoc, Go for its pprof, lintian: what tests open exports and packages with
 #   web      a browser and Node, for the tests of the HTML report; what drives them goes into $LLMPROF_WEB_PREFIX
 #            (default ~/.cache/llmprof/web)
 #   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
@@ -31,7 +31,7 @@ nsight_packages=(
   libnvtoolsext1 # NVTX 2 as a shared library, which PyTorch used for years
 )
 
-viewer_packages=(protobuf-compiler golang-go)
+viewer_packages=(protobuf-compiler golang-go lintian pkg-config)
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
