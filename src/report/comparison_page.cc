@@ -99,7 +99,7 @@ std::string summary_html(const Json& comparison) {
   return fmt::format(
       "<section id=\"summary\" aria-labelledby=\"summary-title\">"
       "<h2 id=\"summary-title\" class=\"{}\">{}</h2>\n<p class=\"verdict\">{}</p>\n"
-      "<p class=\"hint\">Verdict: {}. {} runs of the base, {} of the "
+      "<p class=\"hint\">Verdict: {}. Runs: {} of the base, {} of the "
       "candidate.</p>\n{}</section>\n",
       html_words(verdict), verdict_words(verdict, sentence), html_words(reasons_of(sentence)),
       html_words(verdict), rows_of(comparison, "base.runs").size(),

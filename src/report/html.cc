@@ -85,18 +85,20 @@ std::string value_html(const ReportValue& value) {
              : escaped(text);
 }
 
-// The largest difference of a column, which its bars are drawn to.
+// The largest difference of a column, which its bars are drawn to. A sum would dwarf its parts, and
+// has none.
 double scale_of(const ReportTable& table, std::size_t column) {
   double largest = 0;
   for (const ReportRow& row : table.rows) {
     const Json& value = row.cells[column].value;
-    largest = std::max(largest, value.is_number() ? std::abs(value.get<double>()) : 0);
+    const bool has_bar = value.is_number() && !row.is_sum;
+    largest = std::max(largest, has_bar ? std::abs(value.get<double>()) : 0);
   }
   return largest;
 }
 
 // Drawn by attributes, which no policy on styles forbids; the number beside it says the same.
-std::string bar_html(const Json& value, double scale, bool is_sum) {
+std::string bar_html(const Json& value, double scale) {
   constexpr double kHalf = 100;
   const double number = value.is_number() ? value.get<double>() : 0;
   const double length = scale > 0 ? std::abs(number) / scale * (kHalf - 1) : 0;
@@ -105,19 +107,16 @@ std::string bar_html(const Json& value, double scale, bool is_sum) {
       "viewBox=\"0 0 200 14\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"{}\" "
       "x=\"{:.2f}\" y=\"2\" width=\"{:.2f}\" height=\"10\"/><path class=\"axis\" "
       "d=\"M100 0V14\"/></svg></td>",
-      is_sum       ? "sum"
-      : number > 0 ? "more"
-                   : "less",
-      number < 0 ? kHalf - length : kHalf, length);
+      number > 0 ? "more" : "less", number < 0 ? kHalf - length : kHalf, length);
 }
 
 std::string row_html(const ReportTable& table, const ReportRow& row,
                      const std::vector<double>& scales, bool has_details) {
   std::string text = row.is_sum ? "<tr class=\"sum\">" : "<tr>";
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
-    text += i < table.columns.size() && table.columns[i].has_bar
-                ? bar_html(row.cells[i].value, scales[i], row.is_sum)
-                : "";
+    if (i < table.columns.size() && table.columns[i].has_bar) {
+      text += row.is_sum ? "<td></td>" : bar_html(row.cells[i].value, scales[i]);
+    }
     text += fmt::format("<td{}{}>{}</td>", is_number(row.cells[i].unit) ? " class=\"n\"" : "",
                         attributes(row.cells[i]), value_html(row.cells[i]));
   }
