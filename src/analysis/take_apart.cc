@@ -162,10 +162,10 @@ std::vector<LedgerChange> ledger_changes(const RunSummary& base, const RunSummar
     LedgerChange& change = changes.emplace_back(LedgerChange{before, *after});
     // The same buckets on both sides, in the same order.
     const auto fill = [](const LedgerAmount& from, LedgerAmount& to) {
-      for (const auto& [name, time] : from.buckets_ns) {
+      for (const auto& bucket : from.buckets_ns) {
         if (std::none_of(to.buckets_ns.begin(), to.buckets_ns.end(),
-                         [&](const auto& one) { return one.first == name; })) {
-          to.buckets_ns.emplace_back(name, 0);
+                         [&](const auto& one) { return one.first == bucket.first; })) {
+          to.buckets_ns.emplace_back(bucket.first, 0);
         }
       }
     };
