@@ -10,8 +10,7 @@
 // a fixed floor on the measured ratio would call noise.
 //
 // False alarms are shared out among the metrics that decide (alpha / their number, Bonferroni), so
-// that their number does not raise them. Kernels are many: they get Benjamini and Hochberg's share
-// of false discoveries, and do not decide.
+// that their number does not raise them. Kernels and operators do not decide (moves.cc).
 //
 // What this gets wrong: runs of a side must be exchangeable, so runs should be interleaved. One run
 // a side tells nothing of how runs differ; its steps give an interval, and no verdict.
@@ -19,7 +18,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -37,7 +35,6 @@ constexpr double kPower = 0.8;
 // Ranks need this much more than means do, of normal values: sqrt(pi / 3).
 constexpr double kRankCost = 1.0233;
 constexpr std::int64_t kMostRepeats = 1000;
-constexpr double kFalseDiscoveries = 0.05;
 
 const RunMetric* find_metric(const RunSummary& run, const std::string& key) {
   const auto metric = std::find_if(run.metrics.begin(), run.metrics.end(),
@@ -199,18 +196,18 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
                                                                     : options.smallest_effect;
   const std::vector<double> before = values_of(base, metric.key);
   const std::vector<double> after = values_of(candidate, metric.key);
-  if (before.empty() || after.empty()) {
+  row.base = before.empty() ? std::nullopt : std::optional(median_of(before));
+  row.candidate = after.empty() ? std::nullopt : std::optional(median_of(after));
+  if (!row.base || !row.candidate) {
     row.reason = "not in every run";
     row.change = row.is_gated ? Change::kUnclear : Change::kNotJudged;
     return row;
   }
-  row.base = median_of(before);
-  row.candidate = median_of(after);
   if (!are_positive(before) || !are_positive(after)) {
     row.reason = "0 in some run: no ratio";
     row.change = row.is_gated ? Change::kUnclear : Change::kNotJudged;
   } else {
-    row.ratio = row.candidate / row.base;
+    row.ratio = *row.candidate / *row.base;
     if (before.size() == 1 && after.size() == 1) {
       judge_steps(base[0], candidate[0], alpha, row);
     } else {
@@ -289,7 +286,8 @@ void decide(const CompareOptions& options, Comparison& comparison) {
   }
 }
 
-// The run nearest its side's middle, by the first metric that decides.
+// The run nearest its side's middle, by the first metric that decides. A run whose recording failed
+// has nothing to take apart, and stands for its side only where all are like that.
 const RunSummary& median_run(const std::vector<RunSummary>& runs) {
   const RunMetric* gate = nullptr;
   for (const RunMetric& metric : runs[0].metrics) {
@@ -297,15 +295,14 @@ const RunSummary& median_run(const std::vector<RunSummary>& runs) {
   }
   const std::vector<double> values =
       gate == nullptr ? std::vector<double>() : values_of(runs, gate->key);
-  if (values.empty()) {
-    return runs[0];
-  }
-  const double middle = median_of(values);
+  const double middle = values.empty() ? 0 : median_of(values);
+  const auto rank_of = [&](std::size_t i) {
+    const bool is_empty = runs[i].kernels.empty() && runs[i].operators.empty();
+    return std::pair(is_empty, values.empty() ? 0 : std::abs(values[i] - middle));
+  };
   std::size_t nearest = 0;
-  for (std::size_t i = 1; i < values.size(); ++i) {
-    if (std::abs(values[i] - middle) < std::abs(values[nearest] - middle)) {
-      nearest = i;
-    }
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    nearest = rank_of(i) < rank_of(nearest) ? i : nearest;
   }
   return runs[nearest];
 }
@@ -317,29 +314,6 @@ std::vector<std::string> labels_of(const std::vector<RunSummary>& runs) {
     labels.push_back(run.label);
   }
   return labels;
-}
-
-// Times of a kernel in each run, 0 where it did not run.
-using KernelTimes = std::map<std::string, std::vector<double>>;
-std::string kernel_key(const KernelAmount& kernel) {
-  return kernel.stage + '\n' + kernel.device + '\n' + kernel.name;
-}
-
-KernelTimes kernel_times(const std::vector<RunSummary>& runs) {
-  KernelTimes times;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const KernelAmount& kernel : runs[i].kernels) {
-      std::vector<double>& of = times[kernel_key(kernel)];
-      of.resize(runs.size());
-      of[i] += static_cast<double>(kernel.total_ns);
-    }
-  }
-  return times;
-}
-
-std::vector<double> times_in(const KernelTimes& times, const KernelAmount& kernel, std::size_t n) {
-  const auto found = times.find(kernel_key(kernel));
-  return found == times.end() ? std::vector<double>(n) : found->second;
 }
 
 }  // namespace
@@ -420,30 +394,6 @@ std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
   return rows;
 }
 
-void test_kernels(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
-                  const CompareOptions& options, std::vector<KernelChange>& kernels) {
-  if (base.size() < 2 || candidate.size() < 2) {
-    return;
-  }
-  const KernelTimes before = kernel_times(base);
-  const KernelTimes after = kernel_times(candidate);
-  std::vector<double> all;
-  for (KernelChange& kernel : kernels) {
-    const std::vector<double> a = times_in(before, kernel.base, base.size());
-    const std::vector<double> b = times_in(after, kernel.candidate, candidate.size());
-    all.push_back(rank_test(a, b, Tail::kTwoSided).p);
-  }
-  const std::vector<double> adjusted = benjamini_hochberg(all);
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    KernelChange& kernel = kernels[i];
-    kernel.p = all[i];
-    kernel.adjusted_p = adjusted[i];
-    const auto whole = static_cast<double>(std::max<std::int64_t>(kernel.base.total_ns, 1));
-    const double change = std::abs(static_cast<double>(kernel.difference_ns())) / whole;
-    kernel.is_significant = adjusted[i] <= kFalseDiscoveries && change >= options.smallest_effect;
-  }
-}
-
 Comparison compare_runs(const std::vector<RunSummary>& base,
                         const std::vector<RunSummary>& candidate, const CompareOptions& options) {
   Comparison comparison;
@@ -456,7 +406,7 @@ Comparison compare_runs(const std::vector<RunSummary>& base,
   comparison.base_median = before.label;
   comparison.candidate_median = after.label;
   take_apart(before, after, comparison);
-  test_kernels(base, candidate, options, comparison.kernels);
+  test_moves(base, candidate, options, comparison);
   decide(options, comparison);
   return comparison;
 }

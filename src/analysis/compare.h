@@ -45,6 +45,14 @@ struct KernelAmount {
   std::int64_t calls = 0;
 };
 
+// An operator of a framework, or of a program that times its own, in a stage.
+struct OperatorAmount {
+  std::string name;
+  std::string stage;  // empty: the source does not tell
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+};
+
 struct LedgerAmount {
   std::string stage;
   std::string device;
@@ -65,6 +73,9 @@ struct RunSummary {
   std::vector<StageLengths> steps;
   std::vector<KernelAmount> kernels;
   std::vector<LedgerAmount> ledgers;
+  std::vector<OperatorAmount> operators;  // rows do not overlap
+  std::int64_t operators_whole_ns = 0;    // what they are a part of
+  std::string operators_time;             // whose time it is, in words
 };
 
 // A limit that a user sets on a metric, in place of the smallest effect that matters.
@@ -110,8 +121,8 @@ struct MetricChange {
   std::string unit;
   bool is_gated = false;
   bool is_larger_better = false;
-  double base = 0;  // medians of the runs
-  double candidate = 0;
+  std::optional<double> base;  // medians of the runs; none where a run has no value
+  std::optional<double> candidate;
   std::optional<double> ratio;  // candidate / base
   std::optional<double> ratio_low;
   std::optional<double> ratio_high;
@@ -143,11 +154,35 @@ struct LedgerChange {
   LedgerAmount candidate;  // its buckets are those of base, in the same order
 };
 
-// Kernel time of a stage: its kernel rows sum to the difference, exactly.
-struct StageKernelChange {
-  std::string stage;
+// Rows that share a stage, a family or a kind, summed: parts sum to what the rows sum to, exactly.
+struct PartChange {
+  std::string name;
   std::int64_t base_ns = 0;
   std::int64_t candidate_ns = 0;
+
+  std::int64_t difference_ns() const { return candidate_ns - base_ns; }
+};
+
+struct OperatorChange {
+  OperatorAmount base;  // of the median run; 0 calls where it did not run
+  OperatorAmount candidate;
+  std::int64_t calls_ns = 0;     // of the difference: more or fewer calls
+  std::int64_t duration_ns = 0;  // the rest: longer or shorter ones
+  std::optional<double> p;       // over all runs
+  std::optional<double> adjusted_p;
+  bool is_significant = false;
+
+  std::int64_t difference_ns() const { return candidate.total_ns - base.total_ns; }
+};
+
+struct OperatorComparison {
+  std::string missing;  // why there are no rows; empty: there are
+  std::string time_of;
+  std::int64_t base_ns = 0;  // of the wholes that rows are parts of
+  std::int64_t candidate_ns = 0;
+  std::vector<PartChange> stages;
+  std::vector<PartChange> kinds;     // by the first word of the name, "MUL_MAT" of "MUL_MAT ffn_up"
+  std::vector<OperatorChange> rows;  // by the size of the difference
 };
 
 enum class Verdict { kPass, kRegress, kInconclusive, kInvalid };
@@ -163,8 +198,10 @@ struct Comparison {
   std::vector<FactDifference> facts;
   std::vector<MetricChange> metrics;
   std::vector<LedgerChange> ledgers;
-  std::vector<StageKernelChange> stages;
-  std::vector<KernelChange> kernels;  // by the size of the difference
+  std::vector<PartChange> stages;     // kernel time
+  std::vector<PartChange> families;   // likewise, by the size of the difference
+  std::vector<KernelChange> kernels;  // likewise
+  OperatorComparison operators;
   std::int64_t base_kernel_ns = 0;
   std::int64_t candidate_kernel_ns = 0;
 };
@@ -178,8 +215,13 @@ std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
                                           const std::vector<RunSummary>& candidate,
                                           const CompareOptions& options);
 void take_apart(const RunSummary& base, const RunSummary& candidate, Comparison& comparison);
-void test_kernels(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
-                  const CompareOptions& options, std::vector<KernelChange>& kernels);
+OperatorComparison operator_changes(const RunSummary& base, const RunSummary& candidate);
+// Of a difference: what more or fewer calls are worth, at what one took in the base.
+std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
+                            std::int64_t candidate_calls);
+// p of each kernel and operator over all runs, where there are several a side.
+void test_moves(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
+                const CompareOptions& options, Comparison& comparison);
 
 // Whether a change of one gated metric in `repeats` runs a side could be called at all.
 std::int64_t least_repeats(double alpha);

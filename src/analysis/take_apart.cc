@@ -17,6 +17,7 @@
 #include <tuple>
 
 #include "analysis/compare.h"
+#include "analysis/parts.h"
 
 namespace llmprof {
 namespace {
@@ -37,17 +38,12 @@ KernelMap kernels_by_name(const RunSummary& run) {
   return kernels;
 }
 
-// Launches in between are worth what a launch of the base took.
 void split_difference(KernelChange& change) {
   const std::int64_t difference = change.difference_ns();
-  if (change.base.calls == 0 || change.candidate.calls == 0) {
-    change.launches_ns = difference;
-    return;
-  }
-  const double mean =
-      static_cast<double>(change.base.total_ns) / static_cast<double>(change.base.calls);
-  const double more = static_cast<double>(change.candidate.calls - change.base.calls);
-  change.launches_ns = std::llround(more * mean);
+  const bool is_on_both_sides = change.base.calls > 0 && change.candidate.calls > 0;
+  change.launches_ns = is_on_both_sides ? worth_of_calls(change.base.total_ns, change.base.calls,
+                                                         change.candidate.calls)
+                                        : difference;
   change.duration_ns = difference - change.launches_ns;
 }
 
@@ -153,23 +149,6 @@ std::vector<KernelChange> kernel_changes(const RunSummary& base, const RunSummar
   return changes;
 }
 
-// Kernel time by stage, as the rows have it; a stage without rows has none.
-std::vector<StageKernelChange> stage_changes(const RunSummary& base, const RunSummary& candidate) {
-  std::vector<StageKernelChange> stages;
-  const auto row_of = [&](const std::string& stage) -> StageKernelChange& {
-    const auto row = std::find_if(stages.begin(), stages.end(),
-                                  [&](const StageKernelChange& one) { return one.stage == stage; });
-    return row != stages.end() ? *row : stages.emplace_back(StageKernelChange{stage, 0, 0});
-  };
-  for (const KernelAmount& kernel : base.kernels) {
-    row_of(kernel.stage).base_ns += kernel.total_ns;
-  }
-  for (const KernelAmount& kernel : candidate.kernels) {
-    row_of(kernel.stage).candidate_ns += kernel.total_ns;
-  }
-  return stages;
-}
-
 std::vector<LedgerChange> ledger_changes(const RunSummary& base, const RunSummary& candidate) {
   std::vector<LedgerChange> changes;
   for (const LedgerAmount& before : base.ledgers) {
@@ -183,10 +162,10 @@ std::vector<LedgerChange> ledger_changes(const RunSummary& base, const RunSummar
     LedgerChange& change = changes.emplace_back(LedgerChange{before, *after});
     // The same buckets on both sides, in the same order.
     const auto fill = [](const LedgerAmount& from, LedgerAmount& to) {
-      for (const auto& [name, time] : from.buckets_ns) {
+      for (const auto& bucket : from.buckets_ns) {
         if (std::none_of(to.buckets_ns.begin(), to.buckets_ns.end(),
-                         [&](const auto& one) { return one.first == name; })) {
-          to.buckets_ns.emplace_back(name, 0);
+                         [&](const auto& one) { return one.first == bucket.first; })) {
+          to.buckets_ns.emplace_back(bucket.first, 0);
         }
       }
     };
@@ -214,12 +193,25 @@ const char* kind_name(KernelChange::Kind kind) {
   return "";
 }
 
+std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
+                            std::int64_t candidate_calls) {
+  // A stranger's counts may be anything: far from where whole numbers end.
+  constexpr double kLargest = 4e18;
+  const double mean = static_cast<double>(base_ns) / static_cast<double>(base_calls);
+  const double more = static_cast<double>(candidate_calls) - static_cast<double>(base_calls);
+  return std::llround(std::clamp(more * mean, -kLargest, kLargest));
+}
+
 void take_apart(const RunSummary& base, const RunSummary& candidate, Comparison& comparison) {
   comparison.ledgers = ledger_changes(base, candidate);
-  comparison.stages = stage_changes(base, candidate);
+  comparison.stages = parts_of(base.kernels, candidate.kernels,
+                               [](const KernelAmount& kernel) { return kernel.stage; });
+  comparison.families = parts_of(base.kernels, candidate.kernels,
+                                 [](const KernelAmount& kernel) { return kernel.family; });
   comparison.kernels = kernel_changes(base, candidate);
   comparison.base_kernel_ns = base.kernel_ns;
   comparison.candidate_kernel_ns = candidate.kernel_ns;
+  comparison.operators = operator_changes(base, candidate);
 }
 
 }  // namespace llmprof

@@ -131,8 +131,9 @@ std::string path_value(const std::string& value) {
 std::string row_choice(const Json& row, const std::vector<std::string>& fields) {
   std::string text;
   for (const std::string& field : fields) {
-    text +=
-        fmt::format("{}{}={}", text.empty() ? "" : ",", field, path_value(text_of(row.at(field))));
+    // A stranger's row may lack it.
+    const Json value = row.is_object() ? row.value(field, Json()) : Json();
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", field, path_value(text_of(value)));
   }
   return text;
 }

@@ -3,10 +3,8 @@
 // llmprof compare: two sets of runs, a verdict, and where the difference went.
 #include <memory>
 
-#include "base/error.h"
 #include "cli/command.h"
 #include "cli/compared_runs.h"
-#include "cli/recording.h"
 #include "report/comparison.h"
 
 namespace llmprof {
@@ -15,25 +13,18 @@ namespace {
 struct CompareCommandOptions {
   std::vector<std::string> base;
   std::vector<std::string> candidate;
-  std::string format = "terminal";
+  ComparisonOutput output;
   JudgeOptions judge;
 };
 
 int run_compare(const CompareCommandOptions& asked, Context& context) {
   const CompareOptions options = compare_options_of(asked.judge);
-  const std::size_t top =
-      asked.judge.top == "all" ? SIZE_MAX : positive_number("--top", asked.judge.top);
   const std::vector<RunSummary> base = summaries_of(load_compared(asked.base, context.system));
   const Comparison comparison =
       compare_runs(base, summaries_of(load_compared(asked.candidate, context.system)), options);
   const Json json = comparison_json(comparison);
-  if (asked.format == "json") {
-    context.console.out(to_json_text(json));
-  } else {
-    const Document document = comparison_document(json, top, asked.judge.has_all_metrics);
-    context.console.out(asked.format == "md" ? markdown_text(document)
-                                             : terminal_text(document, context.console.width()));
-  }
+  write_page(json, asked.judge, asked.output);
+  print_comparison(json, asked.judge, asked.output, context);
   return exit_code_of(comparison.verdict);
 }
 
@@ -59,16 +50,12 @@ Command compare_command() {
        {},
        nullptr,
        true},
-      {"--format",
-       "FORMAT",
-       "terminal, md or json (every number)",
-       &asked->format,
-       {"terminal", "md", "json"}},
   };
+  add_output_options(command, asked->output);
   add_judge_options(command, asked->judge);
   command.examples =
       "  llmprof compare before.sqlite --to after.sqlite\n"
-      "  llmprof compare a1 a2 a3 a4 a5 --to b1 b2 b3 b4 b5 --format md\n";
+      "  llmprof compare a1 a2 a3 a4 a5 --to b1 b2 b3 b4 b5 --out compare.html\n";
   command.run = [asked](Context& context) { return run_compare(*asked, context); };
   return command;
 }

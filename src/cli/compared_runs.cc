@@ -16,6 +16,7 @@
 #include "base/yaml.h"
 #include "cli/exit_code.h"
 #include "cli/recording.h"
+#include "report/comparison.h"
 #include "report/run_summary.h"
 
 namespace llmprof {
@@ -72,6 +73,15 @@ double percent_of(const std::string& option, const std::string& text) {
   return value / 100;
 }
 
+std::size_t rows_asked(const JudgeOptions& asked) {
+  return asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
+}
+
+std::string page_of(const Json& comparison, const JudgeOptions& asked) {
+  constexpr std::size_t kLeastRows = 20;  // there is more room than in a terminal
+  return comparison_page(comparison, std::max(rows_asked(asked), kLeastRows));
+}
+
 }  // namespace
 
 std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths,
@@ -105,7 +115,7 @@ void add_judge_options(Command& command, JudgeOptions& target) {
         "Facts that may differ, because they are under test: " +
             fmt::format("{}", fmt::join(comparable_facts(), ", ")),
         &target.allow},
-       {"--top", "N", "Rows of kernels (10), or all", &target.top},
+       {"--top", "N", "Rows of kernels and operators (10), or all", &target.top},
        {"--all-metrics", "", "Also metrics that did not change", &target.has_all_metrics}});
 }
 
@@ -125,6 +135,42 @@ CompareOptions compare_options_of(const JudgeOptions& asked) {
     options.allowed.push_back(fact);
   }
   return options;
+}
+
+void add_output_options(Command& command, ComparisonOutput& target) {
+  command.options.insert(
+      command.options.end(),
+      {{"--format",
+        "FORMAT",
+        "terminal, html (the page, whole), md or json (every number)",
+        &target.format,
+        {"terminal", "html", "md", "json"}},
+       {"--out", "FILE", "Also write the page, one HTML file, there", &target.page}});
+}
+
+void write_page(const Json& comparison, const JudgeOptions& asked, const ComparisonOutput& output) {
+  if (!output.page.empty()) {
+    write_file(output.page, page_of(comparison, asked));
+  }
+}
+
+void print_comparison(const Json& comparison, const JudgeOptions& asked,
+                      const ComparisonOutput& output, Context& context) {
+  if (output.format == "json") {
+    context.console.out(to_json_text(comparison));
+  } else if (output.format == "html" && output.page.empty()) {
+    context.console.out(page_of(comparison, asked));
+  } else if (output.format == "html") {
+    const auto words = [&](const char* key) {
+      return printable(comparison.at(key).get_ref<const std::string&>());
+    };
+    context.console.out(fmt::format("{}: {}\n", words("verdict"), words("sentence")));
+  } else {
+    const Document document =
+        comparison_document(comparison, rows_asked(asked), asked.has_all_metrics);
+    context.console.out(output.format == "md" ? markdown_text(document)
+                                              : terminal_text(document, context.console.width()));
+  }
 }
 
 int exit_code_of(Verdict verdict) {

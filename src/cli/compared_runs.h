@@ -35,6 +35,18 @@ struct JudgeOptions {
 void add_judge_options(Command& command, JudgeOptions& target);
 CompareOptions compare_options_of(const JudgeOptions& asked);
 
+// Where a comparison goes, and as what.
+struct ComparisonOutput {
+  std::string format = "terminal";  // html, md, json
+  std::string page;                 // a file to write the page to; empty: none
+};
+void add_output_options(Command& command, ComparisonOutput& target);
+// Writes the page if it is asked for.
+void write_page(const Json& comparison, const JudgeOptions& asked, const ComparisonOutput& output);
+// Prints the comparison; with a page in a file and no other format, its verdict alone.
+void print_comparison(const Json& comparison, const JudgeOptions& asked,
+                      const ComparisonOutput& output, Context& context);
+
 int exit_code_of(Verdict verdict);
 
 // Plain files: <directory>/<name>.json.

@@ -12,7 +12,6 @@
 #include "cli/command.h"
 #include "cli/compared_runs.h"
 #include "cli/exit_code.h"
-#include "cli/recording.h"
 #include "report/comparison.h"
 
 namespace llmprof {
@@ -23,7 +22,7 @@ struct GateCommandOptions {
   std::string baseline;
   std::string directory = kBaselineDirectory;
   std::string budgets;
-  std::string format = "terminal";
+  ComparisonOutput output;
   std::string ci;
   bool self_test = false;
   JudgeOptions judge;
@@ -65,7 +64,7 @@ int run_self_test(const GateCommandOptions& asked, const CompareOptions& options
   const auto share = [&](std::int64_t count) {
     return static_cast<double>(count) * 100 / static_cast<double>(test.deals);
   };
-  if (asked.format == "json") {
+  if (asked.output.format == "json") {
     Json json = json_document("gate_self_test", 1);
     json["runs"] = runs.size();
     json["runs_a_side"] = test.runs_a_side;
@@ -97,24 +96,19 @@ int run_gate(const GateCommandOptions& asked, Context& context) {
   if (asked.self_test) {
     return run_self_test(asked, options, context);
   }
-  const std::size_t top =
-      asked.judge.top == "all" ? SIZE_MAX : positive_number("--top", asked.judge.top);
   const std::vector<RunSummary> base =
       summaries_of(load_compared({baseline_path(asked)}, context.system));
   const Comparison comparison =
       compare_runs(base, summaries_of(load_compared(asked.runs, context.system)), options);
   const Json json = comparison_json(comparison);
+  write_page(json, asked.judge, asked.output);
   if (asked.ci == "github") {
     context.console.out(github_comparison(json));
   } else if (!asked.ci.empty()) {
     context.console.out(to_json_text(asked.ci == "bencher" ? bencher_comparison(json)
                                                            : google_benchmark_comparison(json)));
-  } else if (asked.format == "json") {
-    context.console.out(to_json_text(json));
   } else {
-    const Document document = comparison_document(json, top, asked.judge.has_all_metrics);
-    context.console.out(asked.format == "md" ? markdown_text(document)
-                                             : terminal_text(document, context.console.width()));
+    print_comparison(json, asked.judge, asked.output, context);
   }
   if (!asked.ci.empty()) {
     context.console.err(
@@ -143,15 +137,11 @@ Command gate_command() {
        "For continuous integration: github (step summary), bencher or gbench (JSON)",
        &asked->ci,
        {"github", "bencher", "gbench"}},
-      {"--format",
-       "FORMAT",
-       "terminal, md or json (every number)",
-       &asked->format,
-       {"terminal", "md", "json"}},
   };
+  add_output_options(command, asked->output);
   add_judge_options(command, asked->judge);
   command.examples =
-      "  llmprof gate tmp/stage2/* --baseline main --budget budgets.yaml\n"
+      "  llmprof gate tmp/stage2/* --baseline main --budget budgets.yaml --out gate.html\n"
       "  llmprof gate tmp/stage2/* --self-test\n";
   command.run = [asked](Context& context) { return run_gate(*asked, context); };
   return command;

@@ -15,8 +15,8 @@ Json metric_json(const MetricChange& row) {
           {"unit", row.unit},
           {"gated", row.is_gated},
           {"larger_is_better", row.is_larger_better},
-          {"base", row.base},
-          {"candidate", row.candidate},
+          {"base", number_or_null(row.base)},
+          {"candidate", number_or_null(row.candidate)},
           {"ratio", number_or_null(row.ratio)},
           {"ratio_low", number_or_null(row.ratio_low)},
           {"ratio_high", number_or_null(row.ratio_high)},
@@ -96,6 +96,55 @@ Json kernel_sum_json(const Comparison& comparison) {
           {"not_in_rows_ns", whole - rows_ns}};
 }
 
+Json parts_json(const std::vector<PartChange>& parts, const char* what) {
+  Json rows = Json::array();
+  for (const PartChange& part : parts) {
+    rows.push_back({{what, part.name},
+                    {"base_ns", part.base_ns},
+                    {"candidate_ns", part.candidate_ns},
+                    {"difference_ns", part.difference_ns()}});
+  }
+  return rows;
+}
+
+Json operator_change_json(const OperatorChange& row) {
+  return {{"stage", row.base.stage},
+          {"operator", row.base.name},
+          {"base_ns", row.base.total_ns},
+          {"candidate_ns", row.candidate.total_ns},
+          {"base_calls", row.base.calls},
+          {"candidate_calls", row.candidate.calls},
+          {"difference_ns", row.difference_ns()},
+          {"calls_ns", row.calls_ns},
+          {"duration_ns", row.duration_ns},
+          {"p", number_or_null(row.p)},
+          {"adjusted_p", number_or_null(row.adjusted_p)},
+          {"significant", row.p ? Json(row.is_significant) : Json(nullptr)}};
+}
+
+Json operators_change_json(const OperatorComparison& operators) {
+  if (!operators.missing.empty()) {
+    return {{"missing", operators.missing}, {"rows", Json::array()}};
+  }
+  Json rows = Json::array();
+  std::int64_t rows_ns = 0;
+  for (const OperatorChange& row : operators.rows) {
+    rows.push_back(operator_change_json(row));
+    rows_ns += row.difference_ns();
+  }
+  const std::int64_t whole = operators.candidate_ns - operators.base_ns;
+  return {{"missing", nullptr},
+          {"time_of", text_or_null(operators.time_of)},
+          {"base_ns", operators.base_ns},
+          {"candidate_ns", operators.candidate_ns},
+          {"difference_ns", whole},
+          {"rows_ns", rows_ns},
+          {"not_in_rows_ns", whole - rows_ns},
+          {"stages", parts_json(operators.stages, "stage")},
+          {"kinds", parts_json(operators.kinds, "kind")},
+          {"rows", rows}};
+}
+
 }  // namespace
 
 Json comparison_json(const Comparison& comparison) {
@@ -114,17 +163,13 @@ Json comparison_json(const Comparison& comparison) {
     json["ledgers"].push_back(ledger_change_json(row));
   }
   json["kernel_time"] = kernel_sum_json(comparison);
-  json["stages"] = Json::array();
-  for (const StageKernelChange& row : comparison.stages) {
-    json["stages"].push_back({{"stage", row.stage},
-                              {"base_ns", row.base_ns},
-                              {"candidate_ns", row.candidate_ns},
-                              {"difference_ns", row.candidate_ns - row.base_ns}});
-  }
+  json["stages"] = parts_json(comparison.stages, "stage");
+  json["families"] = parts_json(comparison.families, "family");
   json["kernels"] = Json::array();
   for (const KernelChange& row : comparison.kernels) {
     json["kernels"].push_back(kernel_change_json(row));
   }
+  json["operators"] = operators_change_json(comparison.operators);
   return json;
 }
 

@@ -16,6 +16,10 @@ Json comparison_json(const Comparison& comparison);
 // `top` rows of kernels; metrics that decide, that changed, or all of them.
 Document comparison_document(const Json& comparison, std::size_t top, bool has_all_metrics);
 
+// One HTML file that needs neither network nor scripts; every number in it that carries a key
+// (data-key) is the value of the JSON there.
+std::string comparison_page(const Json& comparison, std::size_t top);
+
 // For a job's summary page and for dashboards, as report/ci.h does of one run.
 std::string github_comparison(const Json& comparison);
 Json bencher_comparison(const Json& comparison);

@@ -43,6 +43,10 @@ std::string number_text(double number, Unit unit) {
       return number < 0 ? "n/a" : format_bytes(static_cast<std::uint64_t>(number));
     case Unit::kFlops:
       return fmt::format("{:.3g}", number);
+    case Unit::kDifference:
+      return (number < 0 ? "-" : "+") + format_duration_ns(std::llround(std::abs(number)));
+    case Unit::kRatio:
+      return fmt::format("{:+.2f} %", (number - 1) * 100);
   }
   return "";
 }
@@ -142,7 +146,9 @@ const char* unit_name(Unit unit) {
     case Unit::kDuration:
     case Unit::kMilliseconds:
     case Unit::kShares:
+    case Unit::kDifference:
       return "ns";
+    case Unit::kRatio:
     case Unit::kFraction:
     case Unit::kSmallRatio:
       return "fraction";

@@ -28,6 +28,8 @@ enum class Unit {
   kRate,          // 12.3 a second
   kBytes,
   kFlops,
+  kDifference,  // ns, as +1.23 ms
+  kRatio,       // of candidate to base, as +1.20 %
 };
 const char* unit_name(Unit unit);
 
@@ -42,11 +44,13 @@ struct ReportColumn {
   std::string title;
   std::string field;  // of a row, as "mfu.wall_fraction"
   Unit unit = Unit::kText;
+  bool has_bar = false;  // in HTML: drawn beside, more to the right and less to the left
 };
 
 struct ReportRow {
   std::vector<ReportValue> cells;
-  std::string detail;  // more on this row, in words
+  std::string detail;   // more on this row, in words
+  bool is_sum = false;  // of the rows above
 };
 
 struct ReportTable {

@@ -4,12 +4,16 @@
 // policy does neither), so this must answer alone: how good, where the time goes, what to fix.
 // Names and sentences come from strangers: every character that means something to HTML is written
 // as an entity, in text and in attributes alike.
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "report/document.h"
+#include "report/html_parts.h"
 
 namespace llmprof {
 namespace {
@@ -47,7 +51,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string plain(std::string_view text) {
-  return escaped(printable(text));
+  return html_words(text);
 }
 
 // A cut inside a character leaves no half of it.
@@ -81,6 +85,44 @@ std::string value_html(const ReportValue& value) {
              : escaped(text);
 }
 
+// The largest difference of a column, which its bars are drawn to. A sum would dwarf its parts, and
+// has none.
+double scale_of(const ReportTable& table, std::size_t column) {
+  double largest = 0;
+  for (const ReportRow& row : table.rows) {
+    const Json& value = row.cells[column].value;
+    const bool has_bar = value.is_number() && !row.is_sum;
+    largest = std::max(largest, has_bar ? std::abs(value.get<double>()) : 0);
+  }
+  return largest;
+}
+
+// Drawn by attributes, which no policy on styles forbids; the number beside it says the same.
+std::string bar_html(const Json& value, double scale) {
+  constexpr double kHalf = 100;
+  const double number = value.is_number() ? value.get<double>() : 0;
+  const double length = scale > 0 ? std::abs(number) / scale * (kHalf - 1) : 0;
+  return fmt::format(
+      "<td class=\"bar-cell\"><svg class=\"diverge\" width=\"200\" height=\"14\" "
+      "viewBox=\"0 0 200 14\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"{}\" "
+      "x=\"{:.2f}\" y=\"2\" width=\"{:.2f}\" height=\"10\"/><path class=\"axis\" "
+      "d=\"M100 0V14\"/></svg></td>",
+      number > 0 ? "more" : "less", number < 0 ? kHalf - length : kHalf, length);
+}
+
+std::string row_html(const ReportTable& table, const ReportRow& row,
+                     const std::vector<double>& scales, bool has_details) {
+  std::string text = row.is_sum ? "<tr class=\"sum\">" : "<tr>";
+  for (std::size_t i = 0; i < row.cells.size(); ++i) {
+    if (i < table.columns.size() && table.columns[i].has_bar) {
+      text += row.is_sum ? "<td></td>" : bar_html(row.cells[i].value, scales[i]);
+    }
+    text += fmt::format("<td{}{}>{}</td>", is_number(row.cells[i].unit) ? " class=\"n\"" : "",
+                        attributes(row.cells[i]), value_html(row.cells[i]));
+  }
+  return text + (has_details ? "<td>" + plain(row.detail) + "</td></tr>\n" : "</tr>\n");
+}
+
 std::string table_html(const ReportTable& table, const std::string& label, std::size_t place) {
   bool has_details = false;
   for (const ReportRow& row : table.rows) {
@@ -89,21 +131,20 @@ std::string table_html(const ReportTable& table, const std::string& label, std::
   // Focusable, since it scrolls sideways where it is wider than the page.
   std::string text = fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table {} of {}\"><table>"
-      "<caption>{}</caption><thead><tr>",
-      place + 1, plain(label), plain(table.title.empty() ? label : table.title));
+      "<caption{}>{}</caption><thead><tr>",
+      place + 1, plain(label), table.title.empty() ? " class=\"same\"" : "",
+      plain(table.title.empty() ? label : table.title));
+  std::vector<double> scales;
   for (const ReportColumn& column : table.columns) {
+    scales.push_back(column.has_bar ? scale_of(table, scales.size()) : 0);
+    text += column.has_bar ? "<th scope=\"col\" class=\"bar-cell\">faster | slower</th>" : "";
     text += fmt::format("<th scope=\"col\"{}>{}</th>", is_number(column.unit) ? " class=\"n\"" : "",
                         escaped(column.title));
   }
   text +=
       has_details ? "<th scope=\"col\">why</th></tr></thead>\n<tbody>" : "</tr></thead>\n<tbody>";
   for (const ReportRow& row : table.rows) {
-    text += "<tr>";
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      text += fmt::format("<td{}{}>{}</td>", is_number(row.cells[i].unit) ? " class=\"n\"" : "",
-                          attributes(row.cells[i]), value_html(row.cells[i]));
-    }
-    text += has_details ? "<td>" + plain(row.detail) + "</td></tr>\n" : "</tr>\n";
+    text += row_html(table, row, scales, has_details);
   }
   return text + "</tbody></table></div>\n";
 }
@@ -203,6 +244,14 @@ std::string section_html(const Section& section, const Json& metrics) {
 }
 
 }  // namespace
+
+std::string html_words(std::string_view text) {
+  return escaped(printable(text));
+}
+
+std::string html_value(const ReportValue& value) {
+  return fmt::format("<span{}>{}</span>", attributes(value), value_html(value));
+}
 
 std::string html_text(const Document& document, const Json& metrics) {
   std::string text;

@@ -189,13 +189,47 @@ void add_steps(const Json& metrics, RunSummary& run) {
   }
 }
 
+// A stranger's numbers may be anything. Amounts of a run are summed and subtracted: rows whose sum
+// is beyond thirty years, or below nothing, are left out.
+bool may_add(std::int64_t part, std::int64_t& sum) {
+  constexpr std::int64_t kLongest = 1'000'000'000'000'000'000;
+  if (part < 0 || part > kLongest - sum) {
+    return false;
+  }
+  sum += part;
+  return true;
+}
+
+std::int64_t bounded(std::int64_t amount) {
+  std::int64_t none = 0;
+  return may_add(amount, none) ? amount : 0;
+}
+
 void add_kernels(const Json& metrics, RunSummary& run) {
+  std::int64_t sum_ns = 0;
   for (const Json& row : rows_of(metrics, "kernels")) {
+    const std::int64_t calls = integer_of(row, "calls");
+    if (!may_add(integer_of(row, "total_ns"), sum_ns) || !may_add(calls, run.launches)) {
+      continue;
+    }
     run.kernels.push_back({text_of(row, "kernel_name"), text_of(row, "short_name"),
                            text_of(row, "device"), text_of(row, "stage"), text_of(row, "family"),
-                           words_of(field_of(row, "shapes")), integer_of(row, "total_ns"),
-                           integer_of(row, "calls")});
-    run.launches += run.kernels.back().calls;
+                           words_of(field_of(row, "shapes")), integer_of(row, "total_ns"), calls});
+  }
+}
+
+void add_operators(const Json& metrics, RunSummary& run) {
+  const Json& operators = field_of(metrics, "operators");
+  run.operators_whole_ns = bounded(integer_of(operators, "whole_ns"));
+  run.operators_time = text_of(operators, "time_of");
+  std::int64_t sum_ns = 0;
+  std::int64_t sum_calls = 0;
+  for (const Json& row : rows_of(operators, "rows")) {
+    const std::int64_t total_ns = integer_of(row, "total_ns");
+    const std::int64_t calls = integer_of(row, "calls");
+    if (may_add(total_ns, sum_ns) && may_add(calls, sum_calls)) {
+      run.operators.push_back({text_of(row, "name"), text_of(row, "stage"), total_ns, calls});
+    }
   }
 }
 
@@ -204,12 +238,12 @@ void add_ledgers(const Json& metrics, RunSummary& run) {
     LedgerAmount& ledger = run.ledgers.emplace_back();
     ledger.stage = text_of(row, "stage");
     ledger.device = text_of(row, "device");
-    ledger.window_ns = integer_of(row, "window_ns");
+    ledger.window_ns = bounded(integer_of(row, "window_ns"));
     const Json& buckets = field_of(row, "buckets_ns");
     if (buckets.is_object()) {
       for (const auto& [name, time] : buckets.items()) {
-        ledger.buckets_ns.emplace_back(name,
-                                       time.is_number_integer() ? time.get<std::int64_t>() : 0);
+        ledger.buckets_ns.emplace_back(
+            name, time.is_number_integer() ? bounded(time.get<std::int64_t>()) : 0);
       }
     }
   }
@@ -220,13 +254,14 @@ void add_ledgers(const Json& metrics, RunSummary& run) {
 RunSummary summary_of_run(const std::string& label, const Json& metrics, const Json& inputs) {
   RunSummary run;
   run.label = label;
-  run.kernel_ns = integer_of(metrics, "capture.kernel_ns");
+  run.kernel_ns = bounded(integer_of(metrics, "capture.kernel_ns"));
   add_kernels(metrics, run);
   add_stages(metrics, run);
   add_facts(metrics, inputs, run);
   add_metrics(metrics, run);
   add_steps(metrics, run);
   add_ledgers(metrics, run);
+  add_operators(metrics, run);
   const bool has_time = std::any_of(run.metrics.begin(), run.metrics.end(),
                                     [](const RunMetric& metric) { return metric.value > 0; });
   if (run.launches == 0 && (!run.is_marked || !has_time)) {
@@ -252,6 +287,16 @@ Json compared_part(const Json& metrics) {
       kernel[key] = field_of(row, key);
     }
     part["kernels"].push_back(std::move(kernel));
+  }
+  const Json& operators = field_of(metrics, "operators");
+  part["operators"] = {{"time_of", field_of(operators, "time_of")},
+                       {"whole_ns", field_of(operators, "whole_ns")},
+                       {"rows", Json::array()}};
+  for (const Json& row : rows_of(operators, "rows")) {
+    part["operators"]["rows"].push_back({{"name", field_of(row, "name")},
+                                         {"stage", field_of(row, "stage")},
+                                         {"total_ns", field_of(row, "total_ns")},
+                                         {"calls", field_of(row, "calls")}});
   }
   return part;
 }

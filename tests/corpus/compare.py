@@ -44,6 +44,12 @@ def check_sums(program, before, after):
     for stage in found["stages"]:
         rows = sum(row["difference_ns"] for row in found["kernels"] if row["stage"] == stage["stage"])
         expect(rows == stage["difference_ns"], f"{stage} is not the sum of its rows")
+    expect(sum(row["difference_ns"] for row in found["families"]) == whole, "families do not sum to the difference")
+    operators = found["operators"]
+    if operators["rows"]:
+        rows = sum(row["difference_ns"] for row in operators["rows"])
+        expect(rows + operators["not_in_rows_ns"] == operators["difference_ns"], "operators do not sum to the difference")
+        expect(sum(row["difference_ns"] for row in operators["kinds"]) == rows, "kinds do not sum to their operators")
     for ledger in found["ledgers"]:
         expect(sum(row["difference_ns"] for row in ledger["buckets"]) == ledger["difference_ns"], f"{ledger}")
     # What moved most, found another way: by the short names of the tables.

@@ -123,6 +123,69 @@ async function axe(page, label, rules) {
   }
 }
 
+// A page without scripts: the same promises, and every number is that of the JSON.
+async function visitStatic(browser, one) {
+  current = one.name;
+  const result = { name: one.name, bytes: fs.statSync(one.path).size };
+  const truth = JSON.parse(fs.readFileSync(one.metrics, 'utf8'));
+  check(result.bytes <= 2000000, `the file has ${result.bytes} bytes`);
+  for (const colorScheme of ['light', 'dark']) {
+    const { context, page, seen } = await open(browser, one, { colorScheme });
+    // axe sees what is folded away only where it is not.
+    await page.evaluate(() => { for (const one_ of document.querySelectorAll('details')) one_.open = true; });
+    await axe(page, colorScheme);
+    await page.evaluate(() => { for (const one_ of document.querySelectorAll('details')) one_.open = false; });
+    await page.screenshot({ path: path.join(spec.out, `${one.name}-${colorScheme}.png`), fullPage: true });
+    if (colorScheme === 'light') {
+      const shown = await page.$$eval('[data-key]', (nodes) => nodes.map((node) => ({ key: node.dataset.key, value: node.dataset.value })));
+      for (const { key, value } of shown) check(Number(value) === at(truth, key), `${key} is ${value} on the page and ${at(truth, key)} in the JSON`);
+      result.numbers = shown.length;
+      check(shown.length >= one.leastNumbers, `only ${shown.length} numbers name their key`);
+      // Bars of a table are as long as its differences, each on its side of the middle.
+      const bars = await page.$$eval('td.bar-cell', (cells) => cells.map((cell) => ({ table: [...document.querySelectorAll('table')].indexOf(cell.closest('table')), x: Number(cell.querySelector('rect').getAttribute('x')), length: Number(cell.querySelector('rect').getAttribute('width')), value: Number(cell.nextElementSibling.dataset.value) })));
+      const keyed = bars.filter((bar) => Number.isFinite(bar.value));
+      for (const bar of keyed) {
+        const longest = keyed.filter((other) => other.table === bar.table).reduce((a, c) => (Math.abs(c.value) > Math.abs(a.value) ? c : a));
+        check(bar.value < 0 ? Math.abs(bar.x + bar.length - 100) < 0.02 : bar.x === 100, `the bar of ${bar.value} stands at ${bar.x}`);
+        check(bar.length <= 99.01 && (longest.value === 0 || Math.abs(bar.length - longest.length * Math.abs(bar.value / longest.value)) < 0.02), `the bar of ${bar.value} is ${bar.length} long`);
+      }
+      result.bars = bars.length;
+      const pdf = (await page.pdf({ format: 'A4', printBackground: true })).toString('latin1');
+      result.pages = (pdf.match(/\/Type\s*\/Page\b(?!s)/g) || []).length;
+      fs.writeFileSync(path.join(spec.out, `${one.name}.pdf`), pdf, 'latin1');
+      check(result.pages >= 1 && result.pages <= 8, `prints on ${result.pages} pages`);
+      await page.setViewportSize({ width: 420, height: 900 });
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      check(wide <= 420, `is ${wide} wide on a screen of 420`);
+      await page.screenshot({ path: path.join(spec.out, `${one.name}-420.png`), fullPage: true });
+      if (one.hostile) {
+        const found = await page.evaluate(() => ({ owned: globalThis.owned === undefined, foreign: document.querySelectorAll('img,script,iframe,object,embed,link,[onerror],[onload]').length, text: document.body.textContent }));
+        check(found.owned && found.foreign === 0, 'a name became an element');
+        check(!/[\u202a-\u202e\u2066-\u2069\u0000]/.test(found.text), 'characters that reorder text are shown as they are');
+        check(found.text.includes('<svg') || found.text.includes('</script>'), 'no hostile name is shown at all');
+      }
+      await page.evaluate(() => { const script = document.createElement('script'); script.textContent = 'globalThis.owned = 2'; document.body.append(script); });
+      check(await page.evaluate(() => globalThis.owned === undefined), 'the policy let a foreign script run');
+      seen.errors = seen.errors.filter((error) => !/Refused to execute inline script|Executing inline script/.test(error));
+    }
+    check(seen.errors.length === 0, `the console has ${seen.errors.slice(0, 3).join(' | ')}`);
+    check(seen.requests.length === 0, `it asks for ${seen.requests.slice(0, 3).join(' | ')}`);
+    await context.close();
+  }
+  // Neither scripts nor styles: the verdict and where the difference went are still words.
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  const file = path.join(spec.out, `${one.name}-bare.html`);
+  fs.writeFileSync(file, fs.readFileSync(one.path, 'utf8').replace(/<style>[^]*?<\/style>/, ''));
+  await page.goto(`file://${file}`);
+  const words = (await page.innerText('body')).replace(/\s+/g, ' ');
+  if (!one.hostile) check(words.includes(truth.sentence.replace(/\s+/g, ' ').replace(/^(slower|faster|not decided|not comparable): /, '')), 'the verdict is not there without styles');
+  for (const row of truth.families.filter((one_) => one_.difference_ns !== 0 && !one.hostile)) check(words.includes(row.family), `family ${row.family} is not there without styles`);
+  await page.screenshot({ path: path.join(spec.out, `${one.name}-unstyled.png`) });
+  await context.close();
+  return result;
+}
+
 async function measure(page, script, rounds) {
   const times = [];
   for (let i = 0; i < rounds; i += 1) times.push(await page.evaluate(script));
@@ -258,7 +321,7 @@ async function checkBare(browser, one) {
   const browser = await chromium.launch({ executablePath: spec.chromium, args: ['--no-sandbox', '--disable-gpu'] });
   const results = [];
   for (const one of spec.pages) {
-    results.push(await visit(browser, one));
+    results.push(await (one.static ? visitStatic : visit)(browser, one));
     if (one.bare) await checkBare(browser, one);
   }
   await browser.close();

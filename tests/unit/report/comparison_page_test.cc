@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page of a comparison without a browser: names stay names, and every number is the JSON's.
+#include <regex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json_path.h"
+#include "base/packed.h"
+#include "base/sha256.h"
+#include "report/comparison.h"
+#include "report/run_summary.h"
+#include "report/section_parts.h"
+
+namespace llmprof {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+KernelAmount kernel(const std::string& name, const std::string& family, std::int64_t total_ns) {
+  return {name, name, "cuda:0", "decode", family, "", total_ns, 10};
+}
+
+RunSummary make_run(const std::string& name, double tpot_ns, std::int64_t gemm_ns) {
+  RunSummary run;
+  run.label = name;
+  run.is_marked = true;
+  run.launches = 30;
+  run.facts = {{"gpu", "1 x " + name}, {"command", name + std::to_string(gemm_ns)}};
+  run.stages = {{"decode", 100, 5000, 100}};
+  run.metrics = {{"aggregates.tpot.p50_ns", "ns", tpot_ns, false, true, ""},
+                 {"stages[stage=\"" + name + "\"].kernel_ns", "ns", tpot_ns / 2, false, false, ""}};
+  run.kernels = {kernel(name + "_gemm", "gemm", gemm_ns), kernel(name, name, 300),
+                 kernel("norm", "norm", 200)};
+  run.kernel_ns = gemm_ns + 300 + 200 + 7;
+  run.ledgers = {{name, "cuda:0", gemm_ns + 1000, {{"compute", gemm_ns}, {"sync", 1000}}}};
+  run.operators = {{name, "decode", gemm_ns, 3}, {"ADD x", "decode", 50, 1}};
+  run.operators_whole_ns = gemm_ns + 60;
+  run.operators_time = name;
+  return run;
+}
+
+Json comparison_of(const std::string& name, std::size_t repeats) {
+  std::vector<RunSummary> base;
+  std::vector<RunSummary> candidate;
+  for (std::size_t i = 0; i < repeats; ++i) {
+    const auto shift = static_cast<std::int64_t>(i);
+    base.push_back(make_run(name, 1e7 + static_cast<double>(i), 4000 + shift));
+    candidate.push_back(make_run(name, 1.1e7 + static_cast<double>(i), 4700 + shift));
+    base.back().kernels[2].total_ns += 20 * (shift % 3);  // noise
+    candidate.back().kernels[2].total_ns += 20 * ((shift + 1) % 3);
+    candidate.back().kernels[0] = kernel(name + "_gemm_fast", "gemm", 4700 + shift);
+  }
+  return comparison_json(compare_runs(base, candidate, {}));
+}
+
+std::string unescaped(std::string text) {
+  for (const auto& [entity, character] :
+       {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}}) {
+    for (std::size_t at = text.find(entity); at != std::string::npos;
+         at = text.find(entity, at + 1)) {
+      text.replace(at, std::string(entity).size(), character);
+    }
+  }
+  return text;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// Every number that names its key, with the words it is shown in.
+void expect_numbers_of(const Json& comparison, const std::string& page, std::size_t at_least) {
+  const std::regex cell("data-key=\"([^\"]*)\" data-value=\"([^\"]*)\">([^<]*)<");
+  std::size_t count = 0;
+  for (std::sregex_iterator one(page.begin(), page.end(), cell), end; one != end; ++one) {
+    const std::string key = unescaped((*one)[1]);
+    const Json* truth = find_path(comparison, parse_path(key));
+    ASSERT_NE(truth, nullptr) << key;
+    EXPECT_EQ(to_json_line(*truth), unescaped((*one)[2])) << key;
+    const Unit unit =
+        key.ends_with(".ratio") || key.ends_with("ratio_low") || key.ends_with("ratio_high")
+            ? Unit::kRatio
+        : key.ends_with("difference_ns") || key.ends_with("launches_ns") ||
+                key.ends_with("calls_ns") || key.ends_with("duration_ns") ||
+                key.ends_with("not_in_rows_ns")
+            ? Unit::kDifference
+            : Unit::kDuration;
+    EXPECT_EQ(unescaped((*one)[3]), shown({*truth, unit, "", nullptr})) << key;
+    ++count;
+  }
+  EXPECT_GE(count, at_least);
+  EXPECT_EQ(count, count_of(page, "data-value="));
+}
+
+TEST(ComparisonPage, EveryNumberIsTheJsons) {
+  const Json comparison = comparison_of("kernel", 6);
+  EXPECT_EQ(text_of(comparison, "verdict"), "regress");
+  const std::string page = comparison_page(comparison, 20);
+  expect_numbers_of(comparison, page, 37);
+  EXPECT_THAT(page, HasSubstr(">Slower</h2>"));
+  EXPECT_THAT(page, HasSubstr("Time per output token, p50"));
+  EXPECT_THAT(page, HasSubstr("kernel_gemm -&gt; kernel_gemm_fast"));  // a swap is one row
+  EXPECT_THAT(page, HasSubstr("beyond noise (p 0.0022, adjusted"));
+  EXPECT_THAT(page, HasSubstr("within noise (p 1, adjusted 1)"));
+  EXPECT_THAT(page, HasSubstr("in no operator"));
+}
+
+TEST(ComparisonPage, PartsSumToTheMeasuredDifference) {
+  const Json comparison = comparison_of("kernel", 6);
+  std::int64_t sum = integer_of(comparison, "kernel_time.not_in_rows_ns");
+  for (const Json& row : rows_of(comparison, "families")) {
+    sum += integer_of(row, "difference_ns");
+  }
+  EXPECT_EQ(sum, integer_of(comparison, "kernel_time.difference_ns"));
+  EXPECT_EQ(sum, 700);
+  sum = integer_of(comparison, "operators.not_in_rows_ns");
+  for (const Json& row : rows_of(comparison, "operators.rows")) {
+    sum += integer_of(row, "difference_ns");
+  }
+  EXPECT_EQ(sum, integer_of(comparison, "operators.difference_ns"));
+}
+
+TEST(ComparisonPage, WithinNoiseIsSaidInWords) {
+  std::vector<RunSummary> runs;
+  for (int i = 0; i < 6; ++i) {
+    runs.push_back(make_run("kernel", 1e7 + i, 4000));
+  }
+  const std::string page =
+      comparison_page(comparison_json(compare_runs(runs, std::vector<RunSummary>(runs), {})), 20);
+  EXPECT_THAT(page, HasSubstr(">No slower</h2>"));
+  EXPECT_THAT(page, HasSubstr("<div class=\"tile-value\">within noise</div>"));
+  const Json one = comparison_of("kernel", 1);
+  EXPECT_THAT(comparison_page(one, 20), HasSubstr("<div class=\"tile-value\">not decided</div>"));
+  EXPECT_THAT(comparison_page(one, 20), HasSubstr("only several runs a side would tell"));
+}
+
+TEST(ComparisonPage, NamesStayNames) {
+  for (const std::string name :
+       {"</script><script>x", "</title><script>", "{{core}}", "\" onload=\"x", "<img src=x>", "]]>",
+        "a&b<i>", "bidi\u202etxt", "]\"=,[", "' style='x"}) {
+    const Json comparison = comparison_of(name, 6);
+    const std::string page = comparison_page(comparison, 20);
+    EXPECT_THAT(page, Not(HasSubstr("<script"))) << name;
+    EXPECT_THAT(page, Not(HasSubstr("<img"))) << name;
+    EXPECT_THAT(page, Not(HasSubstr("<i>"))) << name;
+    EXPECT_THAT(page, Not(HasSubstr("\u202e"))) << name;
+    EXPECT_THAT(page, Not(HasSubstr("\" onload"))) << name;
+    EXPECT_THAT(page, Not(HasSubstr("' style"))) << name;
+    EXPECT_EQ(count_of(page, "<style>"), 1U) << name;
+    EXPECT_EQ(count_of(page, "<main"), 1U) << name;
+    expect_numbers_of(comparison, page, 37);
+  }
+}
+
+TEST(ComparisonPage, ThePolicyAllowsTheStyleAndNothingElse) {
+  const std::string page = comparison_page(comparison_of("kernel", 6), 20);
+  const std::size_t open = page.find("<style>") + 7;
+  const std::string style = page.substr(open, page.find("</style>") - open);
+  EXPECT_GT(style.size(), 1000U);
+  EXPECT_THAT(page,
+              HasSubstr("content=\"default-src 'none'; style-src 'sha256-" +
+                        base64(sha256_bytes(style)) + "'; base-uri 'none'; form-action 'none'\""));
+  EXPECT_THAT(page, Not(HasSubstr(" style=")));
+  EXPECT_THAT(page, Not(HasSubstr("{{")));
+  EXPECT_THAT(page, Not(HasSubstr("http://")));
+}
+
+TEST(RunSummary, NumbersOfStrangersStayWithinWhatCanBeSummed) {
+  const std::int64_t huge = INT64_MAX;
+  const Json row = {{"total_ns", huge}, {"calls", huge}, {"name", "a"}, {"stage", "decode"}};
+  const Json small = {{"total_ns", 5}, {"calls", -1}, {"name", "b"}, {"stage", "decode"}};
+  const Json kept = {{"total_ns", 5}, {"calls", 2}, {"name", "c"}, {"stage", "decode"}};
+  const Json metrics = {
+      {"capture", {{"kernel_ns", huge}}},
+      {"kernels", {row, small, kept, kept}},
+      {"ledgers", {{{"stage", "a"}, {"window_ns", huge}, {"buckets_ns", {{"sync", -huge}}}}}},
+      {"operators", {{"whole_ns", huge}, {"rows", {row, small, kept, 7}}}}};
+  const RunSummary run = summary_of_run("run", metrics, nullptr);
+  EXPECT_EQ(run.kernels.size(), 2U);
+  EXPECT_EQ(run.launches, 4);
+  ASSERT_EQ(run.operators.size(), 2U);  // 7 is a row of nothing
+  EXPECT_EQ(run.operators[0].name, "c");
+  EXPECT_EQ(run.operators_whole_ns, 0);
+  EXPECT_EQ(run.ledgers[0].buckets_ns[0].second, 0);
+}
+
+TEST(RunSummary, ABaselineKeepsOperators) {
+  const Json metrics = {
+      {"operators",
+       {{"whole_ns", 9},
+        {"time_of", "the time is the host's"},
+        {"layers", Json::array()},
+        {"rows",
+         {{{"name", "ADD"}, {"stage", "decode"}, {"total_ns", 5}, {"calls", 2}, {"flops", 1}}}}}}};
+  const RunSummary run = summary_of_run("run", compared_part(metrics), nullptr);
+  ASSERT_EQ(run.operators.size(), 1U);
+  EXPECT_EQ(run.operators[0].calls, 2);
+  EXPECT_EQ(run.operators_whole_ns, 9);
+  EXPECT_EQ(run.operators_time, "the time is the host's");
+}
+
+}  // namespace
+}  // namespace llmprof
