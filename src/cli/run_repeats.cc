@@ -159,6 +159,7 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
   const Document document = comparison_document(json, kRows, false);
   write_file(runs.group / "compare.json", to_json_text(json));
   write_file(runs.group / "compare.md", markdown_text(document));
+  write_page(json, {}, {"html", (runs.group / "compare.html").string()});
   if (runs.asked.progress != "none" && runs.asked.progress != "json") {
     context.console.err("\n" + terminal_text(document, context.console.error_width()));
   }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/facts.h"
+#include "cli/operator_table.h"
 #include "cli/recording.h"
 #include "cli/trace_files.h"
 #include "report/report.h"
@@ -89,6 +90,7 @@ Json write_run_report(const RunSetup& setup, const RunSession& session,
   } else {
     analysis.absent = absence(setup, breaches);
     analysis.baseline = session.baseline_times();
+    add_operators(artifacts.root(), analysis);  // the program's own table needs no recording
   }
   add_findings(analysis, machine_findings(setup.machine));
   std::vector<std::string> beside = files_beside(artifacts);

@@ -32,6 +32,7 @@ def check_slower(program, workload, folder):
     assert "warm-up of a" in result.stderr and "warm-up of b" in result.stderr
     comparison = json.loads((group / "compare.json").read_text())
     assert comparison["verdict"] == "regress" and (group / "compare.md").stat().st_size > 500
+    assert "regress" in (group / "compare.html").read_text()
     tpot = next(row for row in comparison["metrics"] if row["key"] == "aggregates.tpot.p50_ns")
     assert tpot["change"] == "worse" and 1.2 < tpot["ratio"] < 1.8, tpot
     assert group.stat().st_mode & 0o077 == 0, "others can read the folder"
@@ -64,6 +65,11 @@ def check_model(program, folder):
     tpot = next(row for row in comparison["metrics"] if row["key"] == "aggregates.tpot.p50_ns")
     assert tpot["ratio"] > 1 and tpot["change"] in ("worse", "unclear"), tpot
     assert comparison["verdict"] in ("regress", "inconclusive"), comparison["sentence"]
+    # The matrix products are what has more bytes to read: they have most of the difference.
+    kinds = {row["kind"]: row["difference_ns"] for row in comparison["operators"]["kinds"]}
+    assert max(kinds, key=kinds.get).startswith("MUL_MAT"), kinds
+    operators = comparison["operators"]
+    assert operators["difference_ns"] == sum(kinds.values()) + operators["not_in_rows_ns"] > 0, (kinds, operators)
     print(f"Q8_0 against F16: {comparison['verdict']}, TPOT x {tpot['ratio']:.2f}, p {tpot['p']:.3g}")
 
 
