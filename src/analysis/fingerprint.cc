@@ -163,24 +163,28 @@ void add_amounts(const std::string& fact, const std::vector<RunSummary>& base,
   }
 }
 
+// The names of all stages of a side; nothing when its runs differ among themselves.
+std::optional<Values> stages_of(const std::vector<RunSummary>& runs, Values& all) {
+  std::optional<Values> same;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Values of_run;
+    for (const StageAmount& stage : runs[i].stages) {
+      of_run.insert(stage.stage);
+    }
+    all.insert(of_run.begin(), of_run.end());
+    same = i == 0 || same == of_run ? std::optional(of_run) : std::nullopt;
+  }
+  return same;
+}
+
 void add_stages(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
                 FactComparer& comparer) {
-  Values names[2];
-  bool is_same = true;
-  for (const auto* side : {&base, &candidate}) {
-    for (const RunSummary& run : *side) {
-      Values of_run;
-      for (const StageAmount& stage : run.stages) {
-        of_run.insert(stage.stage);
-      }
-      Values& known = names[side == &base ? 0 : 1];
-      is_same = is_same && (known.empty() || known == of_run);
-      known.insert(of_run.begin(), of_run.end());
-    }
-  }
-  if (!is_same || names[0] != names[1]) {
-    comparer.add("stages", fmt::format("{}", fmt::join(names[0], ", ")),
-                 fmt::format("{}", fmt::join(names[1], ", ")));
+  Values before;
+  Values after;
+  const std::optional<Values> of_base = stages_of(base, before);
+  if (!of_base || of_base != stages_of(candidate, after)) {
+    comparer.add("stages", fmt::format("{}", fmt::join(before, ", ")),
+                 fmt::format("{}", fmt::join(after, ", ")));
   }
 }
 

@@ -144,6 +144,16 @@ void run(sqlite3* database, const std::string& sql) {
   }
 }
 
+void write_anew(sqlite3* database, const std::string& clean) {
+  std::filesystem::remove(clean);
+  const Statement vacuum = prepare(database, "VACUUM INTO ?1");
+  sqlite3_bind_text(vacuum.get(), 1, clean.data(), static_cast<int>(clean.size()), SQLITE_STATIC);
+  if (sqlite3_step(vacuum.get()) != SQLITE_DONE) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot write {}: {}", clean, sqlite3_errmsg(database)));
+  }
+}
+
 }  // namespace
 
 SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite,
@@ -159,16 +169,17 @@ SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite,
   for (const TextColumn& column : text_columns(opened)) {
     apply(opened, column, changes_in(opened, column, values, scrub));
   }
-  const std::string clean = sqlite.string() + ".clean";
-  std::filesystem::remove(clean);
   run(opened, "COMMIT");
-  const Statement vacuum = prepare(opened, "VACUUM INTO ?1");
-  sqlite3_bind_text(vacuum.get(), 1, clean.data(), static_cast<int>(clean.size()), SQLITE_STATIC);
-  if (sqlite3_step(vacuum.get()) != SQLITE_DONE) {
-    throw Error(ErrorKind::kFailure,
-                fmt::format("cannot write {}: {}", clean, sqlite3_errmsg(opened)));
+  const std::string clean = sqlite.string() + ".clean";
+  try {
+    write_anew(opened, clean);
+    std::filesystem::rename(clean, sqlite);
+  } catch (const std::exception& error) {
+    std::error_code ignored;
+    std::filesystem::remove(clean, ignored);
+    std::filesystem::remove(clean + "-journal", ignored);
+    throw Error(ErrorKind::kFailure, error.what());
   }
-  std::filesystem::rename(clean, sqlite);
   return scrub;
 }
 

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""llmprof baseline set, list and show, and a gate that goes by the name: runs with marked stages, runs that do not belong together."""
+import argparse
+import json
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    program = parser.parse_args().program
+    with tempfile.TemporaryDirectory() as folder:
+        def run(*words, code=0):
+            result = subprocess.run([program, *words], capture_output=True, text=True, cwd=folder)
+            assert result.returncode == code, (words, result.returncode, result.stdout, result.stderr)
+            return result.stdout + result.stderr
+
+        def make(name, case):
+            connection = sqlite3.connect(pathlib.Path(folder) / name)
+            connection.executescript((GOLDEN / case).read_text())
+            connection.close()
+
+        make("a.sqlite", "analyze-model/run.sqlite.sql")
+        make("b.sqlite", "analyze-model/run.sqlite.sql")
+        make("other.sqlite", "analyze-nocuda/run.sqlite.sql")
+        run("baseline", "set", "main", "a.sqlite", "b.sqlite")
+        kept = json.loads((pathlib.Path(folder) / ".llmprof/baselines/main.json").read_text())
+        assert [row["label"] for row in kept["runs"]] == ["a.sqlite", "b.sqlite"], kept["runs"]
+        assert "main" in run("baseline", "list") and "a.sqlite" in run("baseline", "show", "main")
+        # Two runs against one say little, and nothing wrong: the same files are no regression.
+        told = run("gate", "a.sqlite", "--baseline", "main", code=4)
+        assert "inconclusive" in told and "What changed" in told, told
+        assert "no baseline" in run("baseline", "set", "mixed", "a.sqlite", "other.sqlite", code=4)
+        assert not (pathlib.Path(folder) / ".llmprof/baselines/mixed.json").exists()
+        run("gate", "other.sqlite", "--baseline", "main", code=4)
+        assert "plain word" in run("baseline", "set", "../x", "a.sqlite", code=2)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loaded before the C library (LD_PRELOAD), it makes one call on files below a folder go wrong:
+//
+//   LLMPROF_FAULT_DIR   the folder; calls on other files are left alone
+//   LLMPROF_FAULT_KIND  full   from the n-th write on the disk is full (ENOSPC)
+//                       eio    the n-th write fails with EIO
+//                       eintr  the n-th write is interrupted, once
+//                       short  the n-th write takes half of what it is given
+//                       create the n-th file that is made may not be (EACCES)
+//                       rename the n-th rename fails with EIO
+//                       kill   at the n-th write the process is killed
+//   LLMPROF_FAULT_AT    n, from 1
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace {
+
+enum class Call { kWrite, kCreate, kRename };
+
+const char* setting(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool is_kind(const char* kind) {
+  return strcmp(setting("LLMPROF_FAULT_KIND"), kind) == 0;
+}
+
+bool is_below(const char* path) {
+  const char* folder = setting("LLMPROF_FAULT_DIR");
+  return *folder != '\0' && strncmp(path, folder, strlen(folder)) == 0;
+}
+
+bool is_ours(int descriptor) {
+  char link[64];
+  char path[PATH_MAX];
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
+  const ssize_t size = readlink(link, path, sizeof(path) - 1);
+  if (size <= 0) {
+    return false;
+  }
+  path[size] = '\0';
+  return is_below(path);
+}
+
+// Whether this call, one of ours, is the one to go wrong.
+bool is_due(Call call) {
+  static long counts[3];
+  static const long kAt = atol(setting("LLMPROF_FAULT_AT"));
+  const long count = __atomic_add_fetch(&counts[static_cast<int>(call)], 1, __ATOMIC_RELAXED);
+  return count == kAt || (call == Call::kWrite && count > kAt && is_kind("full"));
+}
+
+template <typename Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+// 0: go on; 1: half of it; -1: errno is set.
+int judge_write(int descriptor) {
+  if (!is_ours(descriptor) || !is_due(Call::kWrite)) {
+    return 0;
+  }
+  if (is_kind("kill")) {
+    raise(SIGKILL);
+  }
+  if (is_kind("short")) {
+    return 1;
+  }
+  const int error = is_kind("full") ? ENOSPC : is_kind("eio") ? EIO : is_kind("eintr") ? EINTR : 0;
+  errno = error;
+  return error == 0 ? 0 : -1;
+}
+
+bool denies_creation(const char* path, int flags) {
+  if ((flags & O_CREAT) == 0 || !is_kind("create") || !is_below(path) || !is_due(Call::kCreate)) {
+    return false;
+  }
+  errno = EACCES;
+  return true;
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t write(int descriptor, const void* data, size_t size) {
+  static auto* const kReal = real<ssize_t(int, const void*, size_t)>("write");
+  const int verdict = judge_write(descriptor);
+  return verdict < 0 ? -1 : kReal(descriptor, data, verdict > 0 && size > 1 ? size / 2 : size);
+}
+
+ssize_t writev(int descriptor, const struct iovec* parts, int count) {
+  static auto* const kReal = real<ssize_t(int, const struct iovec*, int)>("writev");
+  const int verdict = judge_write(descriptor);
+  return verdict < 0 ? -1 : kReal(descriptor, parts, verdict > 0 ? 1 : count);
+}
+
+ssize_t pwrite64(int descriptor, const void* data, size_t size, off64_t at) {
+  static auto* const kReal = real<ssize_t(int, const void*, size_t, off64_t)>("pwrite64");
+  const int verdict = judge_write(descriptor);
+  return verdict < 0 ? -1 : kReal(descriptor, data, verdict > 0 && size > 1 ? size / 2 : size, at);
+}
+
+int rename(const char* from, const char* to) {
+  static auto* const kReal = real<int(const char*, const char*)>("rename");
+  if (is_kind("rename") && is_below(to) && is_due(Call::kRename)) {
+    errno = EIO;
+    return -1;
+  }
+  return kReal(from, to);
+}
+
+int open(const char* path, int flags, ...) {
+  static auto* const kReal = real<int(const char*, int, ...)>("open");
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  return denies_creation(path, flags) ? -1 : kReal(path, flags, mode);
+}
+
+int open64(const char* path, int flags, ...) {
+  static auto* const kReal = real<int(const char*, int, ...)>("open64");
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  return denies_creation(path, flags) ? -1 : kReal(path, flags, mode);
+}
+
+}  // extern "C"
