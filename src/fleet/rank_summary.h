@@ -29,6 +29,9 @@ struct RankIdentity {
   std::string driver_version;
   std::string llmprof_version;
   std::int64_t started_unix_s = 0;
+  std::string recorded_by;       // "nsys", "kineto", "bare": only timed; "generated"
+  std::int64_t exit_code = 0;    // of the program; 128 + a signal's number
+  std::string communicators_by;  // how collectives got their communicator, in words
 };
 
 // A kernel in a stage, summed over its launches (and, merged, over ranks).
