@@ -3,7 +3,7 @@
 #
 # Installs what llmprof is built and tested with, in groups, from Debian's packages:
 #
-#   tools/install-deps.sh [build] [static] [nsight] [viewers] [web] [workload]        (no group: build)
+#   tools/install-deps.sh [build] [static] [nsight] [viewers] [web] [workload] [fleet]        (no group: build)
 #
 #   build    compiler-side libraries and linters
 #   static   what the static build needs besides; into $LLMPROF_STATIC_PREFIX (default ~/.cache/llmprof/static)
@@ -12,6 +12,7 @@
 #   web      a browser and Node, for the tests of the HTML report; what drives them goes into $LLMPROF_WEB_PREFIX
 #            (default ~/.cache/llmprof/web)
 #   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
+#   fleet    Slurm, to run many ranks on one machine
 #
 # A group that is complete costs one dpkg query and no network, so the script may run before every build.
 # Debian keeps Nsight in its non-free component; where that is off, it is switched on in the machine's own
@@ -32,6 +33,7 @@ nsight_packages=(
 )
 
 viewer_packages=(protobuf-compiler golang-go lintian pkg-config)
+fleet_packages=(slurm-wlm slurm-client)
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -223,7 +225,8 @@ for group in "$@"; do
     viewers) install_packages "${viewer_packages[@]}" ;;
     web) install_web ;;
     workload) install_workload ;;
-    -h | --help) sed -n '3,16s/^# \{0,1\}//p' "$0" ;;
-    *) say "unknown group '$group': build, static, nsight, viewers, web and workload exist"; exit 2 ;;
+    fleet) install_packages "${fleet_packages[@]}" ;;
+    -h | --help) sed -n '3,17s/^# \{0,1\}//p' "$0" ;;
+    *) say "unknown group '$group': build, static, nsight, viewers, web, workload and fleet exist"; exit 2 ;;
   esac
 done

@@ -45,21 +45,27 @@ bool make_private_directory(const fs::path& directory) {
               fmt::format("cannot create {}: {}", directory.string(), std::strerror(errno)));
 }
 
+// A new private folder and whatever is above it; false when it is there already.
+bool make_folder(const fs::path& folder) {
+  std::error_code failure;
+  fs::create_directories(folder.parent_path(), failure);
+  if (failure) {
+    throw Error(
+        ErrorKind::kFailure,
+        fmt::format("cannot create {}: {}", folder.parent_path().string(), failure.message()),
+        "choose another place: artifacts.stage2_dir=/some/directory");
+  }
+  return make_private_directory(folder);
+}
+
 }  // namespace
 
 fs::path make_run_folder(const fs::path& stage2_dir, std::chrono::system_clock::time_point now,
                          std::string_view suffix) {
-  std::error_code failure;
-  fs::create_directories(stage2_dir, failure);
-  if (failure) {
-    throw Error(ErrorKind::kFailure,
-                fmt::format("cannot create {}: {}", stage2_dir.string(), failure.message()),
-                "choose another place: artifacts.stage2_dir=/some/directory");
-  }
   const std::string name = fmt::format("{:%Y%m%d-%H%M%S}{}", utc_of(now), suffix);
   for (int n = 1; n <= kMostRunsASecond; ++n) {
     const fs::path folder = stage2_dir / (n == 1 ? name : fmt::format("{}-{}", name, n));
-    if (make_private_directory(folder)) {
+    if (make_folder(folder)) {
       return folder;
     }
   }
@@ -68,11 +74,25 @@ fs::path make_run_folder(const fs::path& stage2_dir, std::chrono::system_clock::
 }
 
 Artifacts Artifacts::create(const fs::path& stage2_dir, std::chrono::system_clock::time_point now) {
-  Artifacts artifacts(make_run_folder(stage2_dir, now, ""));
-  for (const char* folder : {"nsys", "ncu", "stage1"}) {
-    make_private_directory(artifacts.root() / folder);
-  }
+  const Artifacts artifacts(make_run_folder(stage2_dir, now, ""));
+  artifacts.make_parts();
   return artifacts;
+}
+
+std::optional<Artifacts> Artifacts::create_named(const fs::path& directory,
+                                                 const std::string& name) {
+  const Artifacts artifacts(directory / name);
+  if (!make_folder(artifacts.root())) {
+    return std::nullopt;
+  }
+  artifacts.make_parts();
+  return artifacts;
+}
+
+void Artifacts::make_parts() const {
+  for (const char* folder : {"nsys", "ncu", "stage1"}) {
+    make_private_directory(root_ / folder);
+  }
 }
 
 Artifacts Artifacts::from_root(const fs::path& root) {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one rank of a job leaves for the others: sums, minima, maxima and histograms of its
+// recording, about 100 KB however long it ran. Integers only, so that any order of adding gives the
+// same bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/bucket.h"
+
+namespace llmprof {
+
+// Who measured what. Empty and 0 say: not known.
+struct RankIdentity {
+  std::string run_id;  // one for all ranks of a job
+  std::int64_t rank = 0;
+  std::int64_t num_ranks = 0;  // the job's, as its launcher said
+  std::int64_t attempt = 0;    // a requeued job's ranks come again with the next one
+  std::string node;
+  std::string gpu;  // "NVIDIA H100 80GB HBM3"
+  std::string model;
+  std::string engine;
+  std::string engine_version;
+  std::string driver_version;
+  std::string llmprof_version;
+  std::int64_t started_unix_s = 0;
+  std::string recorded_by;       // "nsys", "kineto", "bare": only timed; "generated"
+  std::int64_t exit_code = 0;    // of the program; 128 + a signal's number
+  std::string communicators_by;  // how collectives got their communicator, in words
+};
+
+// A kernel in a stage, summed over its launches (and, merged, over ranks).
+struct KernelCell {
+  std::string stage;
+  std::string kernel;  // whole name
+  std::string family;
+  std::int64_t calls = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t min_ns = 0;
+  std::int64_t max_ns = 0;
+  std::map<int, std::int64_t> histogram;  // analysis/duration_steps.h: step -> launches
+};
+
+struct StageCell {
+  std::string stage;
+  std::int64_t instances = 0;
+  std::int64_t total_ns = 0;  // on the host
+  std::int64_t min_ns = 0;
+  std::int64_t max_ns = 0;
+  std::int64_t tokens = 0;
+  std::int64_t kernel_ns = 0;
+  std::int64_t window_ns = 0;                          // of the ledger, summed over the rank's GPUs
+  std::array<std::int64_t, kNumBuckets> buckets_ns{};  // sum to window_ns
+  // MFU and MBU as numerator and denominator: ratios do not add, these do. 0/0: not known.
+  std::int64_t model_flops = 0;
+  std::int64_t peak_flops = 0;  // what the GPU could have done in the same time
+  std::int64_t model_bytes = 0;
+  std::int64_t peak_bytes = 0;
+};
+
+// One collective as this rank saw it. The n-th of a communicator is the same one on every rank.
+struct CollectiveCall {
+  std::string communicator;
+  std::int64_t sequence = 0;
+  std::string stage;
+  std::string kernel;
+  std::int64_t arrival_ns =
+      0;  // since the rank's recording began: clocks of ranks are not compared
+  std::int64_t duration_ns = 0;
+};
+
+struct RankSummary {
+  RankIdentity identity;
+  std::vector<StageCell> stages;            // by name
+  std::vector<KernelCell> kernels;          // by stage, kernel, family
+  std::vector<CollectiveCall> collectives;  // by communicator, sequence
+};
+
+}  // namespace llmprof
