@@ -18,6 +18,7 @@ std::vector<Command> all_commands() {
       gate_command(),        //
       baseline_command(),    //
       export_command(),      //
+      fleet_command(),       //
       plan_command(),        //
       kernels_command(),     //
       ranges_command(),      //
