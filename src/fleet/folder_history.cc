@@ -47,11 +47,11 @@ class FolderHistory : public HistorySource {
     drop_earlier_attempts();
   }
 
-  std::vector<RunFacts> runs(const RunFilter& filter) override;
-  std::vector<KernelSums> kernel_sums(std::span<const RunFacts> runs) override;
-  std::vector<StageSums> stage_sums(std::span<const RunFacts> runs) override;
-  std::vector<RankStage> rank_stages(const RunFacts& run) override;
-  std::map<std::int64_t, RankPlace> places(const RunFacts& run,
+  std::vector<KnownRun> runs(const RunFilter& filter) override;
+  std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) override;
+  std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) override;
+  std::vector<RankStageTimes> rank_stages(const KnownRun& run) override;
+  std::map<std::int64_t, RankPlace> places(const KnownRun& run,
                                            const std::set<std::int64_t>& ranks) override;
   std::map<std::uint64_t, std::string> names(const std::set<std::uint64_t>& keys) override;
 
@@ -63,7 +63,7 @@ class FolderHistory : public HistorySource {
   std::uint64_t named(const std::string& text);
 
   template <typename Visit>
-  void visit_summaries(const RunFacts& run, Visit&& visit) {
+  void visit_summaries(const KnownRun& run, Visit&& visit) {
     const auto found = runs_.find(run.run_key);
     if (found != runs_.end()) {
       for (const auto& [rank, file] : found->second) {
@@ -111,11 +111,11 @@ void FolderHistory::drop_earlier_attempts() {
   }
 }
 
-std::vector<RunFacts> FolderHistory::runs(const RunFilter& filter) {
-  std::vector<RunFacts> all;
+std::vector<KnownRun> FolderHistory::runs(const RunFilter& filter) {
+  std::vector<KnownRun> all;
   for (const auto& [key, ranks] : runs_) {
     const RankIdentity& first = ranks.begin()->second.identity;
-    RunFacts run{.run_key = key,
+    KnownRun run{.run_key = key,
                  .attempt = first.attempt,
                  .run_id = first.run_id,
                  .model = first.model,
@@ -147,9 +147,9 @@ std::vector<RunFacts> FolderHistory::runs(const RunFilter& filter) {
   return all;
 }
 
-std::vector<KernelSums> FolderHistory::kernel_sums(std::span<const RunFacts> runs) {
+std::vector<KernelSums> FolderHistory::kernel_sums(std::span<const KnownRun> runs) {
   KernelTable sums;
-  for (const RunFacts& run : runs) {
+  for (const KnownRun& run : runs) {
     visit_summaries(run, [&](const RankSummary& summary) {
       for (const KernelCell& cell : summary.kernels) {
         KernelSums more{named(cell.stage), named(cell.kernel), named(cell.family), {}, {},
@@ -163,9 +163,9 @@ std::vector<KernelSums> FolderHistory::kernel_sums(std::span<const RunFacts> run
   return sums.rows();
 }
 
-std::vector<StageSums> FolderHistory::stage_sums(std::span<const RunFacts> runs) {
+std::vector<StageSums> FolderHistory::stage_sums(std::span<const KnownRun> runs) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, StageSums> sums;
-  for (const RunFacts& run : runs) {
+  for (const KnownRun& run : runs) {
     visit_summaries(run, [&](const RankSummary& summary) {
       for (const StageCell& cell : summary.stages) {
         StageSums& sum = sums[{run.run_key, named(cell.stage)}];
@@ -188,8 +188,8 @@ std::vector<StageSums> FolderHistory::stage_sums(std::span<const RunFacts> runs)
   return merged;
 }
 
-std::vector<RankStage> FolderHistory::rank_stages(const RunFacts& run) {
-  std::vector<RankStage> rows;
+std::vector<RankStageTimes> FolderHistory::rank_stages(const KnownRun& run) {
+  std::vector<RankStageTimes> rows;
   visit_summaries(run, [&](const RankSummary& summary) {
     for (const StageCell& cell : summary.stages) {
       rows.push_back({summary.identity.rank, named(cell.stage), cell.instances, cell.total_ns,
@@ -197,13 +197,13 @@ std::vector<RankStage> FolderHistory::rank_stages(const RunFacts& run) {
                       cell.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)]});
     }
   });
-  std::sort(rows.begin(), rows.end(), [](const RankStage& a, const RankStage& b) {
+  std::sort(rows.begin(), rows.end(), [](const RankStageTimes& a, const RankStageTimes& b) {
     return std::pair(a.stage_key, a.rank) < std::pair(b.stage_key, b.rank);
   });
   return rows;
 }
 
-std::map<std::int64_t, RankPlace> FolderHistory::places(const RunFacts& run,
+std::map<std::int64_t, RankPlace> FolderHistory::places(const KnownRun& run,
                                                         const std::set<std::int64_t>& ranks) {
   std::map<std::int64_t, RankPlace> places;
   const Ranks& all = runs_[run.run_key];

@@ -30,8 +30,8 @@ void StageSums::add(const StageSums& other) {
   peak_bytes.add(other.peak_bytes);
 }
 
-void sort_runs(std::vector<RunFacts>& runs) {
-  std::sort(runs.begin(), runs.end(), [](const RunFacts& a, const RunFacts& b) {
+void sort_runs(std::vector<KnownRun>& runs) {
+  std::sort(runs.begin(), runs.end(), [](const KnownRun& a, const KnownRun& b) {
     return std::tie(a.started_unix_s, a.run_id) < std::tie(b.started_unix_s, b.run_id);
   });
 }

@@ -37,7 +37,7 @@ struct WideSum {
 };
 
 // A run as it is known now: of several attempts the last one.
-struct RunFacts {
+struct KnownRun {
   std::uint64_t run_key = 0;
   std::int64_t attempt = 0;
   std::string run_id;
@@ -88,7 +88,7 @@ class KernelTable {
   std::map<std::pair<std::uint64_t, std::uint64_t>, KernelSums> sums_;
 };
 
-struct RankStage {
+struct RankStageTimes {
   std::int64_t rank = 0;
   std::uint64_t stage_key = 0;
   std::int64_t instances = 0;
@@ -123,18 +123,18 @@ class HistorySource {
   virtual ~HistorySource() = default;
 
   // In order of start, then name.
-  virtual std::vector<RunFacts> runs(const RunFilter& filter) = 0;
+  virtual std::vector<KnownRun> runs(const RunFilter& filter) = 0;
 
   // By stage and kernel.
-  virtual std::vector<KernelSums> kernel_sums(std::span<const RunFacts> runs) = 0;
+  virtual std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) = 0;
 
   // By run and stage.
-  virtual std::vector<StageSums> stage_sums(std::span<const RunFacts> runs) = 0;
+  virtual std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) = 0;
 
   // By stage and rank.
-  virtual std::vector<RankStage> rank_stages(const RunFacts& run) = 0;
+  virtual std::vector<RankStageTimes> rank_stages(const KnownRun& run) = 0;
 
-  virtual std::map<std::int64_t, RankPlace> places(const RunFacts& run,
+  virtual std::map<std::int64_t, RankPlace> places(const KnownRun& run,
                                                    const std::set<std::int64_t>& ranks) = 0;
   virtual std::map<std::uint64_t, std::string> names(const std::set<std::uint64_t>& keys) = 0;
 
@@ -155,6 +155,6 @@ std::unique_ptr<HistorySource> folder_history(const std::filesystem::path& folde
 std::unique_ptr<HistorySource> server_history(ClickHouse& server);
 
 // By start, then name.
-void sort_runs(std::vector<RunFacts>& runs);
+void sort_runs(std::vector<KnownRun>& runs);
 
 }  // namespace llmprof

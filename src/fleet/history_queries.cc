@@ -16,10 +16,10 @@
 namespace llmprof {
 namespace {
 
-std::string run_keys(std::span<const RunFacts> runs) {
+std::string run_keys(std::span<const KnownRun> runs) {
   std::vector<std::uint64_t> keys;
   keys.reserve(runs.size());
-  for (const RunFacts& run : runs) {
+  for (const KnownRun& run : runs) {
     keys.push_back(run.run_key);
   }
   return fmt::format("({})", fmt::join(keys, ","));
@@ -27,9 +27,9 @@ std::string run_keys(std::span<const RunFacts> runs) {
 
 // "((1,0),(2,0))"; a list of one pair would be taken for the pair, so it is doubled.
 template <typename Second>
-std::string pairs(std::span<const RunFacts> runs, Second&& second) {
+std::string pairs(std::span<const KnownRun> runs, Second&& second) {
   std::vector<std::string> texts;
-  for (const RunFacts& run : runs) {
+  for (const KnownRun& run : runs) {
     texts.push_back(fmt::format("({},{})", run.run_key, second(run)));
   }
   if (texts.size() == 1) {
@@ -76,29 +76,29 @@ std::string HistoryQueries::seals(const RunFilter& filter) const {
       database_, condition(filter));
 }
 
-std::string HistoryQueries::rows_that_count(std::span<const RunFacts> runs) const {
-  const std::string current = pairs(runs, [](const RunFacts& run) { return run.attempt; });
+std::string HistoryQueries::rows_that_count(std::span<const KnownRun> runs) const {
+  const std::string current = pairs(runs, [](const KnownRun& run) { return run.attempt; });
   return fmt::format(
       "run_key IN {} AND content GLOBAL IN (SELECT content FROM {}.ranks FINAL WHERE (run_key, "
       "attempt) IN {})",
       run_keys(runs), database_, current);
 }
 
-std::string HistoryQueries::kernels(std::span<const RunFacts> runs) const {
+std::string HistoryQueries::kernels(std::span<const KnownRun> runs) const {
   return fmt::format(
       "SELECT {} FROM {}.kernels FINAL WHERE {} GROUP BY stage_key, kernel_key FORMAT TabSeparated",
       kernel_columns(), database_, rows_that_count(runs));
 }
 
-std::string HistoryQueries::sealed_kernels(std::span<const RunFacts> runs) const {
+std::string HistoryQueries::sealed_kernels(std::span<const KnownRun> runs) const {
   return fmt::format(
       "SELECT {} FROM {}.kernel_runs FINAL WHERE run_key IN {} AND (run_key, fingerprint) IN {} "
       "GROUP BY stage_key, kernel_key FORMAT TabSeparated",
       kernel_columns(), database_, run_keys(runs),
-      pairs(runs, [](const RunFacts& run) { return run.fingerprint; }));
+      pairs(runs, [](const KnownRun& run) { return run.fingerprint; }));
 }
 
-std::string HistoryQueries::stages(std::span<const RunFacts> runs) const {
+std::string HistoryQueries::stages(std::span<const KnownRun> runs) const {
   std::string sums;
   for (const char* column : {"instances", "total_ns", "tokens", "model_flops", "peak_flops",
                              "model_bytes", "peak_bytes"}) {
@@ -110,14 +110,14 @@ std::string HistoryQueries::stages(std::span<const RunFacts> runs) const {
       sums, database_, rows_that_count(runs));
 }
 
-std::string HistoryQueries::rank_stages(const RunFacts& run) const {
+std::string HistoryQueries::rank_stages(const KnownRun& run) const {
   return fmt::format(
       "SELECT stage_key, rank, instances, total_ns, kernel_ns, window_ns, buckets_ns[1], 1 FROM "
       "{}.stages FINAL WHERE {} ORDER BY stage_key, rank FORMAT TabSeparated",
       database_, rows_that_count(std::span(&run, 1)));
 }
 
-std::string HistoryQueries::places(const RunFacts& run, const std::set<std::int64_t>& ranks) const {
+std::string HistoryQueries::places(const KnownRun& run, const std::set<std::int64_t>& ranks) const {
   return fmt::format(
       "SELECT rank, node, gpu FROM {}.ranks FINAL WHERE run_key = {} AND attempt = {} AND rank IN "
       "({}) FORMAT TabSeparated",
@@ -131,7 +131,7 @@ std::string HistoryQueries::names(std::span<const std::uint64_t> keys) const {
       database_, fmt::join(keys, ","));
 }
 
-std::string HistoryQueries::rollup(const RunFacts& run) const {
+std::string HistoryQueries::rollup(const KnownRun& run) const {
   return fmt::format(
       "SELECT stage_key, kernel_key, family_key, count(), sum(calls), sum(total_ns), min(min_ns), "
       "max(max_ns), {} FROM {}.kernels FINAL WHERE {} GROUP BY stage_key, kernel_key, family_key "

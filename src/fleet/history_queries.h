@@ -17,18 +17,18 @@ class HistoryQueries {
 
   std::string runs(const RunFilter& filter) const;
   std::string seals(const RunFilter& filter) const;
-  std::string kernels(std::span<const RunFacts> runs) const;
-  std::string sealed_kernels(std::span<const RunFacts> runs) const;
-  std::string stages(std::span<const RunFacts> runs) const;
-  std::string rank_stages(const RunFacts& run) const;
-  std::string places(const RunFacts& run, const std::set<std::int64_t>& ranks) const;
+  std::string kernels(std::span<const KnownRun> runs) const;
+  std::string sealed_kernels(std::span<const KnownRun> runs) const;
+  std::string stages(std::span<const KnownRun> runs) const;
+  std::string rank_stages(const KnownRun& run) const;
+  std::string places(const KnownRun& run, const std::set<std::int64_t>& ranks) const;
   std::string names(std::span<const std::uint64_t> keys) const;
 
   // What a run's kernels sum to, by stage, kernel and family: the rows of kernel_runs.
-  std::string rollup(const RunFacts& run) const;
+  std::string rollup(const KnownRun& run) const;
 
  private:
-  std::string rows_that_count(std::span<const RunFacts> runs) const;
+  std::string rows_that_count(std::span<const KnownRun> runs) const;
 
   std::string database_;
 };

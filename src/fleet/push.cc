@@ -41,7 +41,7 @@ struct Rollup {
   std::uint64_t counted = 0;
 };
 
-Rollup rollup_of(ClickHouse& server, const RunFacts& run) {
+Rollup rollup_of(ClickHouse& server, const KnownRun& run) {
   Rollup rollup;
   const std::string answer = server.ask(HistoryQueries(server.database()).rollup(run));
   for (const auto& row : tab_separated(answer, 10)) {
@@ -64,7 +64,7 @@ Rollup rollup_of(ClickHouse& server, const RunFacts& run) {
   return rollup;
 }
 
-bool seal(ClickHouse& server, const RunFacts& run) {
+bool seal(ClickHouse& server, const KnownRun& run) {
   const Rollup rollup = rollup_of(server, run);
   if (rollup.counted != run.kernel_rows || rollup.rows > kMostRowsAtOnce) {
     return false;
@@ -142,7 +142,7 @@ DrainedCounts drain(Spool& spool, ClickHouse& server) {
 
 std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_keys) {
   std::int64_t num_sealed = 0;
-  for (const RunFacts& run : server_history(server)->runs({0, run_keys})) {
+  for (const KnownRun& run : server_history(server)->runs({0, run_keys})) {
     if (run.is_complete() && !run.is_sealed && seal(server, run)) {
       ++num_sealed;
     }

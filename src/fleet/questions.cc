@@ -62,13 +62,13 @@ std::int64_t quantile_ns(const KernelSums& sums, double fraction) {
   return sums.max_ns;
 }
 
-std::vector<RunFacts> chosen_runs(HistorySource& history, const FleetFilter& filter) {
+std::vector<KnownRun> chosen_runs(HistorySource& history, const FleetFilter& filter) {
   RunFilter asked{filter.since_day, {}};
   if (!filter.run.empty()) {
     asked.run_keys = {key_of(filter.run)};
   }
-  std::vector<RunFacts> runs = history.runs(asked);
-  std::erase_if(runs, [&](const RunFacts& run) {
+  std::vector<KnownRun> runs = history.runs(asked);
+  std::erase_if(runs, [&](const KnownRun& run) {
     return (!filter.run.empty() && run.run_id != filter.run) ||
            (!filter.model.empty() && run.model != filter.model) ||
            (!filter.engine_version.empty() && run.engine_version != filter.engine_version);
@@ -81,7 +81,7 @@ Error no_runs(const std::string& what) {
           "llmprof fleet status --to WHERE lists them"};
 }
 
-Json notes_of(const HistorySource& history, const std::vector<RunFacts>& runs) {
+Json notes_of(const HistorySource& history, const std::vector<KnownRun>& runs) {
   Json notes = Json::array();
   std::size_t num_left_out = 0;
   const auto add = [&](const std::string& note) {
@@ -94,7 +94,7 @@ Json notes_of(const HistorySource& history, const std::vector<RunFacts>& runs) {
   for (const std::string& note : history.notes()) {
     add(note);
   }
-  for (const RunFacts& run : runs) {
+  for (const KnownRun& run : runs) {
     if (run.num_ranks > 0 && run.ranks < run.num_ranks) {
       add(fmt::format("run {}: {} of {} ranks", run.run_id, run.ranks, run.num_ranks));
     } else if (run.num_ranks == 0) {
@@ -136,10 +136,10 @@ std::string date_text(std::int64_t day) {
 }
 
 Json fleet_status(HistorySource& history, const FleetFilter& filter) {
-  const std::vector<RunFacts> runs = chosen_runs(history, filter);
+  const std::vector<KnownRun> runs = chosen_runs(history, filter);
   Json answer = json_document("fleet_status", 1);
   answer["runs"] = Json::array();
-  for (const RunFacts& run : runs) {
+  for (const KnownRun& run : runs) {
     answer["runs"].push_back(
         {{"run_id", run.run_id},
          {"attempt", run.attempt},
@@ -159,7 +159,7 @@ Json fleet_status(HistorySource& history, const FleetFilter& filter) {
 }
 
 Json fleet_top(HistorySource& history, const FleetFilter& filter) {
-  const std::vector<RunFacts> runs = chosen_runs(history, filter);
+  const std::vector<KnownRun> runs = chosen_runs(history, filter);
   const std::uint64_t stage_key = key_of(filter.stage);
   KernelTable table;
   WideSum total_ns;
@@ -201,9 +201,9 @@ Json fleet_top(HistorySource& history, const FleetFilter& filter) {
 }
 
 Json fleet_trend(HistorySource& history, const FleetFilter& filter) {
-  const std::vector<RunFacts> runs = chosen_runs(history, filter);
-  std::map<std::uint64_t, const RunFacts*> by_key;
-  for (const RunFacts& run : runs) {
+  const std::vector<KnownRun> runs = chosen_runs(history, filter);
+  std::map<std::uint64_t, const KnownRun*> by_key;
+  for (const KnownRun& run : runs) {
     by_key[run.run_key] = &run;
   }
   const std::vector<StageSums> sums = history.stage_sums(runs);
@@ -219,7 +219,7 @@ Json fleet_trend(HistorySource& history, const FleetFilter& filter) {
   std::map<std::tuple<std::int64_t, std::string, std::string, std::string, std::string>, Line>
       lines;
   for (const StageSums& sum : sums) {
-    const RunFacts& run = *by_key.at(sum.run_key);
+    const KnownRun& run = *by_key.at(sum.run_key);
     const std::string stage = names[sum.stage_key];
     if (!filter.stage.empty() && stage != filter.stage) {
       continue;
@@ -255,7 +255,7 @@ Json fleet_trend(HistorySource& history, const FleetFilter& filter) {
 namespace {
 
 struct Slow {
-  RankStage row;
+  RankStageTimes row;
   double median_ns = 0;
   std::int64_t measured_ns = 0;
   double excess_ns() const { return static_cast<double>(measured_ns) - median_ns; }
@@ -269,11 +269,12 @@ double median_of(std::vector<std::int64_t> values) {
 }
 
 // Ranks of one stage that are above its median.
-void add_slow(std::span<const RankStage> stage, double over_fraction, std::vector<Slow>& slow) {
+void add_slow(std::span<const RankStageTimes> stage, double over_fraction,
+              std::vector<Slow>& slow) {
   const bool has_ledger = std::all_of(stage.begin(), stage.end(),
-                                      [](const RankStage& row) { return row.window_ns > 0; });
+                                      [](const RankStageTimes& row) { return row.window_ns > 0; });
   std::vector<std::int64_t> measured;
-  for (const RankStage& row : stage) {
+  for (const RankStageTimes& row : stage) {
     measured.push_back(has_ledger ? row.compute_ns : row.kernel_ns);
   }
   const double median_ns = median_of(measured);
@@ -284,7 +285,7 @@ void add_slow(std::span<const RankStage> stage, double over_fraction, std::vecto
   }
 }
 
-std::vector<Slow> slow_ranks(const std::vector<RankStage>& rows, double over_fraction) {
+std::vector<Slow> slow_ranks(const std::vector<RankStageTimes>& rows, double over_fraction) {
   std::vector<Slow> slow;
   for (std::size_t first = 0; first < rows.size();) {
     std::size_t last = first;
@@ -302,15 +303,16 @@ std::vector<Slow> slow_ranks(const std::vector<RankStage>& rows, double over_fra
 }  // namespace
 
 Json fleet_stragglers(HistorySource& history, const FleetFilter& filter) {
-  const std::vector<RunFacts> runs = chosen_runs(history, filter);
+  const std::vector<KnownRun> runs = chosen_runs(history, filter);
   if (runs.empty()) {
     throw no_runs(filter.run.empty() ? "this kind" : filter.run);
   }
-  const RunFacts& run = runs.back();
-  std::vector<RankStage> rows = history.rank_stages(run);
+  const KnownRun& run = runs.back();
+  std::vector<RankStageTimes> rows = history.rank_stages(run);
   if (!filter.stage.empty()) {
-    std::erase_if(
-        rows, [key = key_of(filter.stage)](const RankStage& row) { return row.stage_key != key; });
+    std::erase_if(rows, [key = key_of(filter.stage)](const RankStageTimes& row) {
+      return row.stage_key != key;
+    });
   }
   std::vector<Slow> slow = slow_ranks(rows, filter.over_fraction);
   const std::size_t num_slow = slow.size();
@@ -349,13 +351,13 @@ namespace {
 
 struct Side {
   std::string label;
-  std::vector<RunFacts> runs;
+  std::vector<KnownRun> runs;
 };
 
 // The last two versions by when they were first seen.
-std::pair<std::string, std::string> last_versions(const std::vector<RunFacts>& runs) {
+std::pair<std::string, std::string> last_versions(const std::vector<KnownRun>& runs) {
   std::vector<std::string> versions;
-  for (const RunFacts& run : runs) {
+  for (const KnownRun& run : runs) {
     if (std::find(versions.begin(), versions.end(), run.engine_version) == versions.end()) {
       versions.push_back(run.engine_version);
     }
@@ -367,10 +369,10 @@ std::pair<std::string, std::string> last_versions(const std::vector<RunFacts>& r
   return {versions[versions.size() - 2], versions.back()};
 }
 
-Side side_of(const std::vector<RunFacts>& runs, const std::string& label) {
+Side side_of(const std::vector<KnownRun>& runs, const std::string& label) {
   Side side{label, {}};
   for (const bool by_run : {true, false}) {
-    for (const RunFacts& run : runs) {
+    for (const KnownRun& run : runs) {
       if ((by_run ? run.run_id : run.engine_version) == label) {
         side.runs.push_back(run);
       }
@@ -428,7 +430,7 @@ Compared compared(const std::vector<KernelSums>& base, const std::vector<KernelS
 
 Json fleet_regressions(HistorySource& history, const FleetFilter& filter, const std::string& base,
                        const std::string& candidate) {
-  const std::vector<RunFacts> runs = chosen_runs(history, filter);
+  const std::vector<KnownRun> runs = chosen_runs(history, filter);
   std::string base_label = base;
   std::string candidate_label = candidate;
   if (base.empty() && candidate.empty()) {
@@ -471,10 +473,10 @@ Json fleet_regressions(HistorySource& history, const FleetFilter& filter, const 
          {"slower_fraction", grown.candidate_mean() / grown.base_mean() - 1},
          {"added_ns", grown.added_ns()}});
   }
-  std::vector<RunFacts> both = before.runs;
+  std::vector<KnownRun> both = before.runs;
   both.insert(both.end(), after.runs.begin(), after.runs.end());
   answer["notes"] = notes_of(history, both);
-  const auto other_gpu = std::find_if(both.begin(), both.end(), [&](const RunFacts& run) {
+  const auto other_gpu = std::find_if(both.begin(), both.end(), [&](const KnownRun& run) {
     return run.gpu != both[0].gpu || run.model != both[0].model;
   });
   if (other_gpu != both.end()) {

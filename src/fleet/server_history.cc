@@ -43,11 +43,11 @@ class ServerHistory : public HistorySource {
  public:
   explicit ServerHistory(ClickHouse& server) : server_(server), queries_(server.database()) {}
 
-  std::vector<RunFacts> runs(const RunFilter& filter) override;
-  std::vector<KernelSums> kernel_sums(std::span<const RunFacts> runs) override;
-  std::vector<StageSums> stage_sums(std::span<const RunFacts> runs) override;
-  std::vector<RankStage> rank_stages(const RunFacts& run) override;
-  std::map<std::int64_t, RankPlace> places(const RunFacts& run,
+  std::vector<KnownRun> runs(const RunFilter& filter) override;
+  std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) override;
+  std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) override;
+  std::vector<RankStageTimes> rank_stages(const KnownRun& run) override;
+  std::map<std::int64_t, RankPlace> places(const KnownRun& run,
                                            const std::set<std::int64_t>& ranks) override;
   std::map<std::uint64_t, std::string> names(const std::set<std::uint64_t>& keys) override;
 
@@ -86,13 +86,13 @@ Rows ServerHistory::ask_whole(const std::string& sql, std::size_t num_columns, s
   }
 }
 
-std::vector<RunFacts> ServerHistory::runs(const RunFilter& filter) {
-  std::map<std::uint64_t, RunFacts> last;
+std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
+  std::map<std::uint64_t, KnownRun> last;
   // Ranks of a run may begin on two days; the earliest decides.
   RunFilter wider = filter;
   wider.since_day = std::max<std::int64_t>(filter.since_day - 2, 0);
   for (const auto& row : ask(queries_.runs(wider), 13)) {
-    RunFacts run;
+    KnownRun run;
     run.run_key = server_number(row[0]);
     run.attempt = signed_number(row[1]);
     run.ranks = signed_number(row[2]);
@@ -107,7 +107,7 @@ std::vector<RunFacts> ServerHistory::runs(const RunFilter& filter) {
     run.kernel_rows = server_number(row[10]);
     run.stage_rows = server_number(row[11]);
     run.fingerprint = server_number(row[12]);
-    RunFacts& kept = last[run.run_key];
+    KnownRun& kept = last[run.run_key];
     if (kept.ranks == 0 || kept.attempt < run.attempt) {
       kept = std::move(run);
     }
@@ -119,7 +119,7 @@ std::vector<RunFacts> ServerHistory::runs(const RunFilter& filter) {
       run->second.sealed_rows = server_number(row[2]);
     }
   }
-  std::vector<RunFacts> all;
+  std::vector<KnownRun> all;
   for (auto& [key, run] : last) {
     if (run.day >= filter.since_day) {
       all.push_back(std::move(run));
@@ -148,17 +148,17 @@ void ServerHistory::add_kernels(const std::string& sql, std::uint64_t expected, 
   }
 }
 
-std::vector<KernelSums> ServerHistory::kernel_sums(std::span<const RunFacts> runs) {
+std::vector<KernelSums> ServerHistory::kernel_sums(std::span<const KnownRun> runs) {
   KernelTable sums;
   for (const bool is_sealed : {true, false}) {
-    std::vector<RunFacts> chosen;
+    std::vector<KnownRun> chosen;
     std::copy_if(runs.begin(), runs.end(), std::back_inserter(chosen),
-                 [&](const RunFacts& run) { return run.is_sealed == is_sealed; });
+                 [&](const KnownRun& run) { return run.is_sealed == is_sealed; });
     for (std::size_t i = 0; i < chosen.size(); i += kRunsAtOnce) {
-      const std::span<const RunFacts> some =
+      const std::span<const KnownRun> some =
           std::span(chosen).subspan(i, std::min(kRunsAtOnce, chosen.size() - i));
       std::uint64_t expected = 0;
-      for (const RunFacts& run : some) {
+      for (const KnownRun& run : some) {
         expected += is_sealed ? run.sealed_rows : run.kernel_rows;
       }
       add_kernels(is_sealed ? queries_.sealed_kernels(some) : queries_.kernels(some), expected,
@@ -168,12 +168,12 @@ std::vector<KernelSums> ServerHistory::kernel_sums(std::span<const RunFacts> run
   return sums.rows();
 }
 
-std::vector<StageSums> ServerHistory::stage_sums(std::span<const RunFacts> runs) {
+std::vector<StageSums> ServerHistory::stage_sums(std::span<const KnownRun> runs) {
   std::vector<StageSums> sums;
   for (std::size_t i = 0; i < runs.size(); i += kRunsAtOnce) {
     const auto some = runs.subspan(i, std::min(kRunsAtOnce, runs.size() - i));
     std::uint64_t expected = 0;
-    for (const RunFacts& run : some) {
+    for (const KnownRun& run : some) {
       expected += run.stage_rows;
     }
     for (const auto& row : ask_whole(queries_.stages(some), 17, 2, expected)) {
@@ -188,8 +188,8 @@ std::vector<StageSums> ServerHistory::stage_sums(std::span<const RunFacts> runs)
   return sums;
 }
 
-std::vector<RankStage> ServerHistory::rank_stages(const RunFacts& run) {
-  std::vector<RankStage> stages;
+std::vector<RankStageTimes> ServerHistory::rank_stages(const KnownRun& run) {
+  std::vector<RankStageTimes> stages;
   for (const auto& row : ask_whole(queries_.rank_stages(run), 8, 7, run.stage_rows)) {
     stages.push_back({signed_number(row[1]), server_number(row[0]), signed_number(row[2]),
                       signed_number(row[3]), signed_number(row[4]), signed_number(row[5]),
@@ -198,7 +198,7 @@ std::vector<RankStage> ServerHistory::rank_stages(const RunFacts& run) {
   return stages;
 }
 
-std::map<std::int64_t, RankPlace> ServerHistory::places(const RunFacts& run,
+std::map<std::int64_t, RankPlace> ServerHistory::places(const KnownRun& run,
                                                         const std::set<std::int64_t>& ranks) {
   std::map<std::int64_t, RankPlace> places;
   if (!ranks.empty()) {

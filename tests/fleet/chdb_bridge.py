@@ -2,11 +2,15 @@
 """The HTTP interface of ClickHouse, as far as llmprof uses it, in front of libchdb: a young ClickHouse without a server.
 
 chDB is the engine as a library and has no network code, so this answers on loopback and hands statements over. Settings
-that a server would take from the URL become a SET before the statement; rows of an insert go through a file."""
+that a server would take from the URL become settings of the statement; rows of an insert go through a file. An insert
+without the token by which a young server knows it again is refused.
+
+   chdb_bridge.py FOLDER        prints its address and answers until it is ended"""
 import ctypes
 import http.server
 import os
 import pathlib
+import sys
 import tempfile
 import threading
 import urllib.parse
@@ -60,8 +64,6 @@ class Bridge(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.folder = pathlib.Path(folder)
         self.engine = Engine(library, self.folder / "data")
-        self.inserts = []  # (table, token)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
 
@@ -92,8 +94,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         statement = parameters["query"]
         assert statement.startswith("INSERT INTO ") and statement.endswith(" FORMAT RowBinary"), statement
         table = statement.split()[2]
-        self.server.inserts.append((table, parameters.get("insert_deduplication_token")))
+        if len(parameters.get("insert_deduplication_token", "")) != 64:
+            return True, b"Code: 36. DB::Exception: an insert without its token"
         with tempfile.NamedTemporaryFile(dir=self.server.folder, suffix=".rows") as rows:
             rows.write(body)
             rows.flush()
             return engine.query(f"INSERT INTO {table} FROM INFILE '{rows.name}' SETTINGS {settings} FORMAT RowBinary".encode())
+
+
+def main():
+    bridge = Bridge(find_library(), sys.argv[1])
+    print(bridge.url, flush=True)
+    bridge.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -164,3 +164,15 @@ class Cluster:
             return urllib.request.urlopen(self.url(n) + "/", data=sql.encode(), timeout=timeout).read().decode()
         except urllib.error.HTTPError as error:
             raise AssertionError(f"node {n}: {sql[:200]}: {error.read().decode()[:500]}") from error
+
+    def synced(self, n, table):
+        """Waits until a replica has all that its shard has; its session with ZooKeeper may still be on its way back."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                self.query(n, f"SYSTEM SYNC REPLICA {table}", timeout=60)
+                return
+            except AssertionError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
