@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,12 +19,14 @@ namespace llmprof {
 
 template <typename Row, std::size_t NumTexts, std::size_t NumNumbers>
 struct SummaryFields {
+  std::size_t most_rows;  // of a file that means well: a stranger's byte must not cost a kilobyte
   std::array<std::pair<const char*, std::string Row::*>, NumTexts>
       texts;  // the first: always there
   std::array<std::pair<const char*, std::int64_t Row::*>, NumNumbers> numbers;
 };
 
 inline constexpr SummaryFields<RankIdentity, 10, 5> kIdentityFields = {
+    1,
     {{{"rank.run_id", &RankIdentity::run_id},
       {"rank.node", &RankIdentity::node},
       {"rank.gpu", &RankIdentity::gpu},
@@ -40,6 +44,7 @@ inline constexpr SummaryFields<RankIdentity, 10, 5> kIdentityFields = {
       {"rank.exit_code", &RankIdentity::exit_code}}}};
 
 inline constexpr SummaryFields<StageCell, 1, 11> kStageFields = {
+    1'000,
     {{{"stage.stage", &StageCell::stage}}},
     {{{"stage.instances", &StageCell::instances},
       {"stage.total_ns", &StageCell::total_ns},
@@ -54,6 +59,7 @@ inline constexpr SummaryFields<StageCell, 1, 11> kStageFields = {
       {"stage.peak_bytes", &StageCell::peak_bytes}}}};
 
 inline constexpr SummaryFields<KernelCell, 3, 4> kKernelFields = {
+    200'000,
     {{{"kernel.stage", &KernelCell::stage},
       {"kernel.kernel", &KernelCell::kernel},
       {"kernel.family", &KernelCell::family}}},
@@ -63,6 +69,7 @@ inline constexpr SummaryFields<KernelCell, 3, 4> kKernelFields = {
       {"kernel.max_ns", &KernelCell::max_ns}}}};
 
 inline constexpr SummaryFields<CollectiveCall, 3, 3> kCollectiveFields = {
+    200'000,
     {{{"collective.communicator", &CollectiveCall::communicator},
       {"collective.stage", &CollectiveCall::stage},
       {"collective.kernel", &CollectiveCall::kernel}}},
@@ -70,27 +77,124 @@ inline constexpr SummaryFields<CollectiveCall, 3, 3> kCollectiveFields = {
       {"collective.arrival_ns", &CollectiveCall::arrival_ns},
       {"collective.duration_ns", &CollectiveCall::duration_ns}}}};
 
-std::string bucket_column(std::size_t bucket);  // "stage.<bucket>_ns"
+[[noreturn]] void wrong_length(std::string_view column);  // throws kInput
 
-// Histograms of durations (analysis/duration_steps.h): filled steps a kernel row, then all steps
-// and their launches in the order of rows.
-inline constexpr const char* kHistogramSizes = "kernel.histogram_size";
-inline constexpr const char* kHistogramSteps = "kernel.histogram_step";
-inline constexpr const char* kHistogramLaunches = "kernel.histogram_launches";
+// Rows as columns, and back.
+template <typename Row, typename Field>
+void write_columns(const std::vector<Row>& rows, const Field& fields, TableWriter& writer) {
+  std::vector<std::int64_t> numbers;
+  std::vector<std::string_view> texts;
+  for (const auto& [name, member] : fields.texts) {
+    texts.clear();
+    for (const Row& row : rows) {
+      texts.push_back(row.*member);
+    }
+    writer.texts(name, texts);
+  }
+  for (const auto& [name, member] : fields.numbers) {
+    numbers.clear();
+    for (const Row& row : rows) {
+      numbers.push_back(row.*member);
+    }
+    writer.numbers(name, numbers);
+  }
+}
 
-class HistogramColumns {
+// Fills `rows` from their columns; one that a writer did not know is empty.
+template <typename Row, typename Field>
+void read_into(const TableFile& file, const Field& fields, std::vector<Row>& rows) {
+  const auto fits = [&](std::size_t size, const char* name) {
+    if (size != rows.size() && size != 0) {
+      wrong_length(name);
+    }
+    return size != 0;
+  };
+  for (const auto& [name, member] : fields.texts) {
+    const std::vector<std::uint32_t> ids = file.text_ids(name);
+    if (fits(ids.size(), name)) {
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        rows[i].*member = file.texts()[ids[i]];
+      }
+    }
+  }
+  for (const auto& [name, member] : fields.numbers) {
+    const std::vector<std::int64_t> numbers = file.numbers(name);
+    if (fits(numbers.size(), name)) {
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        rows[i].*member = numbers[i];
+      }
+    }
+  }
+}
+
+// As many rows as the first text column has.
+template <typename Row, typename Field>
+std::vector<Row> read_columns(const TableFile& file, const Field& fields) {
+  const char* first = fields.texts[0].first;
+  const std::size_t size = file.size_of(first);
+  if (size > fields.most_rows) {
+    wrong_length(first);
+  }
+  std::vector<Row> rows(size);
+  read_into(file, fields, rows);
+  return rows;
+}
+
+std::string bucket_column(std::size_t bucket);  // "ledger.<bucket>_ns"
+
+// A list of steps with counts for each row: filled steps a row, then all steps and their counts in
+// the order of rows. Steps are those of analysis/duration_steps.h.
+struct StepColumnNames {
+  const char* sizes;
+  const char* steps;
+  const char* counts;
+};
+inline constexpr StepColumnNames kDurations = {"kernel.histogram_size", "kernel.histogram_step",
+                                               "kernel.histogram_launches"};
+
+class StepColumns {
  public:
-  HistogramColumns(const TableFile& file, std::size_t num_rows);  // throws kInput
+  StepColumns(const TableFile& file, const StepColumnNames& names,
+              std::size_t num_rows);  // throws kInput
 
   std::size_t begin(std::size_t row) const { return offsets_[row]; }
   std::size_t end(std::size_t row) const { return offsets_[row + 1]; }
   int step(std::size_t at) const { return static_cast<int>(steps_[at]); }
   std::int64_t count(std::size_t at) const { return counts_[at]; }
+  std::map<int, std::int64_t> at_row(std::size_t row) const;
 
  private:
   std::vector<std::size_t> offsets_;
   std::vector<std::int64_t> steps_;
   std::vector<std::int64_t> counts_;
 };
+void write_steps(const std::vector<const std::map<int, std::int64_t>*>& rows,
+                 const StepColumnNames& names, TableWriter& writer);
+
+// The buckets of stages' ledgers.
+template <typename Row>
+void write_buckets(const std::vector<Row>& cells, TableWriter& writer) {
+  std::vector<std::int64_t> values(cells.size());
+  for (std::size_t bucket = 0; bucket < kNumBuckets; ++bucket) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      values[i] = cells[i].buckets_ns[bucket];
+    }
+    writer.numbers(bucket_column(bucket), values);
+  }
+}
+
+template <typename Row>
+void read_buckets(const TableFile& file, std::vector<Row>& cells) {
+  for (std::size_t bucket = 0; bucket < kNumBuckets; ++bucket) {
+    const std::string name = bucket_column(bucket);
+    const std::vector<std::int64_t> values = file.numbers(name);
+    if (!values.empty() && values.size() != cells.size()) {
+      wrong_length(name);
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      cells[i].buckets_ns[bucket] = values[i];
+    }
+  }
+}
 
 }  // namespace llmprof

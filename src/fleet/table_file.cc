@@ -91,50 +91,50 @@ class Cursor {
 }  // namespace
 
 void TableWriter::numbers(std::string_view column, std::span<const std::int64_t> values) {
-  columns_.push_back({std::string(column), 'u', {values.begin(), values.end()}, {}});
-  for (std::int64_t& value : columns_.back().numbers) {
+  columns_.push_back({std::string(column), 'u', {values.begin(), values.end()}});
+  for (std::int64_t& value : columns_.back().values) {
     value = std::max<std::int64_t>(value, 0);
   }
 }
 
 void TableWriter::texts(std::string_view column, std::span<const std::string_view> values) {
-  columns_.push_back({std::string(column), 's', {}, {values.begin(), values.end()}});
+  Pending pending{std::string(column), 's', {}};
+  pending.values.reserve(values.size());
+  auto last = texts_.end();  // neighbours are mostly equal
+  for (const std::string_view text : values) {
+    if (last == texts_.end() || last->first != text) {
+      last = texts_.find(text);
+    }
+    if (last == texts_.end()) {
+      last = texts_.emplace(text, static_cast<std::int64_t>(texts_.size())).first;
+    }
+    pending.values.push_back(last->second);
+  }
+  columns_.push_back(std::move(pending));
 }
 
 std::string TableWriter::finish(std::string_view kind) const {
-  std::vector<std::string_view> texts;
-  std::unordered_map<std::string_view, std::uint64_t> ids;
-  for (const Pending& column : columns_) {
-    for (const std::string_view text : column.texts) {
-      if (ids.emplace(text, 0).second) {
-        texts.push_back(text);
-      }
-    }
-  }
-  std::sort(texts.begin(), texts.end());
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    ids[texts[i]] = i;
-  }
   std::string body;
   put_varint(body, kTableFileVersion);
   put_text(body, kind);
-  put_varint(body, texts.size());
-  for (const std::string_view text : texts) {
+  put_varint(body, texts_.size());
+  std::vector<std::uint64_t> sorted(texts_.size());  // the order they came in -> place in the file
+  std::uint64_t place = 0;
+  for (const auto& [text, number] : texts_) {
     put_text(body, text);
+    sorted[static_cast<std::size_t>(number)] = place++;
   }
   put_varint(body, columns_.size());
   std::string values;
   for (const Pending& column : columns_) {
     values.clear();
-    for (const std::int64_t value : column.numbers) {
-      put_varint(values, static_cast<std::uint64_t>(value));
-    }
-    for (const std::string_view text : column.texts) {
-      put_varint(values, ids[text]);
+    for (const std::int64_t value : column.values) {
+      put_varint(values, column.type == 's' ? sorted[static_cast<std::size_t>(value)]
+                                            : static_cast<std::uint64_t>(value));
     }
     put_text(body, column.name);
     body.push_back(column.type);
-    put_varint(body, column.numbers.size() + column.texts.size());
+    put_varint(body, column.values.size());
     put_text(body, values);
   }
   std::string file(kMagic);
@@ -200,6 +200,11 @@ const TableFile::Stored* TableFile::find(std::string_view column) const {
   const auto found = std::find_if(columns_.begin(), columns_.end(),
                                   [&](const auto& entry) { return entry.first == column; });
   return found == columns_.end() ? nullptr : &found->second;
+}
+
+std::size_t TableFile::size_of(std::string_view column) const {
+  const Stored* stored = find(column);
+  return stored == nullptr ? 0 : stored->num_values;
 }
 
 std::vector<std::int64_t> TableFile::numbers(std::string_view column) const {

@@ -17,10 +17,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -37,17 +38,17 @@ class TableWriter {
   void numbers(std::string_view column, std::span<const std::int64_t> values);  // below 0: 0
   void texts(std::string_view column, std::span<const std::string_view> values);
 
-  // The same columns with the same values give the same bytes. The views must still be valid.
+  // The same columns with the same values give the same bytes.
   std::string finish(std::string_view kind) const;
 
  private:
   struct Pending {
     std::string name;
     char type;
-    std::vector<std::int64_t> numbers;
-    std::vector<std::string_view> texts;
+    std::vector<std::int64_t> values;  // of texts: the order in which they came
   };
   std::vector<Pending> columns_;
+  std::map<std::string, std::int64_t, std::less<>> texts_;
 };
 
 // Views into `bytes`, which must outlive it.
@@ -63,6 +64,7 @@ class TableFile {
 
   // Empty when the file has no such column. A value that does not fit 63 bits, or an index beyond
   // the text table, throws kInput.
+  std::size_t size_of(std::string_view column) const;
   std::vector<std::int64_t> numbers(std::string_view column) const;
   std::vector<std::uint32_t> text_ids(std::string_view column) const;
 

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How do ten thousand ranks become one answer, whoever adds them up first?
+//
+// Everything kept is a sum, a minimum, a maximum with its rank (ties to the lowest), a histogram or
+// a set: each of these may be taken in any order and in any tree. What is not of that kind, as who
+// waited how long, is worked out at the end from what is.
+//
+// The obvious way, reading each file into its structs and adding those, spends its time on copying
+// kernel names: a name of 300 letters comes again with every rank. So the texts of a file are
+// looked up once a file, and rows are added by number.
+//
+// Attempts: a requeued job starts all its ranks anew, and the n-th collective of one attempt is not
+// that of another. So the highest attempt counts as a whole, and of earlier ones only the ranks are
+// named.
+#include "fleet/merge.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "analysis/duration_steps.h"
+#include "analysis/rules.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "fleet/merge_parts.h"
+#include "fleet/rank_columns.h"
+#include "fleet/saturated_sum.h"
+#include "fleet/summary_columns.h"
+#include "fleet/summary_file.h"
+#include "fleet/table_file.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::int64_t kMillion = 1'000'000;
+
+// The largest of values that come with a rank; of equal ones the lowest rank's.
+void keep_largest(std::int64_t& value, std::int64_t& rank, std::int64_t new_value,
+                  std::int64_t new_rank, bool is_first) {
+  if (is_first || std::tuple(-new_value, new_rank) < std::tuple(-value, rank)) {
+    value = new_value;
+    rank = new_rank;
+  }
+}
+
+struct Cell {
+  std::uint32_t stage = 0;
+  std::uint32_t kernel = 0;
+  std::uint32_t family = 0;
+  FleetKernel values;  // all but its texts and histograms
+  StepCounts durations;
+  StepCounts relative;
+};
+
+struct Meeting {
+  std::uint32_t communicator = 0;
+  std::uint32_t stage = 0;
+  std::uint32_t kernel = 0;
+  std::uint32_t other_kernel = 0;
+  FleetCollective values;  // all but its texts
+};
+
+std::size_t index_of(RowIndex& index, const RowKey& key, std::size_t next) {
+  return index.emplace(key, next).first->second;
+}
+
+// Compute of one rank in one stage.
+struct StageCompute {
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+};
+
+// In millionths of the mean compute kernel; means beyond two hours count as two hours.
+std::int64_t relative_mean(std::int64_t mean_ns, const StageCompute& compute) {
+  constexpr std::int64_t kMostNs = 7'200'000'000'000;
+  const std::int64_t average_ns = std::max<std::int64_t>(compute.total_ns / compute.calls, 1);
+  return std::min(mean_ns, kMostNs) * kMillion / average_ns;
+}
+
+}  // namespace
+
+class FleetMerge::State {
+ public:
+  void add_rank(const TableFile& file);
+  void add_fleet(const FleetSummary& fleet);
+  FleetSummary finish() const;
+
+ private:
+  bool begins(const RankIdentity& identity, std::int64_t checksum);
+  void start_attempt(std::int64_t attempt);
+  void check_run(const std::string& run_id);
+  bool takes_all(const FleetSummary& fleet);
+  std::map<std::uint32_t, StageCompute> compute_of(const KernelColumns& columns,
+                                                   const TableFile& file) const;
+  void add_kernels(const KernelColumns& columns, const std::vector<std::uint32_t>& numbers,
+                   const std::map<std::uint32_t, StageCompute>& compute, std::int64_t rank);
+  void add_collectives(const TableFile& file, const std::vector<std::uint32_t>& numbers,
+                       RankRow& row);
+  void add_sums(Cell& cell, std::int64_t calls, std::int64_t total_ns, std::int64_t min_ns,
+                std::int64_t max_ns);
+  Cell& cell_at(std::uint32_t stage, std::uint32_t kernel, std::uint32_t family);
+  Meeting& meeting_at(std::uint32_t communicator, std::int64_t sequence);
+  void add_texts(Meeting& meeting, std::uint32_t stage, std::uint32_t kernel,
+                 std::uint32_t other_kernel);
+  FleetKernel kernel_of(const Cell& cell) const;
+  FleetCollective collective_of(const Meeting& meeting) const;
+
+  bool has_run_ = false;
+  std::string run_id_;
+  std::int64_t attempt_ = 0;
+  std::map<std::int64_t, RankRow> ranks_;
+  std::set<OlderRank> older_;
+  TextNumbers texts_;
+  RowIndex cell_index_;
+  std::deque<Cell> cells_;
+  RowIndex meeting_index_;
+  std::deque<Meeting> meetings_;
+};
+
+void FleetMerge::State::check_run(const std::string& run_id) {
+  if (has_run_ && run_id != run_id_) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("summaries of two runs: '{}' and '{}'", printable(run_id_), printable(run_id)),
+        "merge the ranks of one run: llmprof merge ITS_DIRECTORY");
+  }
+  has_run_ = true;
+  run_id_ = run_id;
+}
+
+void FleetMerge::State::start_attempt(std::int64_t attempt) {
+  for (const auto& [rank, row] : ranks_) {
+    older_.insert({rank, attempt_});
+  }
+  ranks_.clear();
+  cells_.clear();
+  cell_index_.clear();
+  meetings_.clear();
+  meeting_index_.clear();
+  attempt_ = attempt;
+}
+
+// Is this a rank to add? False: of an earlier attempt, or there already.
+bool FleetMerge::State::begins(const RankIdentity& identity, std::int64_t checksum) {
+  check_run(identity.run_id);
+  if (identity.attempt < attempt_) {
+    older_.insert({identity.rank, identity.attempt});
+    return false;
+  }
+  if (identity.attempt > attempt_) {
+    start_attempt(identity.attempt);
+  }
+  const auto found = ranks_.find(identity.rank);
+  if (found != ranks_.end() && found->second.checksum != checksum) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("rank {} of attempt {} comes twice, with different numbers",
+                            identity.rank, identity.attempt),
+                "leave one of its summaries out");
+  }
+  return found == ranks_.end();
+}
+
+Cell& FleetMerge::State::cell_at(std::uint32_t stage, std::uint32_t kernel, std::uint32_t family) {
+  const std::size_t index = index_of(
+      cell_index_, {static_cast<std::uint64_t>(stage) << 32 | kernel, family}, cells_.size());
+  if (index == cells_.size()) {
+    Cell& cell = cells_.emplace_back();
+    cell.stage = stage;
+    cell.kernel = kernel;
+    cell.family = family;
+  }
+  return cells_[index];
+}
+
+Meeting& FleetMerge::State::meeting_at(std::uint32_t communicator, std::int64_t sequence) {
+  const std::size_t index = index_of(
+      meeting_index_, {communicator, static_cast<std::uint64_t>(sequence)}, meetings_.size());
+  if (index == meetings_.size()) {
+    Meeting& meeting = meetings_.emplace_back();
+    meeting.communicator = communicator;
+    meeting.values.sequence = sequence;
+  }
+  return meetings_[index];
+}
+
+void FleetMerge::State::add_sums(Cell& cell, std::int64_t calls, std::int64_t total_ns,
+                                 std::int64_t min_ns, std::int64_t max_ns) {
+  KernelCell& sum = cell.values.sum;
+  const bool is_first = cell.values.num_ranks == 0;
+  sum.calls = saturated_sum(sum.calls, calls);
+  sum.total_ns = saturated_sum(sum.total_ns, total_ns);
+  sum.min_ns = is_first ? min_ns : std::min(sum.min_ns, min_ns);
+  sum.max_ns = std::max(sum.max_ns, max_ns);
+}
+
+std::map<std::uint32_t, StageCompute> FleetMerge::State::compute_of(const KernelColumns& columns,
+                                                                    const TableFile& file) const {
+  std::map<std::uint32_t, StageCompute> compute;
+  for (std::size_t i = 0; i < columns.stage.size(); ++i) {
+    if (file.texts()[columns.family[i]] != kCommunication) {
+      StageCompute& stage = compute[columns.stage[i]];
+      stage.total_ns = saturated_sum(stage.total_ns, columns.total_ns[i]);
+      stage.calls = saturated_sum(stage.calls, columns.calls[i]);
+    }
+  }
+  return compute;
+}
+
+void FleetMerge::State::add_kernels(const KernelColumns& columns,
+                                    const std::vector<std::uint32_t>& numbers,
+                                    const std::map<std::uint32_t, StageCompute>& compute,
+                                    std::int64_t rank) {
+  const std::uint32_t communication = texts_.of(kCommunication);
+  for (std::size_t i = 0; i < columns.stage.size(); ++i) {
+    const std::uint32_t family = numbers[columns.family[i]];
+    Cell& cell = cell_at(numbers[columns.stage[i]], numbers[columns.kernel[i]], family);
+    FleetKernel& values = cell.values;
+    const std::int64_t mean_ns = columns.total_ns[i] / std::max<std::int64_t>(columns.calls[i], 1);
+    const bool is_first = values.num_ranks == 0;
+    add_sums(cell, columns.calls[i], columns.total_ns[i], columns.min_ns[i], columns.max_ns[i]);
+    keep_largest(values.slowest_mean_ns, values.slowest_rank, mean_ns, rank, is_first);
+    if (family != communication) {
+      const StageCompute& stage = compute.at(columns.stage[i]);
+      if (stage.calls > 0) {
+        const std::int64_t relative = relative_mean(mean_ns, stage);
+        keep_largest(values.most_relative, values.most_relative_rank, relative, rank,
+                     cell.relative.empty());
+        cell.relative.add(step_of(relative), 1);
+      }
+    }
+    for (std::size_t at = columns.durations.begin(i); at < columns.durations.end(i); ++at) {
+      cell.durations.add(columns.durations.step(at), columns.durations.count(at));
+    }
+    ++values.num_ranks;
+  }
+}
+
+// Of several texts the first and the last by name: no order of adding changes them.
+void FleetMerge::State::add_texts(Meeting& meeting, std::uint32_t stage, std::uint32_t kernel,
+                                  std::uint32_t other_kernel) {
+  if (meeting.values.num_ranks == 0) {
+    meeting.stage = stage;
+    meeting.kernel = kernel;
+    meeting.other_kernel = other_kernel;
+    return;
+  }
+  if (stage != meeting.stage && texts_[stage] < texts_[meeting.stage]) {
+    meeting.stage = stage;
+  }
+  if (kernel != meeting.kernel && texts_[kernel] < texts_[meeting.kernel]) {
+    meeting.kernel = kernel;
+  }
+  if (other_kernel != meeting.other_kernel && texts_[other_kernel] > texts_[meeting.other_kernel]) {
+    meeting.other_kernel = other_kernel;
+  }
+}
+
+void FleetMerge::State::add_collectives(const TableFile& file,
+                                        const std::vector<std::uint32_t>& numbers, RankRow& row) {
+  const CollectiveColumns columns(file);
+  for (std::size_t i = 0; i < columns.communicator.size(); ++i) {
+    const std::int64_t sequence = columns.sequence[i];
+    const std::int64_t duration_ns = columns.duration_ns[i];
+    if (i == 0 || columns.communicator[i] != columns.communicator[i - 1]) {
+      row.communicators.push_back({std::string(file.texts()[columns.communicator[i]]), 0, {}});
+    }
+    CommunicatorShare& share = row.communicators.back();
+    share.total_ns = saturated_sum(share.total_ns, duration_ns);
+    if (share.sequences.empty() ||
+        share.sequences.back().first + share.sequences.back().second != sequence) {
+      share.sequences.emplace_back(sequence, 0);
+    }
+    ++share.sequences.back().second;
+    Meeting& meeting = meeting_at(numbers[columns.communicator[i]], sequence);
+    const std::uint32_t kernel = numbers[columns.kernel[i]];
+    add_texts(meeting, numbers[columns.stage[i]], kernel, kernel);
+    FleetCollective& values = meeting.values;
+    if (values.num_ranks == 0 || std::tuple(duration_ns, row.identity.rank) <
+                                     std::tuple(values.shortest_ns, values.last_rank)) {
+      values.shortest_ns = duration_ns;
+      values.last_rank = row.identity.rank;
+    }
+    values.longest_ns = std::max(values.longest_ns, duration_ns);
+    values.total_ns = saturated_sum(values.total_ns, duration_ns);
+    ++values.num_ranks;
+  }
+}
+
+void FleetMerge::State::add_rank(const TableFile& file) {
+  auto identities = read_columns<RankIdentity>(file, kIdentityFields);
+  if (identities.size() != 1) {
+    wrong_length("rank.run_id");
+  }
+  RankRow row;
+  row.identity = std::move(identities[0]);
+  row.checksum = file.checksum();
+  if (!begins(row.identity, row.checksum)) {
+    return;
+  }
+  // Whatever can be wrong with the file is found before the first number is added.
+  const KernelColumns kernels(file);
+  auto stages = read_columns<RankStage>(file, kStageFields);
+  read_buckets(file, stages);
+  const CollectiveColumns checked(file);
+  const std::map<std::uint32_t, StageCompute> compute = compute_of(kernels, file);
+  for (RankStage& stage : stages) {
+    for (const auto& [id, of_stage] : compute) {
+      if (file.texts()[id] == stage.stage) {
+        stage.compute_ns = of_stage.total_ns;
+      }
+    }
+  }
+  row.stages = std::move(stages);
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(file.texts().size());
+  for (const std::string_view text : file.texts()) {
+    numbers.push_back(texts_.of(text));
+  }
+  add_kernels(kernels, numbers, compute, row.identity.rank);
+  add_collectives(file, numbers, row);
+  ranks_.emplace(row.identity.rank, std::move(row));
+}
+
+// True when none of its ranks is here; false when all are. Where it holds all that are here, they
+// give way to it.
+bool FleetMerge::State::takes_all(const FleetSummary& fleet) {
+  std::size_t num_here = 0;
+  for (const RankRow& row : fleet.ranks) {
+    num_here += begins(row.identity, row.checksum) ? 0 : 1;
+  }
+  if (num_here == 0) {
+    return true;
+  }
+  if (num_here == fleet.ranks.size()) {
+    return false;
+  }
+  if (num_here == ranks_.size()) {
+    const std::int64_t attempt = attempt_;
+    std::set<OlderRank> older = older_;
+    start_attempt(attempt);
+    older_ = std::move(older);
+    return true;
+  }
+  throw Error(ErrorKind::kInput, "two merged summaries have some ranks in common, but not all",
+              "merge the ranks' own summaries instead: llmprof merge THEIR_DIRECTORY");
+}
+
+void FleetMerge::State::add_fleet(const FleetSummary& fleet) {
+  older_.insert(fleet.older.begin(), fleet.older.end());
+  if (fleet.ranks.empty()) {
+    return;
+  }
+  const std::int64_t attempt = fleet.ranks[0].identity.attempt;
+  if (attempt > attempt_) {
+    start_attempt(attempt);
+  }
+  if (!takes_all(fleet) || attempt < attempt_) {
+    return;
+  }
+  for (const FleetKernel& kernel : fleet.kernels) {
+    const KernelCell& sum = kernel.sum;
+    Cell& cell = cell_at(texts_.of(sum.stage), texts_.of(sum.kernel), texts_.of(sum.family));
+    FleetKernel& values = cell.values;
+    const bool is_first = values.num_ranks == 0;
+    add_sums(cell, sum.calls, sum.total_ns, sum.min_ns, sum.max_ns);
+    keep_largest(values.slowest_mean_ns, values.slowest_rank, kernel.slowest_mean_ns,
+                 kernel.slowest_rank, is_first);
+    if (!kernel.relative.empty()) {
+      keep_largest(values.most_relative, values.most_relative_rank, kernel.most_relative,
+                   kernel.most_relative_rank, cell.relative.empty());
+    }
+    cell.durations.add(sum.histogram);
+    cell.relative.add(kernel.relative);
+    values.num_ranks = saturated_sum(values.num_ranks, kernel.num_ranks);
+  }
+  for (const FleetCollective& collective : fleet.collectives) {
+    Meeting& meeting = meeting_at(texts_.of(collective.communicator), collective.sequence);
+    add_texts(meeting, texts_.of(collective.stage), texts_.of(collective.kernel),
+              texts_.of(collective.other_kernel));
+    FleetCollective& values = meeting.values;
+    if (values.num_ranks == 0 || std::tie(collective.shortest_ns, collective.last_rank) <
+                                     std::tie(values.shortest_ns, values.last_rank)) {
+      values.shortest_ns = collective.shortest_ns;
+      values.last_rank = collective.last_rank;
+    }
+    values.longest_ns = std::max(values.longest_ns, collective.longest_ns);
+    values.total_ns = saturated_sum(values.total_ns, collective.total_ns);
+    values.num_ranks = saturated_sum(values.num_ranks, collective.num_ranks);
+  }
+  for (const RankRow& row : fleet.ranks) {
+    ranks_.emplace(row.identity.rank, row);
+  }
+}
+
+FleetKernel FleetMerge::State::kernel_of(const Cell& cell) const {
+  FleetKernel kernel = cell.values;
+  kernel.sum.stage = texts_[cell.stage];
+  kernel.sum.kernel = texts_[cell.kernel];
+  kernel.sum.family = texts_[cell.family];
+  kernel.sum.histogram = cell.durations.as_map();
+  kernel.relative = cell.relative.as_map();
+  return kernel;
+}
+
+FleetCollective FleetMerge::State::collective_of(const Meeting& meeting) const {
+  FleetCollective collective = meeting.values;
+  collective.communicator = texts_[meeting.communicator];
+  collective.stage = texts_[meeting.stage];
+  collective.kernel = texts_[meeting.kernel];
+  collective.other_kernel = texts_[meeting.other_kernel];
+  return collective;
+}
+
+FleetSummary FleetMerge::State::finish() const {
+  FleetSummary summary;
+  for (const auto& [rank, row] : ranks_) {
+    summary.ranks.push_back(row);
+  }
+  summary.older.assign(older_.begin(), older_.end());
+  for (const Cell& cell : cells_) {
+    summary.kernels.push_back(kernel_of(cell));
+  }
+  std::sort(summary.kernels.begin(), summary.kernels.end(),
+            [](const FleetKernel& a, const FleetKernel& b) {
+              return std::tie(a.sum.stage, a.sum.kernel, a.sum.family) <
+                     std::tie(b.sum.stage, b.sum.kernel, b.sum.family);
+            });
+  for (const Meeting& meeting : meetings_) {
+    summary.collectives.push_back(collective_of(meeting));
+  }
+  std::sort(summary.collectives.begin(), summary.collectives.end(),
+            [](const FleetCollective& a, const FleetCollective& b) {
+              return std::tie(a.communicator, a.sequence) < std::tie(b.communicator, b.sequence);
+            });
+  return summary;
+}
+
+FleetMerge::FleetMerge() : state_(std::make_unique<State>()) {}
+FleetMerge::~FleetMerge() = default;
+FleetMerge::FleetMerge(FleetMerge&&) noexcept = default;
+FleetMerge& FleetMerge::operator=(FleetMerge&&) noexcept = default;
+
+void FleetMerge::add(std::string_view bytes) {
+  const TableFile file(bytes);
+  if (file.kind() == kRankKind) {
+    state_->add_rank(file);
+  } else if (file.kind() == kFleetKind) {
+    state_->add_fleet(read_fleet(bytes));
+  } else {
+    throw Error(ErrorKind::kInput, "a summary of a kind that this program does not know",
+                "a newer llmprof wrote it: merge with that one");
+  }
+}
+
+void FleetMerge::add(const FleetSummary& summary) {
+  state_->add_fleet(summary);
+}
+
+FleetSummary FleetMerge::finish() const {
+  return state_->finish();
+}
+
+}  // namespace llmprof

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What merging is made of: texts as numbers, and histograms that grow.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "fleet/saturated_sum.h"
+
+namespace llmprof {
+
+// Each text once.
+class TextNumbers {
+ public:
+  std::uint32_t of(std::string_view text) {
+    const auto found = numbers_.find(text);
+    if (found != numbers_.end()) {
+      return found->second;
+    }
+    const auto number = static_cast<std::uint32_t>(texts_.size());
+    numbers_.emplace(texts_.emplace_back(text), number);
+    return number;
+  }
+  const std::string& operator[](std::uint32_t number) const { return texts_[number]; }
+
+ private:
+  std::deque<std::string> texts_;  // do not move: the keys are views of them
+  std::unordered_map<std::string_view, std::uint32_t> numbers_;
+};
+
+// A sparse histogram, sorted by step.
+class StepCounts {
+ public:
+  void add(int step, std::int64_t count) {
+    auto at = std::lower_bound(counts_.begin(), counts_.end(), step,
+                               [](const auto& entry, int wanted) { return entry.first < wanted; });
+    if (at == counts_.end() || at->first != step) {
+      at = counts_.insert(at, {step, 0});
+    }
+    at->second = saturated_sum(at->second, count);
+  }
+  void add(const std::map<int, std::int64_t>& counts) {
+    for (const auto& [step, count] : counts) {
+      add(step, count);
+    }
+  }
+  bool empty() const { return counts_.empty(); }
+  std::map<int, std::int64_t> as_map() const { return {counts_.begin(), counts_.end()}; }
+
+ private:
+  std::vector<std::pair<int, std::int64_t>> counts_;
+};
+
+// Numbers of two kinds to a row.
+using RowKey = std::array<std::uint64_t, 2>;
+struct RowKeyHash {
+  std::size_t operator()(const RowKey& key) const {
+    const std::uint64_t mixed = (key[0] ^ (key[1] * 0x9e3779b97f4a7c15ULL)) * 0xff51afd7ed558ccdULL;
+    return mixed ^ (mixed >> 32);
+  }
+};
+using RowIndex = std::unordered_map<RowKey, std::size_t, RowKeyHash>;
+
+}  // namespace llmprof

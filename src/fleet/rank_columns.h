@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The long tables of a rank's file, as they stand there: texts are numbers of its text table. For
+// whoever adds many files up; fleet/summary_file.h has the rows.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fleet/summary_columns.h"
+#include "fleet/table_file.h"
+
+namespace llmprof {
+
+// All columns have the same length, and rows are in strict order. Throws kInput.
+struct KernelColumns {
+  explicit KernelColumns(const TableFile& file);
+
+  std::vector<std::uint32_t> stage;
+  std::vector<std::uint32_t> kernel;
+  std::vector<std::uint32_t> family;
+  std::vector<std::int64_t> calls;
+  std::vector<std::int64_t> total_ns;
+  std::vector<std::int64_t> min_ns;
+  std::vector<std::int64_t> max_ns;
+  StepColumns durations;
+};
+
+struct CollectiveColumns {
+  explicit CollectiveColumns(const TableFile& file);
+
+  std::vector<std::uint32_t> communicator;
+  std::vector<std::uint32_t> stage;
+  std::vector<std::uint32_t> kernel;
+  std::vector<std::int64_t> sequence;
+  std::vector<std::int64_t> duration_ns;
+};
+
+}  // namespace llmprof
