@@ -182,6 +182,7 @@ std::vector<StageSums> FolderHistory::stage_sums(std::span<const KnownRun> runs)
     });
   }
   std::vector<StageSums> merged;
+  merged.reserve(sums.size());
   for (auto& [key, sum] : sums) {
     merged.push_back(sum);
   }

@@ -4,6 +4,7 @@
 Every process dies with the one that started it, whatever way that ends, and is ended by its own id."""
 import ctypes
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -64,12 +65,17 @@ def die_with_parent():
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    """Below those that the system gives to outgoing connections: a node that was killed wants its port again."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(12000, 32000)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in ports:
+            ports.append(port)
     return ports
 
 
@@ -116,13 +122,13 @@ class Cluster:
         self.spawn("zookeeper", ["java", "-Xmx256m", "-cp", f"/etc/zookeeper/conf:{ZOOKEEPER_JAR}",
                                  "-Dzookeeper.log.dir=" + str(self.folder), "-Dzookeeper.root.logger=WARN,CONSOLE",
                                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config)])
-        self.until(60, "ZooKeeper", lambda: socket.create_connection(("127.0.0.1", self.zookeeper_port), 1).close())
+        self.until(150, "ZooKeeper", lambda: socket.create_connection(("127.0.0.1", self.zookeeper_port), 1).close())
 
     def start(self, n):
         self.spawn(f"n{n}", ["clickhouse-server", f"--config-file={self.folder}/n{n}/config.xml"])
 
     def wait_up(self, n):
-        self.until(60, f"node {n}", lambda: urllib.request.urlopen(self.url(n) + "/ping", timeout=2).read())
+        self.until(150, f"node {n}", lambda: urllib.request.urlopen(self.url(n) + "/ping", timeout=2).read())
 
     def until(self, seconds, what, probe):
         deadline = time.monotonic() + seconds

@@ -36,15 +36,16 @@ class Test:
         self.make_history = arguments.make_history
         self.folder = pathlib.Path(folder)
         self.size = ["8", "250", "500"] if arguments.large else ["8", "24", "100"]
+        self.peace_s = 2 if arguments.large else 0.3  # between a node's return and the next one's death
         self.data = self.folder / "history"
 
     def llmprof(self, *words, code=0, **options):
-        result = subprocess.run([self.program, "fleet", *map(str, words)], capture_output=True, text=True, timeout=200,
+        result = subprocess.run([self.program, "fleet", *map(str, words)], capture_output=True, text=True, timeout=500,
                                 env={**os.environ, "NO_PROXY": "127.0.0.1"}, **options)
         assert code is None or result.returncode == code, (words, result.returncode, result.stdout, result.stderr)
         return result
 
-    def push(self, nodes, spool, batch_rows, *files, wait=120, code=0):
+    def push(self, nodes, spool, batch_rows, *files, wait=400, code=0):
         return self.llmprof("push", *files, "--to", nodes, "--spool", self.folder / spool, "--batch-rows", batch_rows,
                             "--wait", wait, code=code)
 
@@ -80,7 +81,7 @@ def push_under_fire(test, nodes):
             time.sleep(0.7)
             nodes.start(n)
             nodes.wait_up(n)
-            time.sleep(0.3)
+            time.sleep(test.peace_s)
         for push in pushes:
             print("   ", push.result().stdout.strip())
     sent = sum(len(list(r.iterdir())) for _, _, _, files in jobs for r in files) * int(test.size[2]) * 2
