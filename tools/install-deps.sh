@@ -3,7 +3,7 @@
 #
 # Installs what llmprof is built and tested with, in groups, from Debian's packages:
 #
-#   tools/install-deps.sh [build] [static] [nsight] [viewers] [web] [workload] [fleet]        (no group: build)
+#   tools/install-deps.sh [build] [static] [nsight] [viewers] [web] [workload] [fleet] [chdb]        (no group: build)
 #
 #   build    compiler-side libraries and linters
 #   static   what the static build needs besides; into $LLMPROF_STATIC_PREFIX (default ~/.cache/llmprof/static)
@@ -12,7 +12,9 @@
 #   web      a browser and Node, for the tests of the HTML report; what drives them goes into $LLMPROF_WEB_PREFIX
 #            (default ~/.cache/llmprof/web)
 #   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
-#   fleet    Slurm, to run many ranks on one machine
+#   fleet    Slurm, ClickHouse and ZooKeeper, for the tests of many ranks, which start their own
+#   chdb     a young ClickHouse as a library, 167 MB, for the same tests; into $LLMPROF_CHDB_PREFIX (default
+#            ~/.cache/llmprof/chdb)
 #
 # A group that is complete costs one dpkg query and no network, so the script may run before every build.
 # Debian keeps Nsight in its non-free component; where that is off, it is switched on in the machine's own
@@ -22,7 +24,7 @@ set -euo pipefail
 build_packages=(
   cmake ninja-build g++ ccache git python3 ca-certificates
   libsqlite3-dev libcli11-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libprotozero-dev
-  zlib1g-dev libssl-dev libgtest-dev libgmock-dev libbenchmark-dev clang-tidy clang-format
+  zlib1g-dev libssl-dev libcurl4-openssl-dev libgtest-dev libgmock-dev libbenchmark-dev clang-tidy clang-format
   python3-jsonschema # holds metrics.json against its schema
   python3-scipy # holds the statistics of comparisons against another's
   zsh fish # completion is tested in the shells it is for
@@ -33,7 +35,7 @@ nsight_packages=(
 )
 
 viewer_packages=(protobuf-compiler golang-go lintian pkg-config)
-fleet_packages=(slurm-wlm slurm-client)
+fleet_packages=(slurm-wlm slurm-client clickhouse-server clickhouse-client zookeeper)
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -131,15 +133,17 @@ install_nsight() {
   link_importer
 }
 
-# Debian has simdjson as a shared library alone. Its source package, fetched and checked by apt, makes the other kind.
-# The machine's own list of sources is left as it is.
+# Debian has simdjson as a shared library alone, and its static libcurl wants libraries that have no static kind (LDAP,
+# Kerberos). Debian's source packages, fetched and checked by apt, make both; curl with HTTP and TLS alone. The machine's
+# own list of sources is left as it is.
 install_static() {
   local prefix=${LLMPROF_STATIC_PREFIX:-$HOME/.cache/llmprof/static}
-  local version work log
+  local simdjson curl work log
   install_packages "${build_packages[@]}" dpkg-dev
-  version=$(dpkg-query -W -f '${Version}' libsimdjson-dev)
-  if [ "$(cat "$prefix/built-from" 2>/dev/null)" = "$version" ]; then return; fi
-  say "building simdjson $version as a static library into $prefix: a minute"
+  simdjson=$(dpkg-query -W -f '${Version}' libsimdjson-dev)
+  curl=$(dpkg-query -W -f '${Version}' libcurl4-openssl-dev)
+  if [ "$(cat "$prefix/built-from" 2>/dev/null)" = "$simdjson $curl" ]; then return; fi
+  say "building simdjson $simdjson and curl $curl as static libraries into $prefix: some minutes"
   work=$(mktemp -d)
   log=$work/log
   mkdir -p "$work/sources" "$work/lists/partial"
@@ -150,18 +154,42 @@ install_static() {
   if ! (
     cd "$work" &&
       "${apt[@]}" update -qq &&
-      "${apt[@]}" source -qq "simdjson=$version" &&
+      "${apt[@]}" source -qq "simdjson=$simdjson" "curl=$curl" &&
+      mkdir -p "$prefix/lib" &&
+      cmake -S "$(echo curl-*/)" -B curl-build -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF \
+        -DBUILD_CURL_EXE=OFF -DBUILD_TESTING=OFF -DHTTP_ONLY=ON -DCURL_USE_OPENSSL=ON -DCURL_ZLIB=OFF \
+        -DUSE_NGHTTP2=OFF -DCURL_USE_LIBSSH2=OFF -DUSE_LIBIDN2=OFF -DCURL_USE_LIBPSL=OFF -DCURL_DISABLE_LDAP=ON \
+        -DCURL_CA_BUNDLE=/etc/ssl/certs/ca-certificates.crt -DCURL_CA_PATH=/etc/ssl/certs &&
+      cmake --build curl-build --target libcurl &&
+      cp curl-build/lib/libcurl.a "$prefix/lib/" &&
       cd simdjson-*/ &&
       g++ -O2 -std=c++17 -DNDEBUG -Iinclude -Isrc -c src/simdjson.cpp -o simdjson.o &&
-      mkdir -p "$prefix/lib" &&
       ar rcs "$prefix/lib/libsimdjson.a" simdjson.o &&
-      echo "$version" >"$prefix/built-from"
+      echo "$simdjson $curl" >"$prefix/built-from"
   ) >"$log" 2>&1; then
     tail -n 40 "$log" >&2
     rm -rf "$work"
-    die "simdjson could not be built"
+    die "the static libraries could not be built"
   fi
   rm -rf "$work"
+}
+
+# Apache-2.0, of ClickHouse's makers; no header and no server in it: tests/fleet/chdb_bridge.py.
+install_chdb() {
+  local prefix=${LLMPROF_CHDB_PREFIX:-$HOME/.cache/llmprof/chdb}
+  local package=@chdb/lib-linux-x64-gnu@26.5.3 work
+  if [ "$(cat "$prefix/installed" 2>/dev/null)" = "$package" ]; then return; fi
+  command -v npm >/dev/null || install_packages nodejs npm
+  say "fetching $package into $prefix: 167 MB"
+  work=$(mktemp -d)
+  if ! (cd "$work" && npm pack --silent "$package" >/dev/null && tar -xzf ./*.tgz package/libchdb.so); then
+    rm -rf "$work"
+    die "npm has no $package"
+  fi
+  mkdir -p "$prefix/package"
+  mv "$work/package/libchdb.so" "$prefix/package/"
+  rm -rf "$work"
+  echo "$package" >"$prefix/installed"
 }
 
 install_web() {
@@ -226,7 +254,8 @@ for group in "$@"; do
     web) install_web ;;
     workload) install_workload ;;
     fleet) install_packages "${fleet_packages[@]}" ;;
-    -h | --help) sed -n '3,17s/^# \{0,1\}//p' "$0" ;;
-    *) say "unknown group '$group': build, static, nsight, viewers, web, workload and fleet exist"; exit 2 ;;
+    chdb) install_chdb ;;
+    -h | --help) sed -n '3,19s/^# \{0,1\}//p' "$0" ;;
+    *) say "unknown group '$group': build, static, nsight, viewers, web, workload, fleet and chdb exist"; exit 2 ;;
   esac
 done

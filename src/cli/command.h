@@ -62,6 +62,7 @@ Command config_command();
 Command doctor_command();
 Command explain_command();
 Command export_command();
+Command fleet_command();
 Command gate_command();
 Command kernels_command();
 Command launch_command();

@@ -20,6 +20,7 @@ std::vector<Command> all_commands() {
       launch_command(),      //
       merge_command(),       //
       export_command(),      //
+      fleet_command(),       //
       plan_command(),        //
       kernels_command(),     //
       ranges_command(),      //

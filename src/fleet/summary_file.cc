@@ -98,8 +98,9 @@ std::string bucket_column(std::size_t bucket) {
 std::string summary_bytes(const RankSummary& given) {
   RankSummary summary = given;
   sort_rows(summary);
+  const std::vector<RankIdentity> identity = {summary.identity};  // the writer keeps views of it
   TableWriter writer;
-  write_columns(std::vector<RankIdentity>{summary.identity}, kIdentityFields, writer);
+  write_columns(identity, kIdentityFields, writer);
   write_columns(summary.stages, kStageFields, writer);
   write_buckets(summary.stages, writer);
   write_columns(summary.kernels, kKernelFields, writer);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/json.h"
+
+namespace llmprof {
+
+// An answer of fleet/questions.h as lines for a person; names are made safe to show.
+std::string fleet_text(const Json& answer, std::size_t width);
+
+}  // namespace llmprof

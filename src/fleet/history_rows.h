@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Summaries as rows of the history, the same for a server and a folder.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "fleet/rank_summary.h"
+
+namespace llmprof {
+
+// The number that stands for a text: the first 64 bits of its SHA-256. A million names share one
+// with a chance of one in thirty million.
+std::uint64_t key_of(std::string_view text);
+
+// Days since 1970 in UTC, as ClickHouse's Date has them; 0: not known.
+std::int64_t day_of(std::int64_t unix_s);
+
+// A summary, and which of several of one rank it is.
+struct StoredSummary {
+  RankSummary summary;
+  std::uint64_t content = 0;     // key_of() its bytes
+  std::int64_t modified_ms = 0;  // of two for one rank and attempt, the later one counts
+};
+
+// Of two summaries of a rank the larger one counts: the later attempt, then the later file.
+std::uint64_t version_of(const StoredSummary& stored);
+
+// The rows of some summaries as RowBinary, table by table. Bounded by whoever adds.
+class RowBatch {
+ public:
+  // Throws kInput for numbers that cannot be stored.
+  void add(const StoredSummary& stored);
+
+  std::uint64_t num_fact_rows() const { return num_kernels_ + num_stages_; }
+  std::uint64_t size_bytes() const;
+  const std::set<std::uint64_t>& run_keys() const { return run_keys_; }
+
+  struct Section {
+    const char* table;
+    std::uint64_t rows;
+    const std::string* bytes;
+  };
+  // In the order in which they must be stored: what makes a rank visible comes last.
+  std::vector<Section> sections() const;
+
+ private:
+  std::uint64_t named(const std::string& text);
+
+  std::unordered_map<std::string, std::uint64_t> keys_;
+  std::set<std::uint64_t> run_keys_;
+  std::string names_;
+  std::string kernels_;
+  std::string stages_;
+  std::string ranks_;
+  std::uint64_t num_kernels_ = 0;
+  std::uint64_t num_stages_ = 0;
+  std::uint64_t num_ranks_ = 0;
+};
+
+// RowBinary, ClickHouse's own form of a row: little endian, lengths as varints.
+void put_number(std::string& out, std::uint64_t value, int num_bytes);
+void put_text(std::string& out, std::string_view text);
+void put_numbers(std::string& out, const std::vector<std::uint64_t>& values, int num_bytes);
+
+}  // namespace llmprof

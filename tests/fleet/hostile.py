@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`llmprof fleet` against servers that answer slowly, wrongly, with a login page, or break off, and with names and
+addresses that try to be something else. Nothing may be lost, doubled or carried out, and each trouble is one sentence."""
+import argparse
+import hashlib
+import http.server
+import os
+import pathlib
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+HTML = b"<html><body>Please log in</body></html>"
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """As much of ClickHouse as a push needs: keeps what is inserted, by table and in order. `trouble` is asked first and
+    may answer in its place."""
+    daemon_threads = True
+
+    def __init__(self, trouble=None, tls=None):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.trouble = trouble
+        self.requests = []
+        self.inserts = []  # (table, body)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, *_):
+        pass  # clients that give up are what is tested
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, body, status=200, is_clickhouse=True, length=None, content_type="text/tab-separated-values"):
+        self.send_response(status)
+        if is_clickhouse:
+            self.send_header("X-ClickHouse-Server-Display-Name", "test")
+        self.send_header("Content-Type", content_type)
+        if length != "none":
+            self.send_header("Content-Length", str(len(body) if length is None else length))
+        else:
+            self.send_header("Connection", "close")
+            self.close_connection = True
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query)).get("query")
+        self.server.requests.append((self.path, dict(self.headers), query or body.decode("utf-8", "replace")))
+        if self.server.trouble and self.server.trouble(self, query, body):
+            return
+        if query:
+            self.server.inserts.append((query.split()[2], body))
+            self.reply(b"")
+        elif body == b"SELECT version()":
+            self.reply(b"18.16.1\n")
+        else:
+            self.reply(b"")  # no rows
+
+
+class Test:
+    def __init__(self, program, make_history, folder):
+        self.program = program
+        self.folder = pathlib.Path(folder)
+        self.data = self.folder / "history"
+        subprocess.run([make_history, self.data, "1", "2", "8", "hostile"], check=True, stdout=subprocess.DEVNULL)
+
+    def run(self, *arguments, spool="spool", environment=None):
+        arguments = [str(a) for a in arguments]
+        if arguments[0] == "push":
+            arguments += ["--spool", str(self.folder / spool)]
+        return subprocess.run([self.program, "fleet", *arguments], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "NO_PROXY": "127.0.0.1", **(environment or {})})
+
+    def waiting(self, spool="spool"):
+        return sorted((self.folder / spool).glob("*.batch"))
+
+
+def expect(result, code, *words):
+    text = result.stdout + result.stderr
+    assert result.returncode == code, (result.returncode, text)
+    for word in words:
+        assert word in text, (word, text)
+    assert len(text.splitlines()) <= 3, text  # a sentence and a hint
+    assert "\x1b" not in text
+
+
+def insert_only(trouble):
+    """Trouble for inserts, not for the question after the version."""
+    return lambda handler, query, body: trouble(handler) if query else False
+
+
+def done(handler, *arguments, **named):
+    handler.reply(*arguments, **named)
+    return True
+
+
+def cut(handler):
+    handler.reply(b"", length=100)
+    handler.connection.shutdown(socket.SHUT_RDWR)
+    return True
+
+
+def slow(handler):
+    time.sleep(3)
+    return done(handler, b"")
+
+
+# What a server does to an insert -> the exit code and words of llmprof. In each case the rows must still be there.
+TROUBLES = {
+    "a login page with status 200": (lambda h: done(h, HTML, is_clickhouse=False, content_type="text/html"), 5,
+                                     ["does not answer like ClickHouse", "text/html"]),
+    "an empty answer of something else": (lambda h: done(h, b"", is_clickhouse=False), 5, ["does not answer like ClickHouse"]),
+    "words in place of nothing": (lambda h: done(h, b"thanks\x1b[31m\n"), 5, ["answered an insert with thanks"]),
+    "a break in the middle of the answer": (cut, 5, ["batches wait in"]),
+    "an answer without an end": (lambda h: done(h, b"", length="none"), 5, ["does not say where it ends"]),
+    "no answer in time": (slow, 5, ["batches wait in"]),
+    "a redirect": (lambda h: done(h, b"", status=302, is_clickhouse=False), 5, ["HTTP 302"]),
+    "too many parts": (lambda h: done(h, b"Code: 252, e.displayText() = DB::Exception: Too many parts", status=500), 5,
+                       ["Code: 252", "batches wait in"]),
+    "a wrong password": (lambda h: done(h, b"Code: 193, e.displayText() = DB::Exception: Wrong password", status=401), 5,
+                         ["Code: 193", "LLMPROF_CLICKHOUSE_PASSWORD"]),
+    "no tables": (lambda h: done(h, b"Code: 60. DB::Exception: Table llmprof.names doesn't exist", status=404), 5,
+                  ["Code: 60", "llmprof fleet init"]),
+    "a gateway without a server": (lambda h: done(h, HTML, status=502, is_clickhouse=False, content_type="text/html"), 5,
+                                   ["HTTP 502"]),
+}
+
+
+def test_troubles(test):
+    for name, (trouble, code, words) in TROUBLES.items():
+        spool = "spool-" + hashlib.sha256(name.encode()).hexdigest()[:8]
+        server = Server(insert_only(trouble))
+        expect(test.run("push", test.data, "--to", server.url, "--wait", "1", "--timeout", "1", spool=spool), code, *words)
+        waiting = test.waiting(spool)
+        assert len(waiting) == 1, (name, waiting)
+        before = waiting[0].read_bytes()
+        healthy = Server()
+        expect(test.run("push", "--to", healthy.url, spool=spool), 0, "sent 2 ranks, 36 rows in 1 batches")
+        assert not test.waiting(spool), name
+        # The bytes that were refused are the bytes that are sent.
+        assert before.endswith(b"".join(body for _, body in healthy.inserts)), name
+        assert [table for table, _ in healthy.inserts] == [f"llmprof.{t}" for t in ("names", "kernels", "stages", "ranks")]
+        server.server_close()
+        healthy.server_close()
+        print(f"  {name}: nothing lost")
+
+
+def test_wrong_rows(test):
+    """Rows that no server will ever take are put aside and do not stop the others."""
+    server = Server(insert_only(lambda h: done(h, b"Code: 33, e.displayText() = DB::Exception: Cannot read all data", status=500)))
+    expect(test.run("push", test.data, "--to", server.url, "--wait", "1", spool="bad"), 1, "the server refuses", "Code: 33")
+    assert not test.waiting("bad") and len(list((test.folder / "bad" / "failed").glob("*.batch"))) == 1
+    # A batch that was damaged on disk is not sent.
+    healthy = Server()
+    offline = f"http://127.0.0.1:{free_port()}"
+    expect(test.run("push", test.data, "--to", offline, "--wait", "1", spool="damaged"), 5, "batches wait in", "nothing is lost")
+    batch = test.waiting("damaged")[0]
+    damaged = bytearray(batch.read_bytes())
+    damaged[-1] ^= 1
+    batch.write_bytes(damaged)
+    expect(test.run("push", "--to", healthy.url, spool="damaged"), 1, "no whole batch")
+    assert not healthy.inserts
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_failover(test):
+    """A dead node beside a live one; and an acknowledgement that was lost: the same bytes come again."""
+    lost = []
+
+    def loses_first(handler, query, body):
+        if query and not lost:
+            lost.append(body)
+            handler.server.inserts.append((query.split()[2], body))
+            handler.connection.shutdown(socket.SHUT_RDWR)
+            handler.close_connection = True
+            return True
+        return False
+
+    server = Server(loses_first)
+    urls = f"http://127.0.0.1:{free_port()},{server.url}"
+    expect(test.run("push", test.data, "--to", urls, "--wait", "20", spool="failover"), 0, "sent 2 ranks")
+    tables = [table for table, _ in server.inserts]
+    assert tables == ["llmprof.names", "llmprof.names", "llmprof.kernels", "llmprof.stages", "llmprof.ranks"], tables
+    assert server.inserts[0][1] == server.inserts[1][1]
+
+
+def test_names(test):
+    """No name is part of a statement or an address; the 100 KB one and the NUL travel whole."""
+    server = Server()
+    expect(test.run("push", test.data, "--to", server.url, spool="names"), 0, "sent 2 ranks")
+    for path, _, statement in server.requests:
+        for piece in ("DROP", "fill", "mo'del", "nul", "xxxx", "run-000"):
+            assert piece not in path, path[:200]
+            assert statement.startswith("INSERT INTO llmprof.") or piece not in statement, statement[:200]
+    names = dict(server.inserts)["llmprof.names"]
+    assert b"'; DROP TABLE llmprof.kernels; --" in names and b"nul\0byte" in names and b"x" * 100_000 in names
+    # As questions they are asked for by number, and what comes back is shown harmless.
+    name = "x'; DROP TABLE runs; --\n\0".replace("\0", "")
+    result = test.run("top", "--to", server.url, "--run", name, "--stage", name, "--model", name)
+    expect(result, 0, "0 runs")
+    assert all("DROP" not in statement for _, _, statement in server.requests)
+    key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+    assert any(str(key) in statement for _, _, statement in server.requests)
+
+
+def test_wrong_answers(test):
+    """Questions answered with what was not asked for."""
+    answers = {"HTML": HTML + b"\n", "too few columns": b"1\t2\n", "no number": b"\t".join([b"x"] * 13) + b"\n", "no end of line": b"1"}
+    for name, answer in answers.items():
+        server = Server(lambda h, q, b, answer=answer: done(h, answer) if b"FROM" in b else False)
+        expect(test.run("status", "--to", server.url), 1, "the server")
+        print(f"  a question answered with {name}: refused")
+    version = Server(lambda h, q, b: done(h, b"<b>1</b>\n") if b == b"SELECT version()" else False)
+    expect(test.run("init", "--to", version.url), 1, "does not tell its version")
+    large = Server(lambda h, q, b: done(h, b"1\t" * (150 << 20)) if b"FROM" in b else False)
+    expect(test.run("status", "--to", large.url), 5, "larger than 256 MiB")
+
+
+def test_credentials(test):
+    server = Server()
+    secret = "hunter2-secret"
+    refused = test.run("status", "--to", f"http://me:{secret}@127.0.0.1:1")
+    expect(refused, 2, "holds credentials", "LLMPROF_CLICKHOUSE_USER")
+    assert secret not in refused.stdout + refused.stderr
+    environment = {"LLMPROF_CLICKHOUSE_USER": "me", "LLMPROF_CLICKHOUSE_PASSWORD": secret}
+    expect(test.run("push", test.data, "--to", server.url, spool="credentials", environment=environment), 0)
+    assert all(h["X-ClickHouse-User"] == "me" and h["X-ClickHouse-Key"] == secret and secret not in path
+               for path, h, _ in server.requests)
+    file = test.folder / "netrc"
+    file.write_text(f"login me\npassword {secret}\n")
+    file.chmod(0o644)
+    expect(test.run("status", "--to", server.url, "--credentials", file), 1, "can be read by others", "chmod 600")
+    file.chmod(0o600)
+    expect(test.run("status", "--to", server.url, "--credentials", file), 0)
+    assert server.requests[-1][1]["X-ClickHouse-Key"] == secret
+    for path in test.folder.rglob("*.batch"):
+        assert secret.encode() not in path.read_bytes()
+    broken = {**environment, "LLMPROF_CLICKHOUSE_PASSWORD": "a\nX-Evil: 1"}
+    expect(test.run("status", "--to", server.url, environment=broken), 2, "control characters")
+    for wrong in ("ftp://host", "http://", "http://a b", "http://host/?query=DROP", "http://host#x"):
+        expect(test.run("status", "--to", wrong), 2, "is no address of a server")
+    for option in ("--database", "--cluster"):
+        expect(test.run("init", "--to", server.url, option, "x; DROP DATABASE y"), 2, "cannot be")
+
+
+def test_tls(test):
+    """A certificate that nobody signed is refused, and taken when the user names it."""
+    if not shutil.which("openssl"):
+        print("  not tested: there is no openssl to make a certificate with")
+        return
+    key, certificate = test.folder / "key.pem", test.folder / "certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = Server(tls=context)
+    expect(test.run("status", "--to", server.url), 5, "certificate", "--ca FILE")
+    assert not server.requests
+    expect(test.run("status", "--to", server.url, "--ca", certificate), 0, "no runs")
+    expect(test.run("status", "--to", server.url.replace("127.0.0.1", "localhost"), "--ca", certificate), 5, "--ca FILE")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--make-history", required=True)
+    arguments = parser.parse_known_args()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        test = Test(arguments.program, arguments.make_history, folder)
+        for check in (test_troubles, test_wrong_rows, test_failover, test_names, test_wrong_answers, test_credentials, test_tls):
+            started = time.monotonic()
+            check(test)
+            print(f"{check.__name__}: {time.monotonic() - started:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "fleet/clickhouse.h"
+#include "fleet/dialect.h"
+#include "fleet/history_queries.h"
+#include "fleet/history_rows.h"
+#include "fleet/push.h"
+#include "fleet/questions.h"
+#include "fleet/spool.h"
+#include "fleet/summary_file.h"
+#include "temporary.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RankSummary rank_of(const std::string& run, std::int64_t rank, std::int64_t compute_ns) {
+  RankSummary summary;
+  summary.identity.run_id = run;
+  summary.identity.rank = rank;
+  summary.identity.num_ranks = 3;
+  summary.identity.engine_version = "v" + run;
+  summary.identity.started_unix_s = 86'400 * 20'000 + std::stoll(run) * 86'400;
+  StageCell stage;
+  stage.stage = "decode";
+  stage.instances = 1;
+  stage.window_ns = 10'000;
+  stage.buckets_ns[0] = compute_ns;
+  summary.stages = {stage};
+  summary.kernels = {{"decode", "k", "gemm", 2, 2 * compute_ns, compute_ns, compute_ns, {{80, 2}}}};
+  return summary;
+}
+
+void put(const TemporaryDirectory& folder, const std::string& name, const RankSummary& summary) {
+  folder.add(name + ".llmprof", summary_bytes(summary));
+}
+
+TEST(Dialect, IsToldByTheVersion) {
+  EXPECT_FALSE(dialect_of("18.16.1\n").has_column_codecs);
+  EXPECT_TRUE(dialect_of("20.3.1.1\n").has_column_codecs);
+  EXPECT_FALSE(dialect_of("22.1.9").has_insert_token);
+  EXPECT_TRUE(dialect_of("22.2.1").has_insert_token);
+  EXPECT_TRUE(dialect_of("26.5.1.1").has_insert_token);
+  for (const char* wrong : {"", "x", "18", "18.", "-1.2", "<html>18.16"}) {
+    EXPECT_THROW(dialect_of(wrong), Error) << wrong;
+  }
+}
+
+TEST(Dialect, MakesTablesInTheServersWords) {
+  const std::vector<std::string> old = schema_statements(dialect_of("18.16.1"), {});
+  for (const std::string& statement : old) {
+    EXPECT_THAT(statement, Not(HasSubstr("CODEC")));
+    EXPECT_THAT(statement, Not(HasSubstr("LowCardinality")));
+    EXPECT_THAT(statement, Not(HasSubstr("Replicated")));
+  }
+  const std::vector<std::string> young =
+      schema_statements(dialect_of("26.5.1"), {"history", "fleet", 30});
+  EXPECT_THAT(young, Contains(HasSubstr("LowCardinality(String)")));
+  EXPECT_THAT(young, Contains(HasSubstr("TTL day + INTERVAL 30 DAY")));
+  EXPECT_THAT(young, Contains(HasSubstr("history.kernels_local ON CLUSTER fleet")));
+  EXPECT_THAT(young, Contains(HasSubstr("Distributed(fleet, history, kernels_local")));
+  EXPECT_THROW(schema_statements(dialect_of("18.16"), {"history", "", 30}), Error);
+  EXPECT_THROW(schema_statements(dialect_of("26.5"), {"a; DROP", "", 0}), Error);
+  EXPECT_THROW(schema_statements(dialect_of("26.5"), {"a", "b'c", 0}), Error);
+}
+
+TEST(ServerUrl, HoldsNoCredentials) {
+  EXPECT_EQ(checked_server_url("http://host:8123/"), "http://host:8123");
+  EXPECT_EQ(checked_server_url("HTTPS://host/path"), "https://host/path");
+  try {
+    checked_server_url("http://me:secret@host");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), Not(HasSubstr("secret")));
+    EXPECT_THAT(error.hint(), HasSubstr("LLMPROF_CLICKHOUSE_USER"));
+  }
+}
+
+TEST(TabSeparated, IsReadBack) {
+  const auto rows = tab_separated("a\\0\\'\\n\\\\\tb\n\t\n", 2);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0][0], std::string("a\0'\n\\", 5));
+  EXPECT_EQ(rows[0][1], "b");
+  EXPECT_EQ(rows[1][0], "");
+  EXPECT_THROW(tab_separated("a\tb", 2), Error);
+  EXPECT_THROW(tab_separated("a\n", 2), Error);
+  EXPECT_EQ(server_numbers("[1,18446744073709551615]")[1], UINT64_MAX);
+  EXPECT_TRUE(server_numbers("[]").empty());
+  for (const char* wrong : {"", "1", "[", "[1,]", "[-1]", "[a]"}) {
+    EXPECT_THROW(server_numbers(wrong), Error) << wrong;
+  }
+}
+
+TEST(WideSum, HoldsMoreThanAnInteger) {
+  WideSum sum;
+  for (int i = 0; i < 1000; ++i) {
+    sum.add(INT64_MAX);
+  }
+  EXPECT_DOUBLE_EQ(sum.value(), 1000 * 9223372036854775807.0);
+  EXPECT_LT(sum.rest, WideSum::kBillion);
+}
+
+TEST(Queries, HoldNumbersAlone) {
+  KnownRun run;
+  run.run_key = key_of("'; DROP TABLE runs");
+  run.run_id = "'; DROP TABLE runs";
+  const HistoryQueries queries("llmprof");
+  const std::span<const KnownRun> runs(&run, 1);
+  for (const std::string& sql :
+       {queries.runs({0, {run.run_key}}), queries.seals({}), queries.kernels(runs),
+        queries.sealed_kernels(runs), queries.stages(runs), queries.rank_stages(run),
+        queries.places(run, {1}), queries.rollup(run)}) {
+    EXPECT_EQ(sql.find('\''), std::string::npos) << sql;
+    EXPECT_EQ(sql.find("DROP"), std::string::npos) << sql;
+  }
+}
+
+TEST(Rows, RefuseWhatCannotBeStored) {
+  StoredSummary stored{rank_of("1", 0, 5), 1, 1};
+  stored.summary.kernels[0].calls = -1;
+  EXPECT_THROW(RowBatch().add(stored), Error);
+  stored = {rank_of("1", INT64_MAX, 5), 1, 1};
+  EXPECT_THROW(RowBatch().add(stored), Error);
+}
+
+TEST(Rows, OfARankAreOrderedSoThatItIsSeenLast) {
+  RowBatch batch;
+  batch.add({rank_of("1", 0, 5), 1, 1});
+  const auto sections = batch.sections();
+  ASSERT_EQ(sections.size(), 4U);
+  EXPECT_STREQ(sections[3].table, "ranks");
+  // 8 + 4 + 8 + 2 of the place, three keys, four sums, and two arrays of one number.
+  EXPECT_EQ(sections[1].bytes->size(), 22U + 24 + 32 + 1 + 2 + 1 + 8);
+}
+
+TEST(Versions, LaterAttemptsAndFilesWin) {
+  StoredSummary first{rank_of("1", 0, 5), 1, 1'800'000'000'000};
+  StoredSummary later = first;
+  later.modified_ms += 1;
+  EXPECT_LT(version_of(first), version_of(later));
+  first.summary.identity.attempt = 1;
+  EXPECT_GT(version_of(first), version_of(later));
+}
+
+TEST(SpoolFolder, KeepsBatchesUntilTheyAreRemoved) {
+  const TemporaryDirectory folder;
+  Spool spool(folder.path() / "spool");
+  RowBatch batch;
+  batch.add({rank_of("1", 0, 5), 1, 1});
+  spool.add(batch);
+  spool.add(batch);
+  ASSERT_EQ(spool.waiting().size(), 1U);
+  const SpooledBatch loaded = spool.load(spool.waiting()[0]);
+  ASSERT_EQ(loaded.sections.size(), 4U);
+  EXPECT_EQ(loaded.sections[1].bytes, *batch.sections()[1].bytes);
+  EXPECT_EQ(loaded.run_keys, std::vector<std::uint64_t>{key_of("1")});
+  std::string bytes = read_file(spool.waiting()[0]);
+  bytes.back() ^= 1;
+  write_file(spool.waiting()[0], bytes);
+  EXPECT_THROW(spool.load(spool.waiting()[0]), Error);
+  for (const std::string& wrong :
+       {std::string(), std::string("{}\n"), std::string("[1]\n"), bytes.substr(0, 100)}) {
+    write_file(spool.waiting()[0], wrong);
+    EXPECT_THROW(spool.load(spool.waiting()[0]), Error) << wrong;
+  }
+  const fs::path aside = spool.set_aside(spool.waiting()[0]);
+  EXPECT_TRUE(fs::exists(aside));
+  EXPECT_TRUE(spool.waiting().empty());
+}
+
+TEST(SpoolFolder, TakesWholeRanksOfOneMonthABatch) {
+  const TemporaryDirectory folder;
+  std::vector<fs::path> files;
+  for (int run = 0; run < 62; run += 31) {
+    for (int rank = 0; rank < 3; ++rank) {
+      const std::string name = std::to_string(run) + "-" + std::to_string(rank) + ".llmprof";
+      files.push_back(folder.add(name, summary_bytes(rank_of(std::to_string(run), rank, 5))));
+    }
+  }
+  Spool spool(folder.path() / "spool");
+  const SpooledCounts counts = spool_summaries(files, 4, spool);
+  EXPECT_EQ(counts.ranks, 6U);
+  EXPECT_EQ(counts.rows, 12U);
+  EXPECT_EQ(spool.waiting().size(), 4U);  // two ranks of two rows, then one, for each month
+}
+
+TEST(FolderHistory, AnswersOfTheLastAttemptAndTheLastFile) {
+  const TemporaryDirectory folder;
+  put(folder, "0", rank_of("1", 0, 100));
+  put(folder, "1", rank_of("1", 1, 100));
+  put(folder, "2", rank_of("1", 2, 150));
+  folder.add("broken.llmprof", "nonsense");
+  put(folder, "2-again", rank_of("1", 2, 160));
+  fs::last_write_time(folder.path() / "2.llmprof",
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const auto history = folder_history(folder.path());
+  const Json slow = fleet_stragglers(*history, {});
+  ASSERT_EQ(slow["stragglers"].size(), 1U);
+  EXPECT_EQ(slow["stragglers"][0]["rank"], 2);
+  EXPECT_EQ(slow["stragglers"][0]["compute_ns"], 160);
+  EXPECT_THAT(slow["notes"][0].get<std::string>(), HasSubstr("broken.llmprof"));
+  RankSummary again = rank_of("1", 0, 100);
+  again.identity.attempt = 1;
+  put(folder, "0-second", again);
+  const Json status = fleet_status(*folder_history(folder.path()), {});
+  ASSERT_EQ(status["runs"].size(), 1U);
+  EXPECT_EQ(status["runs"][0]["ranks"], 1);  // ranks of two attempts did not run together
+  EXPECT_EQ(status["runs"][0]["is_sealed"], false);
+}
+
+TEST(FolderHistory, FindsWhatGrewACall) {
+  const TemporaryDirectory folder;
+  put(folder, "1", rank_of("1", 0, 100));
+  put(folder, "2", rank_of("2", 0, 130));
+  const auto history = folder_history(folder.path());
+  const Json answer = fleet_regressions(*history, {}, "", "");
+  EXPECT_EQ(answer["base"]["label"], "v1");
+  ASSERT_EQ(answer["kernels"].size(), 1U);
+  EXPECT_NEAR(answer["kernels"][0]["slower_fraction"].get<double>(), 0.3, 1e-9);
+  EXPECT_TRUE(fleet_regressions(*history, {}, "v2", "v1")["kernels"].empty());
+  EXPECT_THROW(fleet_regressions(*history, {}, "v3", "v1"), Error);
+  EXPECT_THROW(fleet_stragglers(*history, {.run = "none"}), Error);
+}
+
+TEST(FolderHistory, RefusesASummaryThatHasAKernelTwice) {
+  const TemporaryDirectory folder;
+  RankSummary twice = rank_of("1", 0, 100);
+  twice.kernels.push_back(twice.kernels[0]);
+  put(folder, "0", twice);
+  const Json status = fleet_status(*folder_history(folder.path()), {});
+  EXPECT_TRUE(status["runs"].empty());
+  EXPECT_EQ(status["notes"].size(), 1U);
+}
+
+}  // namespace
+}  // namespace llmprof
