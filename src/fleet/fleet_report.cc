@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is late, when no two ranks share a clock?
+// Which ranks, nodes and kernels stand out?
 //
-// A collective ends for all ranks at about the same moment: nobody leaves before the last has come.
-// So whoever spent the least time in it came last, and that needs durations only, which each rank
-// measures on its own clock. The least time is what the transfer takes; everything beyond it the
-// other ranks waited, and they waited for that rank.
-//
-// In a job that waits like this the stages of all ranks take the same time, so a slow rank shows in
-// its compute, not in its wall time: ranks are compared by compute kernels where most have them,
-// and by the host's stage times else.
-//
-// Lateness travels: whoever waits in a small group for its slow member is late at the next
-// collective of all, together with the whole group. So a rank that waited much itself hands what it
-// caused to the rank it waited for, and that one on in turn.
+// In a job whose ranks wait for each other the stages of all of them take the same time, so a slow
+// rank shows in its compute, not in its wall time: ranks are compared by compute kernels where most
+// have them, and by the host's stage times else. Who waits for whom is told in
+// fleet/collective_report.cc.
 //
 // What it gets wrong: ranks of different roles (pipeline stages, experts) compute different things
-// and deviate without fault. A collective whose members leave at different times (a broadcast's
-// root) gives its early leavers too little transfer. Where communicators are told by the order on
-// streams alone, groups smaller than the job are taken for one.
+// and deviate without fault.
 #include "fleet/fleet_report.h"
 
 #include <algorithm>
@@ -26,12 +16,11 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "analysis/duration_steps.h"
-#include "analysis/rules.h"
 #include "analysis/statistics.h"
 #include "base/units.h"
+#include "fleet/collective_report.h"
 #include "fleet/saturated_sum.h"
 
 namespace llmprof {
@@ -52,156 +41,6 @@ bool is_nested(const std::string& stage) {
 
 double ratio(std::int64_t part, std::int64_t whole) {
   return fraction_of(part, whole);
-}
-
-// Prefix sums of the collectives of each communicator, to sum the transfers of a rank.
-class Transfers {
- public:
-  explicit Transfers(const std::vector<FleetCollective>& collectives) {
-    for (const FleetCollective& one : collectives) {
-      Series& series = series_[one.communicator];
-      const bool is_alone = one.num_ranks < 2;
-      series.sequences.push_back(one.sequence);
-      series.transfer_ns.push_back(
-          saturated_sum(last(series.transfer_ns), is_alone ? 0 : one.shortest_ns));
-      series.alone_ns.push_back(saturated_sum(last(series.alone_ns), is_alone ? one.total_ns : 0));
-      series.num_met.push_back(last(series.num_met) + (is_alone ? 0 : 1));
-    }
-  }
-
-  // Returns what the rank waited in it.
-  std::int64_t add(const CommunicatorShare& share, RankVerdict& verdict) const {
-    const auto found = series_.find(share.communicator);
-    if (found == series_.end()) {
-      return 0;
-    }
-    std::int64_t waiting_ns = share.total_ns;
-    const Series& series = found->second;
-    for (const auto& [first, count] : share.sequences) {
-      const std::size_t from = series.place(first);
-      const std::size_t to = series.place(saturated_sum(first, count));
-      CollectiveTime& time = verdict.collectives;
-      const std::int64_t transfer_ns = between(series.transfer_ns, from, to);
-      const std::int64_t alone_ns = between(series.alone_ns, from, to);
-      time.transfer_ns = saturated_sum(time.transfer_ns, transfer_ns);
-      time.alone_ns = saturated_sum(time.alone_ns, alone_ns);
-      verdict.num_met += between(series.num_met, from, to);
-      waiting_ns -= std::min(waiting_ns, saturated_sum(transfer_ns, alone_ns));
-    }
-    return waiting_ns;
-  }
-
- private:
-  struct Series {
-    std::vector<std::int64_t> sequences;
-    std::vector<std::int64_t> transfer_ns;
-    std::vector<std::int64_t> alone_ns;
-    std::vector<std::int64_t> num_met;
-
-    std::size_t place(std::int64_t sequence) const {
-      return static_cast<std::size_t>(
-          std::lower_bound(sequences.begin(), sequences.end(), sequence) - sequences.begin());
-    }
-  };
-  static std::int64_t last(const std::vector<std::int64_t>& sums) {
-    return sums.empty() ? 0 : sums.back();
-  }
-  static std::int64_t between(const std::vector<std::int64_t>& sums, std::size_t from,
-                              std::size_t to) {
-    const std::int64_t before = from == 0 ? 0 : sums[from - 1];
-    return to <= from ? 0 : sums[to - 1] - before;
-  }
-
-  std::unordered_map<std::string, Series> series_;
-};
-
-// The rank that was last most often, by communicator; ties to the lowest.
-std::unordered_map<std::string, std::int64_t> usual_last(const FleetSummary& fleet) {
-  std::unordered_map<std::string, std::map<std::int64_t, std::int64_t>> counts;
-  for (const FleetCollective& one : fleet.collectives) {
-    if (one.num_ranks >= 2) {
-      ++counts[one.communicator][one.last_rank];
-    }
-  }
-  std::unordered_map<std::string, std::int64_t> usual;
-  for (const auto& [communicator, ranks] : counts) {
-    usual[communicator] = std::max_element(ranks.begin(), ranks.end(), [](auto& a, auto& b) {
-                            return a.second < b.second;
-                          })->first;
-  }
-  return usual;
-}
-
-// Hands on what ranks caused that waited themselves, to whom they waited for (`waited_for`, by
-// place; itself where there is nobody).
-void trace_back(const std::vector<std::size_t>& waited_for, FleetReport& report) {
-  constexpr int kMostHops = 8;  // levels of groups within groups
-  std::vector<double> waits;
-  for (const RankVerdict& verdict : report.ranks) {
-    waits.push_back(static_cast<double>(verdict.collectives.waiting_ns));
-  }
-  const double much = waits.empty() ? 0 : median_of(waits) / 2;
-  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
-    std::size_t origin = i;
-    for (int hop = 0; hop < kMostHops && waits[origin] > 0 && waits[origin] >= much; ++hop) {
-      origin = waited_for[origin];
-    }
-    RankVerdict& verdict = report.ranks[origin];
-    verdict.blamed_ns = saturated_sum(verdict.blamed_ns, report.ranks[i].caused_ns);
-  }
-}
-
-void add_collectives(const FleetSummary& fleet, FleetReport& report) {
-  std::unordered_map<std::int64_t, std::size_t> places;
-  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
-    places.emplace(report.ranks[i].rank, i);
-  }
-  const Transfers transfers(fleet.collectives);
-  const std::unordered_map<std::string, std::int64_t> usual = usual_last(fleet);
-  std::vector<std::size_t> waited_for(fleet.ranks.size());
-  for (std::size_t i = 0; i < fleet.ranks.size(); ++i) {
-    RankVerdict& verdict = report.ranks[i];
-    waited_for[i] = i;
-    std::int64_t longest_ns = 0;
-    for (const CommunicatorShare& share : fleet.ranks[i].communicators) {
-      verdict.collectives.total_ns = saturated_sum(verdict.collectives.total_ns, share.total_ns);
-      const std::int64_t waiting_ns = transfers.add(share, verdict);
-      const auto last = usual.find(share.communicator);
-      if (waiting_ns > longest_ns && last != usual.end() && places.contains(last->second)) {
-        longest_ns = waiting_ns;
-        waited_for[i] = places.at(last->second);
-      }
-    }
-    // Beyond the total only in a stranger's file.
-    CollectiveTime& time = verdict.collectives;
-    time.transfer_ns = std::min(time.transfer_ns, time.total_ns);
-    time.alone_ns = std::min(time.alone_ns, time.total_ns - time.transfer_ns);
-    time.waiting_ns = time.total_ns - time.transfer_ns - time.alone_ns;
-  }
-  report.num_collectives = static_cast<std::int64_t>(fleet.collectives.size());
-  for (const FleetCollective& one : fleet.collectives) {
-    CollectiveTime& sum = report.collectives;
-    sum.total_ns = saturated_sum(sum.total_ns, one.total_ns);
-    report.num_mismatched += one.kernel != one.other_kernel ? 1 : 0;
-    if (one.num_ranks < 2) {
-      ++report.num_alone;
-      sum.alone_ns = saturated_sum(sum.alone_ns, one.total_ns);
-      continue;
-    }
-    std::int64_t transfer_ns = 0;
-    if (__builtin_mul_overflow(one.shortest_ns, one.num_ranks, &transfer_ns) ||
-        transfer_ns > one.total_ns) {
-      transfer_ns = one.total_ns;  // only a stranger's file says so
-    }
-    sum.transfer_ns = saturated_sum(sum.transfer_ns, transfer_ns);
-    sum.waiting_ns = saturated_sum(sum.waiting_ns, one.total_ns - transfer_ns);
-    if (const auto last = places.find(one.last_rank); last != places.end()) {
-      RankVerdict& verdict = report.ranks[last->second];
-      ++verdict.num_last;
-      verdict.caused_ns = saturated_sum(verdict.caused_ns, one.total_ns - transfer_ns);
-    }
-  }
-  trace_back(waited_for, report);
 }
 
 // What ranks are compared by, of one of their stages; nothing where it has none.
@@ -433,61 +272,6 @@ FleetReport report_fleet(const FleetSummary& fleet) {
                      std::tie(a.excess_ns, b.kernel, b.stage);
             });
   return report;
-}
-
-std::optional<LateReason> late_reason(const FleetSummary& fleet, const RankSummary& own) {
-  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FleetKernel*>
-      cells;
-  for (const FleetKernel& kernel : fleet.kernels) {
-    cells[{kernel.sum.stage, kernel.sum.kernel, kernel.sum.family}] = &kernel;
-  }
-  struct Loss {
-    const KernelCell* cell = nullptr;
-    double expected_ns = 0;
-    double excess_ns = 0;
-  };
-  std::vector<Loss> losses;
-  std::map<std::string_view, double> by_stage;
-  double expected_ns = 0;
-  double excess_ns = 0;
-  for (const KernelCell& cell : own.kernels) {
-    const auto found = cells.find({cell.stage, cell.kernel, cell.family});
-    if (cell.family == kCommunication || found == cells.end() ||
-        found->second->sum.calls <= cell.calls) {
-      continue;
-    }
-    const KernelCell& all = found->second->sum;
-    const double mean = static_cast<double>(all.total_ns - cell.total_ns) /
-                        static_cast<double>(all.calls - cell.calls);
-    const double expected = mean * static_cast<double>(cell.calls);
-    const double excess = static_cast<double>(cell.total_ns) - expected;
-    losses.push_back({&cell, expected, excess});
-    by_stage[cell.stage] += excess;
-    expected_ns += expected;
-    excess_ns += excess;
-  }
-  if (losses.empty() || expected_ns <= 0) {
-    return std::nullopt;
-  }
-  const auto stage = std::max_element(by_stage.begin(), by_stage.end(),
-                                      [](auto& a, auto& b) { return a.second < b.second; });
-  const Loss* worst = nullptr;
-  for (const Loss& loss : losses) {
-    if (loss.cell->stage == stage->first &&
-        (worst == nullptr || loss.excess_ns > worst->excess_ns)) {
-      worst = &loss;
-    }
-  }
-  LateReason reason;
-  reason.stage = worst->cell->stage;
-  reason.kernel = worst->cell->kernel;
-  reason.kernel_excess_ns = static_cast<std::int64_t>(std::clamp(worst->excess_ns, -9e18, 9e18));
-  reason.excess_ns = static_cast<std::int64_t>(std::clamp(excess_ns, -9e18, 9e18));
-  reason.kernel_ratio =
-      worst->expected_ns > 0 ? static_cast<double>(worst->cell->total_ns) / worst->expected_ns : 0;
-  reason.compute_ratio = 1 + excess_ns / expected_ns;
-  reason.own_share_fraction = excess_ns > 0 ? worst->excess_ns / excess_ns : 0;
-  return reason;
 }
 
 }  // namespace llmprof

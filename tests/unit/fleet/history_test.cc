@@ -228,7 +228,9 @@ TEST(FolderHistory, FindsWhatGrewACall) {
   EXPECT_NEAR(answer["kernels"][0]["slower_fraction"].get<double>(), 0.3, 1e-9);
   EXPECT_TRUE(fleet_regressions(*history, {}, "v2", "v1")["kernels"].empty());
   EXPECT_THROW(fleet_regressions(*history, {}, "v3", "v1"), Error);
-  EXPECT_THROW(fleet_stragglers(*history, {.run = "none"}), Error);
+  FleetFilter unknown;
+  unknown.run = "none";
+  EXPECT_THROW(fleet_stragglers(*history, unknown), Error);
 }
 
 TEST(FolderHistory, RefusesASummaryThatHasAKernelTwice) {
