@@ -12,7 +12,8 @@
 #   web      a browser and Node, for the tests of the HTML report; what drives them goes into $LLMPROF_WEB_PREFIX
 #            (default ~/.cache/llmprof/web)
 #   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
-#   fleet    ClickHouse and ZooKeeper, for the tests of `llmprof fleet`, which start their own
+#   fleet    Slurm, to run many ranks on one machine; ClickHouse and ZooKeeper, for the tests of `llmprof fleet`, which
+#            start their own
 #   chdb     a young ClickHouse as a library, 167 MB, for the same tests; into $LLMPROF_CHDB_PREFIX (default
 #            ~/.cache/llmprof/chdb)
 #
@@ -35,7 +36,7 @@ nsight_packages=(
 )
 
 viewer_packages=(protobuf-compiler golang-go)
-fleet_packages=(clickhouse-server clickhouse-client zookeeper)
+fleet_packages=(slurm-wlm slurm-client clickhouse-server clickhouse-client zookeeper)
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -255,7 +256,7 @@ for group in "$@"; do
     workload) install_workload ;;
     fleet) install_packages "${fleet_packages[@]}" ;;
     chdb) install_chdb ;;
-    -h | --help) sed -n '3,19s/^# \{0,1\}//p' "$0" ;;
+    -h | --help) sed -n '3,20s/^# \{0,1\}//p' "$0" ;;
     *) say "unknown group '$group': build, static, nsight, viewers, web, workload, fleet and chdb exist"; exit 2 ;;
   esac
 done

@@ -48,25 +48,35 @@ bool make_private_directory(const fs::path& directory) {
 }  // namespace
 
 Artifacts Artifacts::create(const fs::path& stage2_dir, std::chrono::system_clock::time_point now) {
-  std::error_code failure;
-  fs::create_directories(stage2_dir, failure);
-  if (failure) {
-    throw Error(ErrorKind::kFailure,
-                fmt::format("cannot create {}: {}", stage2_dir.string(), failure.message()),
-                "choose another place: artifacts.stage2_dir=/some/directory");
-  }
   const std::string second = fmt::format("{:%Y%m%d-%H%M%S}", utc_of(now));
   for (int n = 1; n <= kMostRunsASecond; ++n) {
-    Artifacts artifacts(stage2_dir / (n == 1 ? second : fmt::format("{}-{}", second, n)));
-    if (make_private_directory(artifacts.root())) {
-      for (const char* folder : {"nsys", "ncu", "stage1"}) {
-        make_private_directory(artifacts.root() / folder);
-      }
-      return artifacts;
+    const auto artifacts =
+        create_named(stage2_dir, n == 1 ? second : fmt::format("{}-{}", second, n));
+    if (artifacts) {
+      return *artifacts;
     }
   }
   throw Error(ErrorKind::kFailure,
               fmt::format("{} holds {} runs of one second", stage2_dir.string(), kMostRunsASecond));
+}
+
+std::optional<Artifacts> Artifacts::create_named(const fs::path& directory,
+                                                 const std::string& name) {
+  std::error_code failure;
+  fs::create_directories(directory, failure);
+  if (failure) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot create {}: {}", directory.string(), failure.message()),
+                "choose another place: artifacts.stage2_dir=/some/directory");
+  }
+  const Artifacts artifacts(directory / name);
+  if (!make_private_directory(artifacts.root())) {
+    return std::nullopt;
+  }
+  for (const char* folder : {"nsys", "ncu", "stage1"}) {
+    make_private_directory(artifacts.root() / folder);
+  }
+  return artifacts;
 }
 
 Artifacts Artifacts::from_root(const fs::path& root) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,11 @@ class Artifacts {
   // Throws kFailure.
   static Artifacts create(const std::filesystem::path& stage2_dir,
                           std::chrono::system_clock::time_point now);
+
+  // <directory>/<name>/ in the same form; nothing where it exists. `directory` is made where it is
+  // not there, by whoever comes first.
+  static std::optional<Artifacts> create_named(const std::filesystem::path& directory,
+                                               const std::string& name);
 
   // An existing bundle, or a folder about to become one; touches nothing.
   static Artifacts from_root(const std::filesystem::path& root);

@@ -13,8 +13,10 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/named_model.h"
+#include "cli/rank_run.h"
 #include "cli/recording.h"
 #include "cli/trace_files.h"
+#include "cli/version.h"
 #include "report/report.h"
 #include "report/sections.h"
 
@@ -31,6 +33,7 @@ struct AnalyzeOptions {
   bool verbose = false;
   bool self_profile = false;
   RecordingOptions recording;
+  std::string run_id;
   std::string model;
   std::string gpu_name;
   std::string prompt_tokens;
@@ -41,7 +44,8 @@ struct AnalyzeOptions {
 };
 
 void write_results(const std::optional<Trace>& trace, Analysis& analysis, const Timeline& timeline,
-                   PassTimer& timer, const std::filesystem::path& out, const std::string& budget) {
+                   PassTimer& timer, const std::filesystem::path& out, const std::string& budget,
+                   const std::string& run_id) {
   std::error_code failure;
   std::filesystem::create_directories(out, failure);
   if (failure) {
@@ -51,6 +55,12 @@ void write_results(const std::optional<Trace>& trace, Analysis& analysis, const 
   const std::vector<std::string> beside = write_trace_files(trace, analysis, out, budget);
   for (const auto& [name, contents] :
        report_files(metrics_json(analysis), beside, timeline, &timer)) {
+    write_file(out / name, contents);
+  }
+  RankIdentity identity;
+  identity.run_id = run_id;
+  identity.llmprof_version = program_version();
+  for (const auto& [name, contents] : summary_files(trace, analysis, identity)) {
     write_file(out / name, contents);
   }
 }
@@ -134,7 +144,8 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     add_findings(analysis);
     if (!asked.out.empty()) {
       const PassTimer::Scope pass(&timer, "write");
-      write_results(trace, analysis, timeline, timer, out_of(asked, file), asked.trace_budget);
+      write_results(trace, analysis, timeline, timer, out_of(asked, file), asked.trace_budget,
+                    asked.run_id);
     }
     if (!asked.stage.empty()) {
       keep_stage(asked.stage, analysis);
@@ -171,10 +182,13 @@ Command analyze_command() {
        true},
       {"--ncu", "FILE", "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed",
        &asked->recording.ncu},
-      {"--out", "DIR", "Write report.html, metrics.json and the other files of a report there",
+      {"--out", "DIR",
+       "Write report.html, metrics.json, summary.llmprof and the other files of a report there",
        &asked->out},
       {"--trace-budget", "BYTES", "The most that trace.pftrace there may take (200000000); 0: none",
        &asked->trace_budget},
+      {"--run-id", "ID", "The run that its summary there is a rank of: llmprof merge",
+       &asked->run_id},
       {"--stage", "NAME", "Print only this stage", &asked->stage},
       {"--top", "N", "Kernels to print (10)", &asked->top},
       {"--verbose", "", "Also say which rules could not be checked, and why", &asked->verbose},

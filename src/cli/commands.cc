@@ -17,6 +17,8 @@ std::vector<Command> all_commands() {
       compare_command(),     //
       gate_command(),        //
       baseline_command(),    //
+      launch_command(),      //
+      merge_command(),       //
       export_command(),      //
       fleet_command(),       //
       plan_command(),        //

@@ -21,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/facts.h"
+#include "cli/rank_run.h"
 #include "cli/recording.h"
 #include "cli/run_dry.h"
 #include "cli/run_report.h"
@@ -60,9 +61,14 @@ std::optional<Tool> find_for(const char* pass, Tool (*ensure)(const System&), co
   }
 }
 
-RunSetup make_setup(const RunCommandOptions& asked, const Config& config, const System& system) {
+RunSetup make_setup(const RunCommandOptions& asked, const Config& config, const System& system,
+                    std::vector<std::string>& notes) {
   RunSetup setup;
   setup.options = run_options_of(config);
+  setup.rank = launched_rank(system);
+  if (setup.rank) {
+    choose_rank_passes(*setup.rank, setup.options, notes);
+  }
   setup.config = &config;
   setup.target = target_workload_of(config, system, !asked.command.empty());
   setup.has_placeholders = asked.command.empty();
@@ -275,8 +281,9 @@ Config config_of(const RunCommandOptions& asked, std::vector<std::string>& notes
 int count_steps(const RunSetup& setup) {
   const RunOptions& options = setup.options;
   int count = 0;
-  for (const bool is_wanted : {setup.target.needs_preparation(), options.has_baseline,
-                               options.has_operators, options.has_nsys, options.has_ncu}) {
+  for (const bool is_wanted :
+       {setup.target.needs_preparation(), options.has_baseline, options.has_operators,
+        options.has_companion, options.has_nsys, options.has_ncu}) {
     count += is_wanted ? 1 : 0;
   }
   return count;
@@ -286,14 +293,16 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   std::vector<std::string> notes;
   const Config config = config_of(asked, notes);
   check_manifest(config);
-  RunSetup setup = make_setup(asked, config, context.system);
+  RunSetup setup = make_setup(asked, config, context.system, notes);
   const std::optional<Trace> planned_from = planned_recording(asked, setup, context.system);
   setup.planned_from = planned_from ? &*planned_from : nullptr;
   if (asked.dry_run) {
     return print_dry(setup, context.console);
   }
   const auto now = std::chrono::system_clock::now();
-  const Artifacts artifacts = Artifacts::create(setup.options.common.stage2_dir, now);
+  const std::filesystem::path& stage2_dir = setup.options.common.stage2_dir;
+  const Artifacts artifacts =
+      setup.rank ? create_rank_bundle(stage2_dir, *setup.rank) : Artifacts::create(stage2_dir, now);
   artifacts.write(kRunningFile,
                   running_text(session_name(artifacts), scratch_folder(artifacts, context.system)));
   const RunOptions& options = setup.options;
@@ -316,6 +325,9 @@ int run_run(const RunCommandOptions& asked, Context& context) {
   if (options.has_operators) {
     session.operators_pass();
   }
+  if (options.has_companion) {
+    session.companion_pass();
+  }
   if (options.has_nsys) {
     session.nsys_pass();
   }
@@ -334,7 +346,8 @@ int run_run(const RunCommandOptions& asked, Context& context) {
                         "llmprof doctor says what is missing", ""});
   }
   const int code = exit_code_of(session, breaches);
-  const Json metrics = write_run_report(setup, session, breaches, artifacts);
+  const Json metrics = write_run_report(setup, session, breaches, artifacts,
+                                        std::chrono::system_clock::to_time_t(now));
   Json run = {{"command", asked.command.empty() ? setup.work_argv : asked.command},
               {"exit_code", code},
               {"model", model}};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/rank_run.h"
 #include "config/presets.h"
 #include "config/reader.h"
 
@@ -62,6 +63,27 @@ GateWish gate_of(const SettingsReader& reader) {
   return wish.kind == GateWish::Kind::kAuto && of_workload ? parse_gate(*of_workload) : wish;
 }
 
+// A text, a number or a list of these; null: all.
+std::vector<std::string> ranks_of(const Config& config) {
+  const Json* value = find_value(config.tree, "ranks.capture");
+  const SettingsReader reader(config);
+  std::vector<std::string> ranks;
+  const auto add = [&](const Json& one) {
+    if (!one.is_string() && !one.is_number_integer()) {
+      reader.fail("ranks.capture", "all, or ranks as 0,7,every:64");
+    }
+    ranks.push_back(one.is_string() ? one.get<std::string>() : to_json_line(one));
+  };
+  if (value != nullptr && value->is_array()) {
+    for (const Json& one : *value) {
+      add(one);
+    }
+  } else {
+    add(value == nullptr || value->is_null() ? Json("all") : *value);
+  }
+  return ranks;
+}
+
 void read_passes(const SettingsReader& reader, RunOptions& options) {
   for (const std::string& pass : reader.texts("run.passes")) {
     const std::pair<const char*, bool*> known[] = {{"baseline", &options.has_baseline},
@@ -94,6 +116,8 @@ RunOptions run_options_of(const Config& config) {
   RunOptions options;
   options.common = options_of(config);
   read_passes(reader, options);
+  options.captured_ranks = ranks_of(config);
+  is_captured(options.captured_ranks, 0);  // a typing error is told on every rank, and without any
   options.gate = gate_of(reader);
   options.limits.timeout = std::chrono::seconds(reader.whole_from("run.timeout_s", 1));
   options.limits.most_bytes =

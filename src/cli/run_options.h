@@ -23,6 +23,8 @@ struct RunOptions {
   bool has_operators = false;
   bool has_nsys = false;
   bool has_ncu = false;
+  std::vector<std::string> captured_ranks;  // cli/rank_run.h
+  bool has_companion = false;               // bare once more, while other ranks are recorded
   GateWish gate;
   StepLimits limits;
   StepLimits ncu_limits;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/facts.h"
+#include "cli/rank_run.h"
 #include "cli/recording.h"
 #include "cli/trace_files.h"
 #include "report/report.h"
@@ -82,7 +83,8 @@ Json breaches_json(const std::vector<Breach>& breaches) {
 }
 
 Json write_run_report(const RunSetup& setup, const RunSession& session,
-                      const std::vector<Breach>& breaches, const Artifacts& artifacts) {
+                      const std::vector<Breach>& breaches, const Artifacts& artifacts,
+                      std::int64_t started_unix_s) {
   Analysis analysis;
   if (session.analysis()) {
     analysis = *session.analysis();
@@ -103,6 +105,11 @@ Json write_run_report(const RunSetup& setup, const RunSession& session,
   }
   Json metrics = metrics_json(analysis, {environment_json(setup.machine), breaches_json(breaches)});
   for (const auto& [name, contents] : report_files(metrics, beside, session.timeline())) {
+    artifacts.write(name, contents);
+  }
+  const RankIdentity identity = identity_of(setup.rank, artifacts, setup.machine, *setup.config,
+                                            session.workload_exit_code(), started_unix_s);
+  for (const auto& [name, contents] : summary_files(session.trace(), analysis, identity)) {
     artifacts.write(name, contents);
   }
   return metrics;

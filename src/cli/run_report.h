@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,10 @@ namespace llmprof {
 // What the capture lacks, a row each.
 Json breaches_json(const std::vector<Breach>& breaches);
 
-// The report of a run that ended, however it ended: metrics.json and the files made of it are in
-// every bundle. Returns the metrics.
+// The report of a run that ended, however it ended: metrics.json, the files made of it and the
+// summary for other ranks are in every bundle. Returns the metrics.
 Json write_run_report(const RunSetup& setup, const RunSession& session,
-                      const std::vector<Breach>& breaches, const Artifacts& artifacts);
+                      const std::vector<Breach>& breaches, const Artifacts& artifacts,
+                      std::int64_t started_unix_s);
 
 }  // namespace llmprof

@@ -246,6 +246,9 @@ void RunSession::baseline_pass() {
 void RunSession::operators_pass() {
   guard("operators", [&] { run_operators(); });
 }
+void RunSession::companion_pass() {
+  guard("companion", [&] { run_companion(); });
+}
 void RunSession::nsys_pass() {
   guard("nsys", [&] { run_nsys(); });
 }
@@ -271,6 +274,23 @@ void RunSession::run_baseline() {
       run_step(record, "stage1", work_argv("stage1"), environment, setup_.options.limits);
   add(check_step("baseline", setup_.options.contract, step, {}));
   read_baseline(scratch_ / "ranges", step);
+  progress_.end(outcome_of(breaches_, before));
+  finish(std::move(record));
+}
+
+void RunSession::run_companion() {
+  if (!may_go_on()) {
+    return skip("companion", why_not(), "");
+  }
+  progress_.begin("companion");
+  const std::size_t before = breaches_.size();
+  PassRecord record{"companion", "", "", {}, {}};
+  std::vector<std::string> notes;
+  const StepResult step =
+      run_step(record, "nsys", work_argv("nsys"),
+               work_environment(context_.system, setup_.options.workload, false, notes),
+               setup_.options.limits);
+  add(check_step("companion", setup_.options.contract, step, {}));
   progress_.end(outcome_of(breaches_, before));
   finish(std::move(record));
 }

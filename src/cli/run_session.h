@@ -15,6 +15,7 @@
 #include "analysis/timeline.h"
 #include "bundle/artifacts.h"
 #include "capture/contract.h"
+#include "capture/launcher.h"
 #include "capture/machine.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -43,6 +44,7 @@ struct RunSetup {
   std::optional<NsysTool> nsys;
   std::optional<NcuTool> ncu;
   std::vector<Breach> missing;          // tools a pass needs and that are not there
+  std::optional<LaunchedRank> rank;     // of many; nothing: a run of its own
   const Trace* planned_from = nullptr;  // a recording to plan ncu from, in place of this run's own
 };
 
@@ -59,6 +61,7 @@ class RunSession {
   void prepare();  // the model's file, where the target says how; then reads what the model costs
   void baseline_pass();
   void operators_pass();
+  void companion_pass();  // bare once more, so that ranks under a profiler do not wait for this one
   void nsys_pass();
   void ncu_pass();
 
@@ -77,6 +80,7 @@ class RunSession {
   void run_prepare();
   void run_baseline();
   void run_operators();
+  void run_companion();
   void run_nsys();
   void run_ncu();
   StepResult run_step(PassRecord& record, const std::string& folder,

@@ -12,6 +12,10 @@
 
 namespace llmprof {
 
+std::string program_version() {
+  return LLMPROF_VERSION;
+}
+
 std::string version_text() {
   return fmt::format(
       "llmprof {} ({})\n"

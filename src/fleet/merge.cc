@@ -86,7 +86,7 @@ std::int64_t relative_mean(std::int64_t mean_ns, const StageCompute& compute) {
 
 class FleetMerge::State {
  public:
-  void add_rank(const TableFile& file);
+  std::optional<std::int64_t> add_rank(const TableFile& file);
   void add_fleet(const FleetSummary& fleet);
   FleetSummary finish() const;
 
@@ -291,7 +291,7 @@ void FleetMerge::State::add_collectives(const TableFile& file,
   }
 }
 
-void FleetMerge::State::add_rank(const TableFile& file) {
+std::optional<std::int64_t> FleetMerge::State::add_rank(const TableFile& file) {
   auto identities = read_columns<RankIdentity>(file, kIdentityFields);
   if (identities.size() != 1) {
     wrong_length("rank.run_id");
@@ -300,7 +300,7 @@ void FleetMerge::State::add_rank(const TableFile& file) {
   row.identity = std::move(identities[0]);
   row.checksum = file.checksum();
   if (!begins(row.identity, row.checksum)) {
-    return;
+    return std::nullopt;
   }
   // Whatever can be wrong with the file is found before the first number is added.
   const KernelColumns kernels(file);
@@ -323,7 +323,9 @@ void FleetMerge::State::add_rank(const TableFile& file) {
   }
   add_kernels(kernels, numbers, compute, row.identity.rank);
   add_collectives(file, numbers, row);
-  ranks_.emplace(row.identity.rank, std::move(row));
+  const std::int64_t rank = row.identity.rank;
+  ranks_.emplace(rank, std::move(row));
+  return rank;
 }
 
 // True when none of its ranks is here; false when all are. Where it holds all that are here, they
@@ -445,16 +447,17 @@ FleetMerge::~FleetMerge() = default;
 FleetMerge::FleetMerge(FleetMerge&&) noexcept = default;
 FleetMerge& FleetMerge::operator=(FleetMerge&&) noexcept = default;
 
-void FleetMerge::add(std::string_view bytes) {
+std::optional<std::int64_t> FleetMerge::add(std::string_view bytes) {
   const TableFile file(bytes);
   if (file.kind() == kRankKind) {
-    state_->add_rank(file);
-  } else if (file.kind() == kFleetKind) {
-    state_->add_fleet(read_fleet(bytes));
-  } else {
+    return state_->add_rank(file);
+  }
+  if (file.kind() != kFleetKind) {
     throw Error(ErrorKind::kInput, "a summary of a kind that this program does not know",
                 "a newer llmprof wrote it: merge with that one");
   }
+  state_->add_fleet(read_fleet(bytes));
+  return std::nullopt;
 }
 
 void FleetMerge::add(const FleetSummary& summary) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "fleet/fleet_summary.h"
@@ -20,7 +22,8 @@ class FleetMerge {
   // A rank's summary or a merged one. Throws kInput where the bytes are neither, where they are of
   // another run, where one rank of one attempt comes with different numbers, and where two merged
   // ones share some ranks but not all: what was added cannot be taken out again.
-  void add(std::string_view bytes);
+  // Says which rank's summary it was, where it was one rank's and counts so far.
+  std::optional<std::int64_t> add(std::string_view bytes);
   void add(const FleetSummary& summary);
 
   FleetSummary finish() const;

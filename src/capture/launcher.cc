@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who am I among the others? Every launcher says so in its own variables.
+//
+// The innermost launcher is believed: mpirun inside a Slurm job starts its daemons with srun, whose
+// SLURM_PROCID counts daemons and not ranks, and torchrun inside srun starts several ranks a task.
+// A batch script of Slurm has SLURM_PROCID=0 as well, but no step: it is no rank.
+//
+// The run's id must be the same on all ranks and in a requeued attempt, and must not need anybody
+// to talk to anybody: LLMPROF_RUN_ID, set once before the launcher (llmprof launch prints the
+// line), or the job's own number where the launcher has one.
+#include "capture/launcher.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::size_t kLongestId = 100;
+
+// Names as of: torch/distributed/elastic (torchrun), Open MPI's and MPICH's manuals, MVAPICH2's
+// user guide, srun(1).
+struct LauncherVariables {
+  const char* launcher;
+  const char* rank;
+  const char* num_ranks;
+};
+constexpr LauncherVariables kLaunchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE"},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+    {"pmi", "PMI_RANK", "PMI_SIZE"},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+};
+
+std::optional<std::int64_t> number_in(const System& system, const char* name) {
+  const auto text = system.variable(name);
+  if (!text) {
+    return std::nullopt;
+  }
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (failed != std::errc() || end != text->data() + text->size() || number < 0) {
+    throw Error(ErrorKind::kUsage, fmt::format("{}={}: not a whole number", name, printable(*text)),
+                "a launcher sets it; unset it where there is none");
+  }
+  return number;
+}
+
+bool is_name(const std::string& text) {
+  return !text.empty() && text.size() <= kLongestId && text[0] != '.' && text[0] != '-' &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  c == '.' || c == '_' || c == '-';
+         });
+}
+
+std::string run_id_of(const System& system, const std::string& launcher) {
+  if (const auto given = system.variable(kRunIdVariable)) {
+    if (!is_name(*given)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}={}: a run id is letters, digits, '.', '_' and '-', at most {}",
+                              kRunIdVariable, printable(*given), kLongestId));
+    }
+    return *given;
+  }
+  const auto job = system.variable("SLURM_JOB_ID");
+  const auto step = system.variable("SLURM_STEP_ID");
+  if (job && step && is_name(*job) && is_name(*step)) {
+    return fmt::format("slurm-{}.{}", *job, *step);
+  }
+  const auto elastic = system.variable("TORCHELASTIC_RUN_ID");
+  if (elastic && *elastic != "none" && is_name(*elastic)) {
+    return "torchrun-" + *elastic;
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{} says which rank this is, but not of which job", launcher),
+              fmt::format("set {}=NAME before the launcher, the same for all ranks; llmprof launch "
+                          "prints the line",
+                          kRunIdVariable));
+}
+
+}  // namespace
+
+std::optional<LaunchedRank> launched_rank(const System& system) {
+  for (const LauncherVariables& names : kLaunchers) {
+    const auto rank = number_in(system, names.rank);
+    const auto num_ranks = number_in(system, names.num_ranks);
+    if (!rank || !num_ranks) {
+      continue;
+    }
+    if (*num_ranks < 2 || *rank >= *num_ranks) {
+      return std::nullopt;
+    }
+    LaunchedRank found;
+    found.launcher = names.launcher;
+    found.rank = *rank;
+    found.num_ranks = *num_ranks;
+    // A job that came again, and workers that came again within it.
+    constexpr std::int64_t kMostRestarts = 1000;
+    const std::int64_t of_job = number_in(system, "SLURM_RESTART_COUNT").value_or(0);
+    const auto of_workers = number_in(system, "TORCHELASTIC_RESTART_COUNT");
+    found.attempt =
+        std::min(of_job, kMostRestarts) * (of_workers && of_job > 0 ? kMostRestarts : 1) +
+        std::min(of_workers.value_or(0), kMostRestarts - 1);
+    found.node = system.variable("SLURMD_NODENAME").value_or("");
+    found.run_id = run_id_of(system, found.launcher);
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real recordings of several ranks: summary, merge, and waiting told from transfer.
+
+What merge must say is worked out here a second time, from the recordings themselves: SQL on the one, json on the
+other. The n-th communication kernel of a stream is the n-th collective.
+"""
+import argparse
+import collections
+import gzip
+import json
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+
+
+def run(*argv, codes=(0,)):
+    result = subprocess.run([str(word) for word in argv], capture_output=True, text=True, timeout=120)
+    assert result.returncode in codes, (argv, result.returncode, result.stderr)
+    return result.stdout
+
+
+def expected_of(ranks):
+    """ranks: {rank: {stream: [(start, duration)...]}} -> the parts of the time in collectives."""
+    meetings = collections.defaultdict(dict)
+    for rank, streams in ranks.items():
+        order = sorted(streams, key=lambda stream: min(streams[stream]))
+        for number, stream in enumerate(order):
+            for sequence, (_, duration) in enumerate(sorted(streams[stream])):
+                meetings[number, sequence][rank] = duration
+    parts = {"total_ns": 0, "transfer_ns": 0, "waiting_ns": 0, "alone_ns": 0, "num": len(meetings)}
+    caused = collections.Counter()
+    for durations in meetings.values():
+        total = sum(durations.values())
+        parts["total_ns"] += total
+        if len(durations) == 1:
+            parts["alone_ns"] += total
+            continue
+        shortest = min(durations.values())
+        parts["transfer_ns"] += shortest * len(durations)
+        parts["waiting_ns"] += total - shortest * len(durations)
+        last = min(rank for rank, duration in durations.items() if duration == shortest)
+        caused[last] += total - shortest * len(durations)
+    return parts, caused
+
+
+def check(fleet, ranks):
+    parts, caused = expected_of(ranks)
+    found = fleet["collectives"]
+    assert {key: found[key] for key in parts} == parts, (found, parts)
+    assert found["total_ns"] == found["transfer_ns"] + found["waiting_ns"] + found["alone_ns"], found
+    assert found["waiting_ns"] > 0 and found["transfer_ns"] > 0, found
+    rows = {row["rank"]: row for row in fleet["rank_table"]}
+    assert set(rows) == set(ranks), rows
+    for rank, row in rows.items():
+        own = row["collectives"]
+        assert own["total_ns"] == sum(d for calls in ranks[rank].values() for _, d in calls), (rank, own)
+        assert own["total_ns"] == own["transfer_ns"] + own["waiting_ns"] + own["alone_ns"], own
+        assert row["caused_ns"] == caused[rank], (rank, row["caused_ns"], caused)
+    for key in ("total_ns", "transfer_ns", "waiting_ns", "alone_ns"):
+        assert sum(row["collectives"][key] for row in rows.values()) == found[key], key
+    assert sum(row["blamed_ns"] for row in rows.values()) == found["waiting_ns"]
+    return found
+
+
+def nsys_ranks(path):
+    ranks = collections.defaultdict(lambda: collections.defaultdict(list))
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        for device, stream, start, duration in database.execute(
+                "SELECT deviceId, streamId, start, k.end - start FROM CUPTI_ACTIVITY_KIND_KERNEL k"
+                " JOIN StringIds s ON s.id = k.shortName WHERE s.value LIKE 'nccl%'"):
+            ranks[device][stream].append((start, duration))
+    return ranks
+
+
+def kineto_ranks(path):
+    with gzip.open(path) as file:
+        trace = json.load(file)
+    streams = collections.defaultdict(list)
+    for event in trace["traceEvents"]:
+        if event.get("cat") == "kernel" and event["name"].startswith("nccl"):
+            streams[event["args"]["stream"]].append((event["ts"] * 1000, round(event["dur"] * 1000)))
+    return {trace["distributedInfo"]["rank"]: streams}, trace["distributedInfo"]["world_size"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--corpus", type=pathlib.Path, required=True)
+    options = parser.parse_args()
+    recordings = sorted((options.corpus / "nsys_sqlite").glob("*_nsysai_mfu_h100x2_nccl_*.sqlite"))
+    kineto = [options.corpus / f"kineto/hta_sampled_rank-{rank}.json.gz" for rank in (0, 1)]
+    if len(recordings) != 2 or not all(path.is_file() for path in kineto):
+        print(f"skipped: no recordings of several ranks in {options.corpus}")
+        return SKIP
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        for recording in recordings:
+            out = scratch / recording.stem
+            run(options.program, "analyze", recording, "--out", out, "--trace-budget", "0")
+            fleet = json.loads(run(options.program, "merge", out, "--json"))
+            assert fleet["ranks"]["present"] == 2 and fleet["ranks"]["expected"] == 2, fleet["ranks"]
+            found = check(fleet, nsys_ranks(recording))
+            assert "streams" in found["communicators_by"][0], found
+            print(recording.name, {k: found[k] for k in ("num", "total_ns", "transfer_ns", "waiting_ns")},
+                  [(row["rank"], row["last"], row["blamed_ns"]) for row in fleet["rank_table"]])
+        ranks = {}
+        for path in kineto:
+            run(options.program, "analyze", path, "--out", scratch / path.name, "--trace-budget", "0")
+            one, world_size = kineto_ranks(path)
+            ranks.update(one)
+        # Two of 128 ranks came: told, and by the exit code too.
+        fleet = json.loads(run(options.program, "merge", *(scratch / path.name for path in kineto), "--json", codes=(4,)))
+        assert fleet["ranks"]["expected"] == world_size == 128 and fleet["ranks"]["missing"] == ["2-127"], fleet["ranks"]
+        found = check(fleet, ranks)
+        print("hta ranks 0 and 1", {k: found[k] for k in ("num", "total_ns", "transfer_ns", "waiting_ns")})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
