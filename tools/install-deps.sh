@@ -255,7 +255,7 @@ for group in "$@"; do
     workload) install_workload ;;
     fleet) install_packages "${fleet_packages[@]}" ;;
     chdb) install_chdb ;;
-    -h | --help) sed -n '3,19s/^# \{0,1\}//p' "$0" ;;
+    -h | --help) sed -n '3,20s/^# \{0,1\}//p' "$0" ;;
     *) say "unknown group '$group': build, static, nsight, viewers, web, workload, fleet and chdb exist"; exit 2 ;;
   esac
 done

@@ -51,8 +51,8 @@ class FolderHistory : public HistorySource {
   std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) override;
   std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) override;
   std::vector<RankStageTimes> rank_stages(const KnownRun& run) override;
-  std::map<std::int64_t, RankPlace> places(const KnownRun& run,
-                                           const std::set<std::int64_t>& ranks) override;
+  std::map<std::int64_t, RankSite> places(const KnownRun& run,
+                                          const std::set<std::int64_t>& ranks) override;
   std::map<std::uint64_t, std::string> names(const std::set<std::uint64_t>& keys) override;
 
  private:
@@ -204,9 +204,9 @@ std::vector<RankStageTimes> FolderHistory::rank_stages(const KnownRun& run) {
   return rows;
 }
 
-std::map<std::int64_t, RankPlace> FolderHistory::places(const KnownRun& run,
-                                                        const std::set<std::int64_t>& ranks) {
-  std::map<std::int64_t, RankPlace> places;
+std::map<std::int64_t, RankSite> FolderHistory::places(const KnownRun& run,
+                                                       const std::set<std::int64_t>& ranks) {
+  std::map<std::int64_t, RankSite> places;
   const Ranks& all = runs_[run.run_key];
   for (const std::int64_t rank : ranks) {
     const auto found = all.find(rank);

@@ -113,7 +113,7 @@ struct StageSums {
   void add(const StageSums& other);
 };
 
-struct RankPlace {
+struct RankSite {
   std::string node;
   std::string gpu;
 };
@@ -134,8 +134,8 @@ class HistorySource {
   // By stage and rank.
   virtual std::vector<RankStageTimes> rank_stages(const KnownRun& run) = 0;
 
-  virtual std::map<std::int64_t, RankPlace> places(const KnownRun& run,
-                                                   const std::set<std::int64_t>& ranks) = 0;
+  virtual std::map<std::int64_t, RankSite> places(const KnownRun& run,
+                                                  const std::set<std::int64_t>& ranks) = 0;
   virtual std::map<std::uint64_t, std::string> names(const std::set<std::uint64_t>& keys) = 0;
 
   // Sentences on what an answer may lack.

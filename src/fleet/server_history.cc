@@ -47,8 +47,8 @@ class ServerHistory : public HistorySource {
   std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) override;
   std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) override;
   std::vector<RankStageTimes> rank_stages(const KnownRun& run) override;
-  std::map<std::int64_t, RankPlace> places(const KnownRun& run,
-                                           const std::set<std::int64_t>& ranks) override;
+  std::map<std::int64_t, RankSite> places(const KnownRun& run,
+                                          const std::set<std::int64_t>& ranks) override;
   std::map<std::uint64_t, std::string> names(const std::set<std::uint64_t>& keys) override;
 
  private:
@@ -198,9 +198,9 @@ std::vector<RankStageTimes> ServerHistory::rank_stages(const KnownRun& run) {
   return stages;
 }
 
-std::map<std::int64_t, RankPlace> ServerHistory::places(const KnownRun& run,
-                                                        const std::set<std::int64_t>& ranks) {
-  std::map<std::int64_t, RankPlace> places;
+std::map<std::int64_t, RankSite> ServerHistory::places(const KnownRun& run,
+                                                       const std::set<std::int64_t>& ranks) {
+  std::map<std::int64_t, RankSite> places;
   if (!ranks.empty()) {
     for (const auto& row : ask(queries_.places(run, ranks), 3)) {
       places[signed_number(row[0])] = {row[1], row[2]};

@@ -92,7 +92,7 @@ Json fleet_stragglers(HistorySource& history, const FleetFilter& filter) {
     ranks.insert(one.row.rank);
   }
   names.look_up(history);
-  const std::map<std::int64_t, RankPlace> places = history.places(run, ranks);
+  const std::map<std::int64_t, RankSite> places = history.places(run, ranks);
   Json answer = json_document("fleet_stragglers", 1);
   answer["run_id"] = run.run_id;
   answer["ranks"] = run.ranks;

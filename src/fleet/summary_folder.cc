@@ -4,7 +4,10 @@
 #include "fleet/summary_folder.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <fstream>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -34,6 +37,15 @@ void check_keys(const RankSummary& summary) {
   }
 }
 
+// Merged files (fleet/table_file.h: magic, checksum, version, then the kind) have no single rank.
+bool is_merged(const fs::path& path) {
+  std::array<char, 19> head{};
+  std::ifstream(path, std::ios::binary).read(head.data(), head.size());
+  return std::string_view(head.data() + 13, 6) ==
+         "\x05"
+         "fleet";
+}
+
 }  // namespace
 
 std::vector<fs::path> summaries_in(const fs::path& path) {
@@ -44,7 +56,8 @@ std::vector<fs::path> summaries_in(const fs::path& path) {
                                            failure);
     for (; !failure && files != fs::end(files); files.increment(failure)) {
       std::error_code ignored;
-      if (files->path().extension() == ".llmprof" && files->is_regular_file(ignored)) {
+      if (files->path().extension() == ".llmprof" && files->is_regular_file(ignored) &&
+          !is_merged(files->path())) {
         found.push_back(files->path());
       }
     }
@@ -52,8 +65,9 @@ std::vector<fs::path> summaries_in(const fs::path& path) {
     found.push_back(path);
   }
   if (found.empty()) {
-    throw Error(ErrorKind::kInput, fmt::format("no summaries in {}", path.string()),
-                "a rank's summary is a file *.llmprof, made by llmprof summarize");
+    throw Error(
+        ErrorKind::kInput, fmt::format("no summaries in {}", path.string()),
+        "llmprof run and llmprof analyze --out DIR leave a rank's summary as summary.llmprof");
   }
   std::sort(found.begin(), found.end());
   return found;

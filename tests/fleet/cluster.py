@@ -128,7 +128,11 @@ class Cluster:
         self.spawn(f"n{n}", ["clickhouse-server", f"--config-file={self.folder}/n{n}/config.xml"])
 
     def wait_up(self, n):
-        self.until(150, f"node {n}", lambda: urllib.request.urlopen(self.url(n) + "/ping", timeout=2).read())
+        def probe():
+            if self.running[f"n{n}"].poll() is not None:
+                self.start(n)  # somebody's outgoing connection may have had its port for a moment
+            urllib.request.urlopen(self.url(n) + "/ping", timeout=2).read()
+        self.until(150, f"node {n}", probe)
 
     def until(self, seconds, what, probe):
         deadline = time.monotonic() + seconds
@@ -138,7 +142,8 @@ class Cluster:
                 return
             except OSError:
                 if time.monotonic() > deadline:
-                    raise AssertionError(f"{what} does not come up: see {self.folder}")
+                    logs = "".join(log.read_text(errors="replace")[-1500:] for log in self.folder.glob("*/error.log"))
+                    raise AssertionError(f"{what} does not come up: {logs}")
                 time.sleep(0.1)
 
     def kill(self, name):
