@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "fleet/summary_file.h"
 #include "ingest/ncu_report_writer.h"
 #include "model/made_checkpoint.h"
 #include "nvtx/range_file.h"
@@ -83,6 +84,24 @@ std::string ranges_seed() {
   return bytes;
 }
 
+std::string summary_seed() {
+  RankSummary summary;
+  summary.identity.run_id = "run";
+  summary.identity.rank = 3;
+  summary.identity.num_ranks = 8;
+  KernelCell kernel;
+  kernel.stage = "decode";
+  kernel.kernel = "gemm";
+  kernel.family = "gemm";
+  kernel.calls = 2;
+  kernel.total_ns = 30;
+  kernel.min_ns = 10;
+  kernel.max_ns = 20;
+  kernel.histogram = {{10, 1}, {20, 1}};
+  summary.kernels = {kernel};
+  return summary_bytes(summary);
+}
+
 void write_seed(const fs::path& out, const char* target, const char* name, std::string_view bytes) {
   fs::create_directories(out / target);
   write_file(out / target / name, bytes);
@@ -123,6 +142,7 @@ void run(const fs::path& golden, const fs::path& out) {
   write_seed(out, "yaml", "plain", "run:\n  mode: light\n  passes: [baseline, nsys]\n");
   write_seed(out, "config_file", "run",
              "run:\n  mode: light\n  passes: [baseline, nsys]\nmodel: {name: x}\n");
+  write_seed(out, "summary", "rank", summary_seed());
   write_seed(out, "ranges", "two", ranges_seed());
   write_seed(out, "budgets", "two", read_file(golden / "gate-budget/budgets.yaml"));
 }

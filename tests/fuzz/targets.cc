@@ -18,6 +18,7 @@
 #include "cli/budgets.h"
 #include "config/compose.h"
 #include "config/override.h"
+#include "fleet/summary_file.h"
 #include "ingest/ingest.h"
 #include "ingest/ncu_csv.h"
 #include "ingest/ncu_rep.h"
@@ -134,6 +135,11 @@ void run_budgets(std::string_view bytes) {
   read_budgets(file.path());
 }
 
+void run_summary(std::string_view bytes) {
+  const std::string again = summary_bytes(read_summary(bytes));
+  must(summary_bytes(read_summary(again)) == again, "a summary does not come back");
+}
+
 // An answer of the reader; whatever else is thrown leaves, and is found.
 template <void (*kRun)(std::string_view)>
 void answered(std::string_view bytes) {
@@ -160,6 +166,7 @@ constexpr std::array kTargets = {
     FuzzTarget{"yaml", answered<run_yaml>},
     FuzzTarget{"config_file", answered<run_config_file>},
     FuzzTarget{"ranges", answered<run_ranges>},
+    FuzzTarget{"summary", answered<run_summary>},
     FuzzTarget{"budgets", answered<run_budgets>},
 };
 
