@@ -11,6 +11,7 @@
 //                       rename the n-th rename fails with EIO
 //                       kill   at the n-th write the process is killed
 //   LLMPROF_FAULT_AT    n, from 1
+//   LLMPROF_FAULT_TOLD  a file outside the folder, made when the fault came
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -59,7 +60,11 @@ bool is_due(Call call) {
   static long counts[3];
   static const long kAt = atol(setting("LLMPROF_FAULT_AT"));
   const long count = __atomic_add_fetch(&counts[static_cast<int>(call)], 1, __ATOMIC_RELAXED);
-  return count == kAt || (call == Call::kWrite && count > kAt && is_kind("full"));
+  const bool is_now = count == kAt || (call == Call::kWrite && count > kAt && is_kind("full"));
+  if (is_now) {
+    symlink("came", setting("LLMPROF_FAULT_TOLD"));  // one call, and none of those below
+  }
+  return is_now;
 }
 
 template <typename Function>
@@ -69,7 +74,7 @@ Function* real(const char* name) {
 
 // 0: go on; 1: half of it; -1: errno is set.
 int judge_write(int descriptor) {
-  if (!is_ours(descriptor) || !is_due(Call::kWrite)) {
+  if (is_kind("create") || is_kind("rename") || !is_ours(descriptor) || !is_due(Call::kWrite)) {
     return 0;
   }
   if (is_kind("kill")) {

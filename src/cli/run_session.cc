@@ -201,7 +201,13 @@ StepResult RunSession::run_step(PassRecord& record, const std::string& folder,
     progress_.note(fmt::format("ended what the program left behind: {}",
                                printable(fmt::format("{}", fmt::join(result.left_over, ", ")))));
   }
-  scrub_log(step.log, secret_values(context_.system.environment));
+  try {
+    scrub_log(step.log, secret_values(context_.system.environment));
+  } catch (const Error&) {
+    std::error_code ignored;
+    fs::remove(step.log, ignored);  // rather none than one with keys in it
+    throw;
+  }
   workload_exit_code_ = result.exit_code;
   record.steps.push_back(result);
   return result;
