@@ -113,6 +113,7 @@ std::vector<std::pair<std::string, std::string>> summary_files(const std::option
                                analysis.capture_start_ns + analysis.capture_ns)
             : Collectives();
   const std::vector<RankSummary> summaries = summarise_ranks(analysis, collectives, identity);
+  files.reserve(summaries.size());
   for (const RankSummary& summary : summaries) {
     files.emplace_back(summaries.size() == 1
                            ? kSummaryFile

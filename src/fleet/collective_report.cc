@@ -111,6 +111,7 @@ std::unordered_map<std::string, std::int64_t> usual_last(const FleetSummary& fle
 void trace_back(const std::vector<std::size_t>& waited_for, FleetReport& report) {
   constexpr int kMostHops = 8;  // levels of groups within groups
   std::vector<double> waits;
+  waits.reserve(report.ranks.size());
   for (const RankVerdict& verdict : report.ranks) {
     waits.push_back(static_cast<double>(verdict.collectives.waiting_ns));
   }

@@ -67,6 +67,7 @@ std::vector<std::optional<double>> deviations(
   }
   const double median = known.empty() ? 0 : median_of(known);
   std::vector<std::optional<double>> found;
+  found.reserve(values.size());
   for (const auto& value : values) {
     found.push_back(value && median > 0 ? std::optional(static_cast<double>(*value) / median - 1)
                                         : std::nullopt);

@@ -206,6 +206,7 @@ std::vector<OlderRank> read_older(const TableFile& file) {
     wrong_length("older.attempt");
   }
   std::vector<OlderRank> older;
+  older.reserve(ranks.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     older.push_back({ranks[i], attempts[i]});
   }
@@ -217,6 +218,7 @@ std::vector<OlderRank> read_older(const TableFile& file) {
 std::string fleet_bytes(const FleetSummary& summary) {
   TableWriter writer;
   std::vector<RankIdentity> identities;
+  identities.reserve(summary.ranks.size());
   for (const RankRow& row : summary.ranks) {
     identities.push_back(row.identity);
   }

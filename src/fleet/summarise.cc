@@ -54,6 +54,7 @@ std::vector<KernelCell> kernels_of(const Analysis& analysis, const std::string* 
     }
   }
   std::vector<KernelCell> kernels;
+  kernels.reserve(cells.size());
   for (auto& [key, cell] : cells) {
     kernels.push_back(std::move(cell));
   }

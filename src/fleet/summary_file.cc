@@ -105,6 +105,7 @@ std::string summary_bytes(const RankSummary& given) {
   write_buckets(summary.stages, writer);
   write_columns(summary.kernels, kKernelFields, writer);
   std::vector<const std::map<int, std::int64_t>*> histograms;
+  histograms.reserve(summary.kernels.size());
   for (const KernelCell& cell : summary.kernels) {
     histograms.push_back(&cell.histogram);
   }

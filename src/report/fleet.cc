@@ -24,6 +24,7 @@ std::string percent(const Json& fraction) {
 
 std::string joined(const Json& texts) {
   std::vector<std::string> words;
+  words.reserve(texts.size());
   for (const Json& text : texts) {
     words.push_back(text.is_string() ? text.get<std::string>() : to_json_line(text));
   }

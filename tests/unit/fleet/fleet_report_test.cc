@@ -82,7 +82,7 @@ TEST(FleetReport, LatenessIsTracedToWhereItBegan) {
   EXPECT_EQ(report.ranks[2].caused_ns, 200);  // a tie, and it is the lowest
   EXPECT_EQ(report.ranks[2].blamed_ns, 0);
   EXPECT_EQ(report.ranks[3].caused_ns, 100);
-  EXPECT_EQ(report.ranks[3].blamed_ns, 300);
+  EXPECT_EQ(report.ranks[3].blamed_ns, 301);  // rank 0 waited for it too, and caused 1
   EXPECT_EQ(report.ranks[report.stragglers[0]].rank, 3);
   EXPECT_TRUE(report.ranks[3].is_straggler);
   EXPECT_FALSE(report.ranks[2].is_straggler);
