@@ -57,6 +57,7 @@ std::vector<double> values_of(const std::vector<RunSummary>& runs, const std::st
 
 std::vector<double> logs_of(const std::vector<double>& values, bool is_larger_better) {
   std::vector<double> logs;
+  logs.reserve(values.size());
   for (const double value : values) {
     logs.push_back(is_larger_better ? -std::log(value) : std::log(value));
   }

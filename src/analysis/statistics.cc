@@ -285,8 +285,13 @@ Shift shift_of(std::span<const double> first, std::span<const double> second, do
   shift.estimate = median_of(differences);
   const std::size_t k = limit_rank(first.size(), second.size(), (1 - confidence) / 2);
   constexpr double kEndless = std::numeric_limits<double>::infinity();
-  shift.low = k == 0 ? -kEndless : differences[k - 1];
-  shift.high = k == 0 ? kEndless : differences[differences.size() - k];
+  if (k == 0) {
+    shift.low = -kEndless;
+    shift.high = kEndless;
+  } else {
+    shift.low = differences[k - 1];
+    shift.high = differences[differences.size() - k];
+  }
   return shift;
 }
 

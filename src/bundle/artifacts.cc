@@ -64,7 +64,7 @@ fs::path make_run_folder(const fs::path& stage2_dir, std::chrono::system_clock::
                          std::string_view suffix) {
   const std::string name = fmt::format("{:%Y%m%d-%H%M%S}{}", utc_of(now), suffix);
   for (int n = 1; n <= kMostRunsASecond; ++n) {
-    const fs::path folder = stage2_dir / (n == 1 ? name : fmt::format("{}-{}", name, n));
+    fs::path folder = stage2_dir / (n == 1 ? name : fmt::format("{}-{}", name, n));
     if (make_folder(folder)) {
       return folder;
     }
@@ -74,14 +74,14 @@ fs::path make_run_folder(const fs::path& stage2_dir, std::chrono::system_clock::
 }
 
 Artifacts Artifacts::create(const fs::path& stage2_dir, std::chrono::system_clock::time_point now) {
-  const Artifacts artifacts(make_run_folder(stage2_dir, now, ""));
+  Artifacts artifacts(make_run_folder(stage2_dir, now, ""));
   artifacts.make_parts();
   return artifacts;
 }
 
 std::optional<Artifacts> Artifacts::create_named(const fs::path& directory,
                                                  const std::string& name) {
-  const Artifacts artifacts(directory / name);
+  Artifacts artifacts(directory / name);
   if (!make_folder(artifacts.root())) {
     return std::nullopt;
   }
