@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a recording with so many threads and says how many kernels it holds: llmprof_load_trace FILE THREADS
+// Reads a recording with so many threads and says how many kernels it holds: llmprof_load_trace
+// FILE THREADS
 #include <cstdio>
 #include <cstdlib>
 
