@@ -22,7 +22,9 @@ from runs import Runner, has_report
 
 # Two means of the same ranges by two clocks in one process: what lies between them is the clocks' own reading.
 MOST_DIFFERENCE = 0.05
-LEAST_ATTRIBUTED = 0.95
+# Of the time of passes, what operators must name. Where more wants to run than there are processors, a step of two milliseconds
+# loses some of it between operators.
+LEAST_ATTRIBUTED = 0.95 if os.getloadavg()[0] < os.cpu_count() - 0.5 else 0.9
 
 
 def gguf_params(path):
