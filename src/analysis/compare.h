@@ -216,9 +216,10 @@ std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
                                           const CompareOptions& options);
 void take_apart(const RunSummary& base, const RunSummary& candidate, Comparison& comparison);
 OperatorComparison operator_changes(const RunSummary& base, const RunSummary& candidate);
-// Of a difference: what more or fewer calls are worth, at what one took in the base.
+// Of a difference: what more or fewer calls are worth, at what one took in the base. All of it
+// where one side has none.
 std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
-                            std::int64_t candidate_calls);
+                            std::int64_t candidate_ns, std::int64_t candidate_calls);
 // p of each kernel and operator over all runs, where there are several a side.
 void test_moves(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
                 const CompareOptions& options, Comparison& comparison);

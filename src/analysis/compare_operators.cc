@@ -39,12 +39,9 @@ OperatorAmount none_of(const OperatorAmount& row) {
 }
 
 void split(OperatorChange& change) {
-  const std::int64_t difference = change.difference_ns();
-  const bool is_on_both_sides = change.base.calls > 0 && change.candidate.calls > 0;
-  change.calls_ns = is_on_both_sides ? worth_of_calls(change.base.total_ns, change.base.calls,
-                                                      change.candidate.calls)
-                                     : difference;
-  change.duration_ns = difference - change.calls_ns;
+  change.calls_ns = worth_of_calls(change.base.total_ns, change.base.calls,
+                                   change.candidate.total_ns, change.candidate.calls);
+  change.duration_ns = change.difference_ns() - change.calls_ns;
 }
 
 std::string kind_of(const OperatorAmount& row) {

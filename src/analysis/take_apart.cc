@@ -39,12 +39,9 @@ KernelMap kernels_by_name(const RunSummary& run) {
 }
 
 void split_difference(KernelChange& change) {
-  const std::int64_t difference = change.difference_ns();
-  const bool is_on_both_sides = change.base.calls > 0 && change.candidate.calls > 0;
-  change.launches_ns = is_on_both_sides ? worth_of_calls(change.base.total_ns, change.base.calls,
-                                                         change.candidate.calls)
-                                        : difference;
-  change.duration_ns = difference - change.launches_ns;
+  change.launches_ns = worth_of_calls(change.base.total_ns, change.base.calls,
+                                      change.candidate.total_ns, change.candidate.calls);
+  change.duration_ns = change.difference_ns() - change.launches_ns;
 }
 
 // How differently often two kernels were launched; 0: alike.
@@ -194,7 +191,10 @@ const char* kind_name(KernelChange::Kind kind) {
 }
 
 std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
-                            std::int64_t candidate_calls) {
+                            std::int64_t candidate_ns, std::int64_t candidate_calls) {
+  if (base_calls <= 0 || candidate_calls <= 0) {
+    return candidate_ns - base_ns;
+  }
   // A stranger's counts may be anything: far from where whole numbers end.
   constexpr double kLargest = 4e18;
   const double mean = static_cast<double>(base_ns) / static_cast<double>(base_calls);

@@ -33,9 +33,8 @@ std::string absence(const RunSetup& setup, const std::vector<Breach>& breaches) 
 Json environment_json(const MachineFacts& machine) {
   const Json all = machine_json(machine);
   Json environment = Json::object();
-  for (const char* key :
-       {"distribution", "kernel", "architecture", "cpu", "logical_cpus", "memory_bytes",
-        "container", "driver_version", "gpus", "gpu_processes", "gpu_processes"}) {
+  for (const char* key : {"distribution", "kernel", "architecture", "cpu", "logical_cpus",
+                          "memory_bytes", "container", "driver_version", "gpus", "gpu_processes"}) {
     environment[key] = all.at(key);
   }
   return environment;

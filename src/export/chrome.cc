@@ -138,12 +138,7 @@ class ChromeSink : public EventSink {
 
 ExportedTrace write_chrome_trace(const ExportSource& source, const std::filesystem::path& path,
                                  std::uint64_t budget_bytes) {
-  const Overlay overlay(source);
-  FileWriter file(path);
-  ChromeSink sink(overlay.texts(), file);
-  ExportedTrace written = tell_recording(overlay, sink, budget_bytes);
-  file.commit();
-  return written;
+  return write_recording<ChromeSink>(source, path, budget_bytes);
 }
 
 }  // namespace llmprof

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 
+#include "base/file.h"
 #include "export/event_sink.h"
 #include "export/overlay.h"
 #include "trace/diagnostics.h"
@@ -23,5 +25,17 @@ struct ExportedTrace {
 // whole, from the end: API calls first. GPU work loses its arguments before it loses slices, and
 // slices only behind a moment that is told.
 ExportedTrace tell_recording(const Overlay& overlay, EventSink& sink, std::uint64_t budget_bytes);
+
+// The same into a file, by the sink of its format.
+template <typename Sink>
+ExportedTrace write_recording(const ExportSource& source, const std::filesystem::path& path,
+                              std::uint64_t budget_bytes) {
+  const Overlay overlay(source);
+  FileWriter file(path);
+  Sink sink(overlay.texts(), file);
+  ExportedTrace written = tell_recording(overlay, sink, budget_bytes);
+  file.commit();
+  return written;
+}
 
 }  // namespace llmprof

@@ -217,12 +217,7 @@ class PerfettoSink : public EventSink {
 
 ExportedTrace write_pftrace(const ExportSource& source, const std::filesystem::path& path,
                             std::uint64_t budget_bytes) {
-  const Overlay overlay(source);
-  FileWriter file(path);
-  PerfettoSink sink(overlay.texts(), file);
-  ExportedTrace written = tell_recording(overlay, sink, budget_bytes);
-  file.commit();
-  return written;
+  return write_recording<PerfettoSink>(source, path, budget_bytes);
 }
 
 }  // namespace llmprof

@@ -51,9 +51,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
         model = browser.golden("analyze-model", folder)
-        hostile = folder / "hostile.sqlite"
-        hostile.write_bytes(model.read_bytes())
-        pages.make_hostile(hostile)
+        hostile = pages.hostile_copy(model, folder)
         metrics = metrics_of(asked.program, model, folder / "model")
         evil = metrics_of(asked.program, hostile, folder / "evil")
         operators = browser.HERE.parent / "golden/compare-operators"

@@ -12,7 +12,10 @@ HOSTILE = ["</script><img src=x onerror=globalThis.owned=1>", "<!--<script>globa
            "nul\x00and\x07bell", "bidi\u202etxt.exe\u2066", "k" * 10_000, "<svg/onload=globalThis.owned=1>"]
 
 
-def make_hostile(path):
+def hostile_copy(recording, folder):
+    """The recording again, with names that try to get out of wherever they are shown."""
+    path = folder / "hostile.sqlite"
+    path.write_bytes(recording.read_bytes())
     connection = sqlite3.connect(path)
     rows = connection.execute("SELECT id FROM StringIds WHERE id IN (SELECT demangledName FROM "
                               "CUPTI_ACTIVITY_KIND_KERNEL)").fetchall()
@@ -28,6 +31,7 @@ def make_hostile(path):
     connection.execute("UPDATE TARGET_INFO_GPU SET name = ?", (HOSTILE[6],))
     connection.commit()
     connection.close()
+    return path
 
 
 def with_flops(counters):
@@ -50,9 +54,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
         model = browser.golden("analyze-model", folder)
-        hostile = folder / "hostile.sqlite"
-        hostile.write_bytes(model.read_bytes())
-        make_hostile(hostile)
+        hostile = hostile_copy(model, folder)
         pages = [browser.page(asked.program, model, folder, "decode", extra=["--model", "deepseek_ocr"], bare=True),
                  browser.page(asked.program, hostile, folder, "hostile", hostile=True),
                  browser.page(asked.program, browser.golden("analyze-graph", folder), folder, "graph", leastNumbers=5),
