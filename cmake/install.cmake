@@ -27,19 +27,17 @@ install(CODE "
     OUTPUT_FILE \"\${root}/share/man/man1/llmprof.1.gz\" COMMAND_ERROR_IS_FATAL ANY)
 ")
 
-if(NOT LLMPROF_STATIC)
-  install(TARGETS llmprof_library EXPORT llmprof LIBRARY
-    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT llmprof NAMESPACE llmprof:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/llmprof
-    FILE llmprof-targets.cmake)
-  file(WRITE ${CMAKE_BINARY_DIR}/llmprof-config.cmake
-    "include(\"\${CMAKE_CURRENT_LIST_DIR}/llmprof-targets.cmake\")\n")
-  write_basic_package_version_file(${CMAKE_BINARY_DIR}/llmprof-config-version.cmake COMPATIBILITY SameMinorVersion)
-  install(FILES ${CMAKE_BINARY_DIR}/llmprof-config.cmake ${CMAKE_BINARY_DIR}/llmprof-config-version.cmake
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/llmprof)
-  configure_file(cmake/llmprof.pc.in ${CMAKE_BINARY_DIR}/llmprof.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/llmprof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-endif()
+install(TARGETS llmprof_library EXPORT llmprof LIBRARY
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT llmprof NAMESPACE llmprof:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/llmprof
+  FILE llmprof-targets.cmake)
+file(WRITE ${CMAKE_BINARY_DIR}/llmprof-config.cmake
+  "include(\"\${CMAKE_CURRENT_LIST_DIR}/llmprof-targets.cmake\")\n")
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/llmprof-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/llmprof-config.cmake ${CMAKE_BINARY_DIR}/llmprof-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/llmprof)
+configure_file(cmake/llmprof.pc.in ${CMAKE_BINARY_DIR}/llmprof.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/llmprof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set(CPACK_PACKAGE_NAME llmprof)
 set(CPACK_PACKAGE_VENDOR "llmprof")
@@ -50,21 +48,19 @@ Nsight Compute, and says where each nanosecond of the GPU went, how far
 that is from the speed of light, and what to fix first.")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_FILE_NAME "llmprof-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR}")
-set(CPACK_GENERATOR TGZ)
-if(NOT LLMPROF_STATIC)
-  set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-  set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
-  set(CPACK_DEBIAN_PACKAGE_SECTION devel)
-  set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-  set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
-  set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${CMAKE_SOURCE_DIR}/packaging/debian/triggers")
-  install(FILES packaging/debian/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
-  install(CODE "
-    execute_process(COMMAND gzip -9nc \"${CMAKE_SOURCE_DIR}/packaging/debian/changelog\"
-      OUTPUT_FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATAROOTDIR}/doc/llmprof/changelog.gz\"
-      COMMAND_ERROR_IS_FATAL ANY)
-  ")
-endif()
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${CMAKE_SOURCE_DIR}/packaging/debian/triggers")
+install(FILES packaging/debian/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(CODE "
+  execute_process(COMMAND gzip -9nc \"${CMAKE_SOURCE_DIR}/packaging/debian/changelog\"
+    OUTPUT_FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATAROOTDIR}/doc/llmprof/changelog.gz\"
+    COMMAND_ERROR_IS_FATAL ANY)
+")
 include(CPack)

@@ -1,25 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fuzzes each target for a while: tools/fuzz.sh SECONDS [TARGET...]. Seeds come from tests/golden; what was learnt stays in
-# build/fuzz/corpus, what broke something in build/fuzz/found. Ends with the first target that breaks, after its input.
+# Fuzzes each target for a while, one a core: tools/fuzz.sh SECONDS [TARGET...]. Seeds come from tests/golden and from what was
+# found before (tests/fuzz/found); what was learnt stays in build/fuzz/corpus, what breaks something in build/fuzz/found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:?usage: tools/fuzz.sh SECONDS [TARGET...]}
-shift
-cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz | tail -1
-build/fuzz/tests/llmprof_fuzz_seeds tests/golden build/fuzz/seeds
-if [ $# -eq 0 ]; then
-  mapfile -t targets < <(ls build/fuzz/seeds)
-  set -- "${targets[@]}"
-fi
-mkdir -p build/fuzz/found
-for target in "$@"; do
-  mkdir -p "build/fuzz/corpus/$target"
-  log="build/fuzz/$target.log"
-  # 2 GB and 25 s an input are what a reader may never need for a file of 100 KB. Leaks are for the end of a program.
-  if ! LLMPROF_FUZZ_TARGET=$target build/fuzz/tests/llmprof_fuzz "build/fuzz/corpus/$target" "build/fuzz/seeds/$target" \
+
+if [ "${1:-}" = --one ]; then
+  seconds=$2
+  target=$3
+  corpus=build/fuzz/corpus/$target
+  log=build/fuzz/$target.log
+  mkdir -p "$corpus" "tests/fuzz/found/$target"
+  # 2 GB and 25 s an input are what a reader may never need for a file of 100 KB.
+  if ! ASAN_OPTIONS=quarantine_size_mb=32 LLMPROF_FUZZ_TARGET=$target timeout -s KILL $((seconds + 120)) \
+    build/fuzz/tests/llmprof_fuzz "$corpus" "build/fuzz/fuzz-seeds/$target" "tests/fuzz/found/$target" \
     -max_total_time="$seconds" -max_len=100000 -rss_limit_mb=2048 -timeout=25 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/found/$target-" >"$log" 2>&1; then
     grep -m1 -A20 'ERROR\|SUMMARY\|terminate\|does not' "$log" || tail -30 "$log"
@@ -28,5 +23,19 @@ for target in "$@"; do
   fi
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   cover=$(grep -o 'cov: [0-9]*' "$log" | tail -1)
-  echo "$target: $runs executions, $cover edges"
-done
+  echo "$target: $runs executions, ${cover#cov: } edges"
+  exit 0
+fi
+
+seconds=${1:?usage: tools/fuzz.sh SECONDS [TARGET...]}
+shift
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz | tail -1
+build/fuzz/tests/llmprof_fuzz_seeds tests/golden build/fuzz/fuzz-seeds
+if [ $# -eq 0 ]; then
+  mapfile -t targets < <(ls build/fuzz/fuzz-seeds)
+  set -- "${targets[@]}"
+fi
+mkdir -p build/fuzz/found
+printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 "$0" --one "$seconds"
+rmdir tests/fuzz/found/* 2>/dev/null || true

@@ -8,7 +8,7 @@
 #   build    compiler-side libraries and linters
 #   static   what the static build needs besides; into $LLMPROF_STATIC_PREFIX (default ~/.cache/llmprof/static)
 #   nsight   the real Nsight Systems and Nsight Compute, for the tests labelled `real`
-#   viewers  protoc, Go for its pprof, lintian: what tests open exports and packages with
+#   viewers  protoc, Go for its pprof, lintian, debootstrap: what tests open exports and packages with
 #   web      a browser and Node, for the tests of the HTML report; what drives them goes into $LLMPROF_WEB_PREFIX
 #            (default ~/.cache/llmprof/web)
 #   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
@@ -24,7 +24,8 @@ set -euo pipefail
 build_packages=(
   cmake ninja-build g++ ccache git python3 ca-certificates
   libsqlite3-dev libcli11-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libprotozero-dev
-  zlib1g-dev libssl-dev libcurl4-openssl-dev libgtest-dev libgmock-dev libbenchmark-dev clang-tidy clang-format
+  zlib1g-dev libssl-dev libcurl4-openssl-dev libgtest-dev libgmock-dev libbenchmark-dev
+  clang libclang-rt-dev clang-tidy clang-format # sanitizers and the fuzzer
   python3-jsonschema # holds metrics.json against its schema
   python3-scipy # holds the statistics of comparisons against another's
   zsh fish # completion is tested in the shells it is for
@@ -34,7 +35,7 @@ nsight_packages=(
   libnvtoolsext1 # NVTX 2 as a shared library, which PyTorch used for years
 )
 
-viewer_packages=(protobuf-compiler golang-go lintian pkg-config)
+viewer_packages=(protobuf-compiler golang-go lintian pkg-config debootstrap)
 fleet_packages=(slurm-wlm slurm-client clickhouse-server clickhouse-client zookeeper)
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }

@@ -46,7 +46,7 @@ Extent extent_of(const Trace& trace) {
   return extent.end_ns < extent.start_ns ? Extent{0, 0} : extent;
 }
 
-std::int64_t median_of(std::vector<std::int64_t> values) {
+std::int64_t lower_median(std::vector<std::int64_t> values) {
   if (values.empty()) {
     return 0;
   }
@@ -91,7 +91,7 @@ std::vector<StageSummary> summarise_stages(const Stages& stages) {
     }
     if (!durations[i].empty()) {
       summaries[i].min_ns = *std::min_element(durations[i].begin(), durations[i].end());
-      summaries[i].median_ns = median_of(std::move(durations[i]));
+      summaries[i].median_ns = lower_median(std::move(durations[i]));
     }
   }
   return summaries;

@@ -25,7 +25,7 @@
 namespace llmprof {
 namespace {
 
-constexpr void (*kRules[])(const FindingContext&) = {
+constexpr void (*kFindingRules[])(const FindingContext&) = {
     check_gpu_activity,  check_opaque_graphs, check_data_loss,       check_buckets,
     check_idle_at_start, check_rank_skew,     check_pageable_copies, check_tensor_cores,
     check_fusion,        check_families,      check_roofs,           check_counters,
@@ -128,7 +128,7 @@ std::string time_in(const FindingContext& context, std::int64_t time_ns, const S
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
   Findings findings;
   const std::vector<StageLedger> scopes = scopes_of(analysis);
-  for (const auto rule : kRules) {
+  for (const auto rule : kFindingRules) {
     rule({analysis, facts, scopes, findings});
   }
   std::stable_sort(findings.found.begin(), findings.found.end(),

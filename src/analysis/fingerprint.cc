@@ -28,7 +28,7 @@ struct FactRule {
   const char* why;
 };
 
-constexpr FactRule kRules[] = {
+constexpr FactRule kFactRules[] = {
     {"gpu", true, "another device is another ceiling"},
     {"model", true, "another model is other work"},
     {"inputs", true, "other inputs are other work"},
@@ -59,7 +59,7 @@ bool is_near(std::int64_t a, std::int64_t b) {
 
 using Values = std::set<std::string>;
 
-Values values_of(const std::vector<RunSummary>& runs, const std::string& fact) {
+Values fact_values(const std::vector<RunSummary>& runs, const std::string& fact) {
   Values values;
   for (const RunSummary& run : runs) {
     for (const auto& [name, value] : run.facts) {
@@ -76,7 +76,7 @@ class FactComparer {
   explicit FactComparer(const std::vector<std::string>& allowed) : allowed_(allowed) {}
 
   void add(const std::string& fact, std::string base, std::string candidate) {
-    const auto* rule = std::find_if(std::begin(kRules), std::end(kRules),
+    const auto* rule = std::find_if(std::begin(kFactRules), std::end(kFactRules),
                                     [&](const FactRule& one) { return one.fact == fact; });
     const bool is_allowed = std::find(allowed_.begin(), allowed_.end(), fact) != allowed_.end();
     const bool breaks = rule->breaks && !is_allowed;
@@ -87,8 +87,8 @@ class FactComparer {
   // What is not known on one side is no difference.
   void add_texts(const std::string& fact, const std::vector<RunSummary>& base,
                  const std::vector<RunSummary>& candidate) {
-    const Values before = values_of(base, fact);
-    const Values after = values_of(candidate, fact);
+    const Values before = fact_values(base, fact);
+    const Values after = fact_values(candidate, fact);
     if (before.empty() || after.empty() || (before.size() == 1 && before == after)) {
       return;
     }
@@ -213,7 +213,7 @@ void add_launches(const std::vector<RunSummary>& base, const std::vector<RunSumm
 
 std::vector<std::string> comparable_facts() {
   std::vector<std::string> facts;
-  for (const FactRule& rule : kRules) {
+  for (const FactRule& rule : kFactRules) {
     if (rule.breaks) {
       facts.emplace_back(rule.fact);
     }
@@ -231,7 +231,7 @@ std::vector<FactDifference> compare_facts(const std::vector<RunSummary>& base,
   for (const RunSummary& run : candidate) {
     comparer.add_empty(run, false);
   }
-  for (const FactRule& rule : kRules) {
+  for (const FactRule& rule : kFactRules) {
     comparer.add_texts(rule.fact, base, candidate);
   }
   add_stages(base, candidate, comparer);

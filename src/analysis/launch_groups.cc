@@ -117,7 +117,7 @@ struct Tally {
 };
 
 // Groups by key, with open addressing: one look a launch, at most half full.
-class Groups {
+class TallyTable {
  public:
   Tally& operator[](const Key& key) {
     if (2 * entries_.size() >= slots_.size()) {
@@ -159,7 +159,7 @@ class Groups {
 std::vector<LaunchGroup> group_launches(const Trace& trace, const Rules& rules,
                                         const Stages& stages, const Attribution& attribution) {
   const Kernels& kernels = trace.kernels;
-  Groups tallies;
+  TallyTable tallies;
   for (std::size_t row = 0; row < kernels.size(); ++row) {
     const std::uint32_t instance = attribution.kernels.instance[row];
     const Key key{instance == kNone ? kNone : stages.instances[instance].stage,

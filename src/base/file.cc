@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -109,6 +110,17 @@ std::string read_pseudo_file(const std::filesystem::path& path) {
     return {};
   }
   return contents;
+}
+
+std::optional<std::uint64_t> free_bytes(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::path existing =
+      std::filesystem::exists(path, ignored) ? path : path.parent_path();
+  struct statvfs facts {};
+  if (::statvfs(existing.c_str(), &facts) != 0) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
 }
 
 void write_file(const std::filesystem::path& path, std::string_view contents) {

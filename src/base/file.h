@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,9 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit_byt
 
 // Contents of a /proc-like file (no size, may vanish), or empty.
 std::string read_pseudo_file(const std::filesystem::path& path);
+
+// Free bytes of the file system that a path is on, or its folder's where it does not exist yet.
+std::optional<std::uint64_t> free_bytes(const std::filesystem::path& path);
 
 // Writes under a temporary name in the same directory, then renames: readers see the old file or
 // the new one, never a part. A failure leaves no temporary behind. Throws kFailure.

@@ -11,14 +11,11 @@
 #include "base/error.h"
 
 namespace llmprof {
-namespace {
-constexpr int kDeepest = 100;
-}
-
 Json parse_json(std::string_view text, const std::string& name) {
   const auto watch_depth = [&](int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) {
-    if (depth > kDeepest) {
-      throw Error(ErrorKind::kInput, fmt::format("{} is nested deeper than {}", name, kDeepest));
+    if (depth > kDeepestJson) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{} is nested deeper than {}", name, kDeepestJson));
     }
     return true;
   };

@@ -14,6 +14,8 @@ namespace llmprof {
 
 using Json = nlohmann::ordered_json;
 
+inline constexpr int kDeepestJson = 100;
+
 // Throws kInput, naming `name` and the place, on anything but one JSON value nested at most 100
 // deep.
 Json parse_json(std::string_view text, const std::string& name);

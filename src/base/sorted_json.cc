@@ -10,17 +10,17 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace llmprof {
 namespace {
-constexpr int kDeepest = 100;
 
 // The most brackets open at once, outside of strings.
 int depth_of(std::string_view text) {
   int depth = 0;
   int deepest = 0;
   bool is_string = false;
-  for (std::size_t i = 0; i < text.size() && deepest <= kDeepest; ++i) {
+  for (std::size_t i = 0; i < text.size() && deepest <= kDeepestJson; ++i) {
     const char c = text[i];
     if (is_string) {
       i += c == '\\' ? 1 : 0;
@@ -39,8 +39,8 @@ int depth_of(std::string_view text) {
 }  // namespace
 
 SortedJson parse_sorted_json(std::string_view text, const std::string& name) {
-  if (depth_of(text) > kDeepest) {
-    throw Error(ErrorKind::kInput, fmt::format("{} is nested deeper than {}", name, kDeepest));
+  if (depth_of(text) > kDeepestJson) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is nested deeper than {}", name, kDeepestJson));
   }
   try {
     return SortedJson::parse(text);

@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/error.h"
@@ -25,7 +26,7 @@
 namespace llmprof {
 namespace {
 
-constexpr int kDeepest = 64;
+constexpr int kDeepestYaml = 64;
 constexpr int kMostNodes = 20'000;
 
 template <typename... Names>
@@ -79,8 +80,8 @@ class Reader {
   explicit Reader(const std::string& name) : name_(name) {}
 
   Json read(const YAML::Node& node, int depth) {
-    if (depth > kDeepest) {
-      fail(node.Mark(), fmt::format("nested deeper than {}", kDeepest));
+    if (depth > kDeepestYaml) {
+      fail(node.Mark(), fmt::format("nested deeper than {}", kDeepestYaml));
     }
     if (++num_nodes_ > kMostNodes) {
       fail(node.Mark(), fmt::format("more than {} values", kMostNodes));
@@ -213,6 +214,44 @@ class Writer {
   }
 };
 
+// Looks through a text before anything is built of it: yaml-cpp finds documents without end in some
+// texts of twenty bytes, and would keep them all.
+class Outline : public YAML::EventHandler {
+ public:
+  explicit Outline(const Reader& reader) : reader_(reader) {}
+  const YAML::Mark& start() const { return start_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { start_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { count(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { count(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& /*value*/) override {
+    count(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/,
+                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {
+    count(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {
+    count(mark);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  void count(const YAML::Mark& mark) {
+    if (++num_nodes_ > 2 * kMostNodes) {  // keys are nodes here
+      reader_.fail(mark, fmt::format("more than {} values", kMostNodes));
+    }
+  }
+
+  const Reader& reader_;
+  YAML::Mark start_;
+  int num_nodes_ = 0;
+};
+
 }  // namespace
 
 Json resolve_yaml_scalar(std::string_view text) {
@@ -235,12 +274,17 @@ Json resolve_yaml_scalar(std::string_view text) {
 Json parse_yaml(std::string_view text, const std::string& name) {
   Reader reader(name);
   try {
-    std::istringstream stream{std::string(text)};
-    const std::vector<YAML::Node> documents = YAML::LoadAll(stream);
-    if (documents.size() > 1) {
-      reader.fail(documents[1].Mark(), "holds more than one document");
+    const std::string copy(text);
+    std::istringstream stream(copy);
+    YAML::Parser parser(stream);
+    Outline outline(reader);
+    int num_documents = 0;
+    while (parser.HandleNextDocument(outline)) {
+      if (++num_documents > 1) {
+        reader.fail(outline.start(), "holds more than one document");
+      }
     }
-    return documents.empty() ? Json(nullptr) : reader.read(documents[0], 0);
+    return num_documents == 0 ? Json(nullptr) : reader.read(YAML::Load(copy), 0);
   } catch (const YAML::Exception& error) {
     reader.fail(error.mark, error.msg);
   }

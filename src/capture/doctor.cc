@@ -17,10 +17,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "capture/leftovers.h"
@@ -228,15 +228,6 @@ fs::path nearest_existing(fs::path directory) {
     directory = directory.parent_path();
   }
   return directory;
-}
-
-// Free bytes of the file system a directory is on.
-std::optional<std::uint64_t> free_bytes(const fs::path& directory) {
-  struct statvfs facts {};
-  if (::statvfs(directory.c_str(), &facts) != 0) {
-    return std::nullopt;
-  }
-  return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
 }
 
 Check check_disk(const Facts& facts) {

@@ -25,6 +25,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "capture/pipe.h"
 
 namespace llmprof {
 namespace {
@@ -33,61 +34,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostOutput = 4 * kMiB;
 constexpr int kPollMs = 20;
-constexpr int kBlocksAtOnce = 64;  // of output; the clock is looked at in between
 constexpr std::chrono::seconds kPatienceAfterKill{2};
 
-// The read end is ours and does not block; the write end goes to the child.
-struct Pipe {
-  int read_end = -1;
-  int write_end = -1;
-
-  Pipe() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw Error(ErrorKind::kFailure, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-    }
-    read_end = ends[0];
-    write_end = ends[1];
-    ::fcntl(read_end, F_SETFL, O_NONBLOCK);
-  }
-  ~Pipe() {
-    close_write();
-    close_read();
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  void close_write() { close_end(write_end); }
-  void close_read() { close_end(read_end); }
-  bool is_open() const { return read_end >= 0; }
-
-  // Takes what is there, up to 1 MiB; closes at end of file.
-  void drain(std::string& text) {
-    std::array<char, 16 * kKiB> block{};
-    for (int i = 0; i < kBlocksAtOnce && is_open(); ++i) {
-      const ssize_t got = ::read(read_end, block.data(), block.size());
-      if (got < 0 && errno == EINTR) {
-        continue;
-      }
-      if (got < 0) {
-        return;  // EAGAIN: nothing more for now
-      }
-      if (got == 0) {
-        close_read();
-        return;
-      }
-      const std::size_t room = kMostOutput - std::min(text.size(), kMostOutput);
-      text.append(block.data(), std::min(static_cast<std::size_t>(got), room));
-    }
-  }
-
- private:
-  static void close_end(int& fd) {
-    if (fd >= 0) {
-      ::close(std::exchange(fd, -1));
-    }
-  }
-};
+void keep_start(std::string& text, std::string_view more) {
+  const std::size_t room = kMostOutput - std::min(text.size(), kMostOutput);
+  text.append(more.substr(0, room));
+}
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -178,20 +130,23 @@ ProcessResult run_process(const Process& process) {
   ProcessResult result;
   Pipe out;
   Pipe err;
-  const pid_t pid = start_process(process, out.write_end, err.write_end);
+  const auto take_all = [&] {
+    out.take([&](std::string_view more) { keep_start(result.out, more); });
+    err.take([&](std::string_view more) { keep_start(result.err, more); });
+  };
+  const pid_t pid = start_process(process, out.write_end(), err.write_end());
   out.close_write();
   err.close_write();
   running_group = pid;
   const Clock::time_point deadline = Clock::now() + process.timeout;
   while (true) {
     if (out.is_open() || err.is_open()) {
-      std::array<pollfd, 2> ends = {{{out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}}};
+      std::array<pollfd, 2> ends = {{{out.read_end(), POLLIN, 0}, {err.read_end(), POLLIN, 0}}};
       ::poll(ends.data(), ends.size(), kPollMs);
     } else {
       ::usleep(1000);  // it has closed its output: the end is near, or it runs on in silence
     }
-    out.drain(result.out);
-    err.drain(result.err);
+    take_all();
     if (!result.timed_out && Clock::now() >= deadline) {
       result.timed_out = true;
       ::kill(-pid, SIGKILL);
@@ -209,8 +164,7 @@ ProcessResult run_process(const Process& process) {
     }
   }
   running_group = 0;
-  out.drain(result.out);
-  err.drain(result.err);
+  take_all();
   return result;
 }
 

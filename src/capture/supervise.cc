@@ -28,13 +28,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "capture/pipe.h"
 #include "capture/processes.h"
 
 namespace llmprof {
@@ -52,7 +53,6 @@ constexpr milliseconds kGraceOfTerm{2000};
 constexpr milliseconds kGraceOfKill{2000};
 constexpr std::size_t kKeptOutput = 8 * kKiB;
 constexpr std::size_t kLongestLine = 400;
-constexpr int kBlocksAtOnce = 64;  // of output; a program that never pauses is looked at in between
 
 std::atomic<int> interrupts{0};
 
@@ -104,71 +104,36 @@ std::uint64_t size_of(const fs::path& path) {
   return sum;
 }
 
-std::uint64_t free_bytes(const fs::path& path) {
-  std::error_code ignored;
-  const fs::path existing = fs::exists(path, ignored) ? path : path.parent_path();
-  struct statvfs facts {};
-  if (::statvfs(existing.c_str(), &facts) != 0) {
-    return UINT64_MAX;
-  }
-  return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
-}
-
 // What the program prints: all of it into the log, the end of it in memory.
 class Output {
  public:
-  explicit Output(const fs::path& log) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw Error(ErrorKind::kFailure, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-    }
-    read_end_ = ends[0];
-    write_end_ = ends[1];
-    ::fcntl(read_end_, F_SETFL, O_NONBLOCK);
-    log_ = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  explicit Output(const fs::path& log)
+      : log_(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
     if (log_ < 0) {
-      const std::string problem = std::strerror(errno);
-      close_all();
-      throw Error(ErrorKind::kFailure, fmt::format("cannot write {}: {}", log.string(), problem));
+      throw Error(ErrorKind::kFailure,
+                  fmt::format("cannot write {}: {}", log.string(), std::strerror(errno)));
     }
   }
-  ~Output() { close_all(); }
+  ~Output() { ::close(log_); }
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  int write_end() const { return write_end_; }
-  void close_write() { close_one(write_end_); }
+  int write_end() const { return pipe_.write_end(); }
+  void close_write() { pipe_.close_write(); }
 
   // Waits at most kPoll for more; true when there was some.
   bool wait_and_take() {
-    if (read_end_ < 0) {
+    if (!pipe_.is_open()) {
       ::usleep(static_cast<useconds_t>(std::chrono::microseconds(kPoll).count()));
       return false;
     }
-    pollfd end = {read_end_, POLLIN, 0};
+    pollfd end = {pipe_.read_end(), POLLIN, 0};
     ::poll(&end, 1, static_cast<int>(kPoll.count()));
     return take();
   }
 
   bool take() {
-    std::array<char, 16 * kKiB> block{};
-    bool any = false;
-    for (int i = 0; i < kBlocksAtOnce && read_end_ >= 0; ++i) {
-      const ssize_t got = ::read(read_end_, block.data(), block.size());
-      if (got < 0 && errno == EINTR) {
-        continue;
-      }
-      if (got < 0) {
-        break;
-      }
-      if (got == 0) {
-        close_one(read_end_);
-        break;
-      }
-      any = true;
-      keep({block.data(), static_cast<std::size_t>(got)});
-    }
-    return any;
+    return pipe_.take([this](std::string_view text) { keep(text); });
   }
 
   const std::string& kept() const { return kept_; }
@@ -191,20 +156,9 @@ class Output {
       kept_.erase(0, kept_.size() - kKeptOutput);
     }
   }
-  static void close_one(int& fd) {
-    if (fd >= 0) {
-      ::close(std::exchange(fd, -1));
-    }
-  }
-  void close_all() {
-    close_one(read_end_);
-    close_one(write_end_);
-    close_one(log_);
-  }
 
-  int read_end_ = -1;
-  int write_end_ = -1;
-  int log_ = -1;
+  Pipe pipe_;
+  int log_;
   std::string kept_;
 };
 
@@ -274,7 +228,7 @@ class Supervision {
     result_.bytes = bytes;
     least_free_bytes_ = UINT64_MAX;
     for (const fs::path& output : step_.outputs) {
-      least_free_bytes_ = std::min(least_free_bytes_, free_bytes(output));
+      least_free_bytes_ = std::min(least_free_bytes_, free_bytes(output).value_or(UINT64_MAX));
     }
   }
 

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostBytes = 512 * kMiB;
+constexpr std::uint64_t kMostMetricsBytes = 512 * kMiB;
 constexpr const char* kBaselineSchema = "llmprof.baseline";
 
 Json inputs_of(const fs::path& bundle) {
@@ -41,7 +41,7 @@ std::vector<ComparedRun> baseline_runs(const std::string& path) {
     return {};
   }
   constexpr std::size_t kHead = 200;
-  const std::string text = read_file(path, kMostBytes);
+  const std::string text = read_file(path, kMostMetricsBytes);
   if (text.substr(0, kHead).find(kBaselineSchema) == std::string::npos) {
     return {};
   }

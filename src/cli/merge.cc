@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostBytes = 2 * kGiB;  // of a merged summary of a large job
+constexpr std::uint64_t kMostSummaryBytes = 2 * kGiB;  // of a merged summary of a large job
 constexpr std::size_t kMostExplained = 16;
 
 struct MergeCommandOptions {
@@ -110,7 +110,7 @@ MergedRanks merge_files(const std::vector<fs::path>& files) {
   MergedRanks merged;
   for (const fs::path& file : files) {
     with_context(fmt::format("while reading {}", printable(file.string())), [&] {
-      if (const auto rank = merge.add(read_file(file, kMostBytes))) {
+      if (const auto rank = merge.add(read_file(file, kMostSummaryBytes))) {
         merged.files[*rank] = file;
       }
     });
@@ -133,7 +133,8 @@ void explain(const MergedRanks& merged, FleetReport& report) {
     } else if (file == merged.files.end()) {
       verdict.reason_absent = "its own summary is not among the files";
     } else {
-      verdict.reason = late_reason(merged.fleet, read_summary(read_file(file->second, kMostBytes)));
+      verdict.reason =
+          late_reason(merged.fleet, read_summary(read_file(file->second, kMostSummaryBytes)));
       verdict.reason_absent = verdict.reason ? "" : "no kernels to compare";
     }
   }

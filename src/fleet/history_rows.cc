@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "fleet/put_bytes.h"
 
 namespace llmprof {
 namespace {
@@ -23,14 +24,6 @@ std::uint64_t checked(std::int64_t value, const char* what, std::int64_t largest
     throw Error(ErrorKind::kInput, fmt::format("{} cannot be {}", what, value));
   }
   return static_cast<std::uint64_t>(value);
-}
-
-void put_varint(std::string& out, std::uint64_t value) {
-  while (value >= 0x80) {
-    out += static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  out += static_cast<char>(value);
 }
 
 // The columns with which every row of a rank begins.
@@ -95,24 +88,6 @@ std::uint64_t version_of(const StoredSummary& stored) {
   const std::uint64_t attempt = checked(stored.summary.identity.attempt, "attempt", (1 << 20) - 1);
   return attempt << kTimeBits |
          static_cast<std::uint64_t>(std::clamp<std::int64_t>(stored.modified_ms, 0, last));
-}
-
-void put_number(std::string& out, std::uint64_t value, int num_bytes) {
-  for (int i = 0; i < num_bytes; ++i) {
-    out += static_cast<char>(value >> (8 * i));
-  }
-}
-
-void put_text(std::string& out, std::string_view text) {
-  put_varint(out, text.size());
-  out += text;
-}
-
-void put_numbers(std::string& out, const std::vector<std::uint64_t>& values, int num_bytes) {
-  put_varint(out, values.size());
-  for (const std::uint64_t value : values) {
-    put_number(out, value, num_bytes);
-  }
 }
 
 std::uint64_t RowBatch::named(const std::string& text) {

@@ -64,9 +64,4 @@ class RowBatch {
   std::uint64_t num_ranks_ = 0;
 };
 
-// RowBinary, ClickHouse's own form of a row: little endian, lengths as varints.
-void put_number(std::string& out, std::uint64_t value, int num_bytes);
-void put_text(std::string& out, std::string_view text);
-void put_numbers(std::string& out, const std::vector<std::uint64_t>& values, int num_bytes);
-
 }  // namespace llmprof

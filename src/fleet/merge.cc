@@ -48,32 +48,9 @@ void keep_largest(std::int64_t& value, std::int64_t& rank, std::int64_t new_valu
   }
 }
 
-struct Cell {
-  std::uint32_t stage = 0;
-  std::uint32_t kernel = 0;
-  std::uint32_t family = 0;
-  FleetKernel values;  // all but its texts and histograms
-  StepCounts durations;
-  StepCounts relative;
-};
-
-struct Meeting {
-  std::uint32_t communicator = 0;
-  std::uint32_t stage = 0;
-  std::uint32_t kernel = 0;
-  std::uint32_t other_kernel = 0;
-  FleetCollective values;  // all but its texts
-};
-
 std::size_t index_of(RowIndex& index, const RowKey& key, std::size_t next) {
   return index.emplace(key, next).first->second;
 }
-
-// Compute of one rank in one stage.
-struct StageCompute {
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-};
 
 // In millionths of the mean compute kernel; means beyond two hours count as two hours.
 std::int64_t relative_mean(std::int64_t mean_ns, const StageCompute& compute) {

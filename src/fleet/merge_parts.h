@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "fleet/fleet_summary.h"
 #include "fleet/saturated_sum.h"
 
 namespace llmprof {
@@ -70,5 +71,30 @@ struct RowKeyHash {
   }
 };
 using RowIndex = std::unordered_map<RowKey, std::size_t, RowKeyHash>;
+
+// One kernel of one stage, over all ranks.
+struct Cell {
+  std::uint32_t stage = 0;
+  std::uint32_t kernel = 0;
+  std::uint32_t family = 0;
+  FleetKernel values;  // all but its texts and histograms
+  StepCounts durations;
+  StepCounts relative;
+};
+
+// One call of a collective, over the ranks that met in it.
+struct Meeting {
+  std::uint32_t communicator = 0;
+  std::uint32_t stage = 0;
+  std::uint32_t kernel = 0;
+  std::uint32_t other_kernel = 0;
+  FleetCollective values;  // all but its texts
+};
+
+// Compute of one rank in one stage.
+struct StageCompute {
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+};
 
 }  // namespace llmprof

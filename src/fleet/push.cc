@@ -20,6 +20,7 @@
 #include "base/sha256.h"
 #include "fleet/history.h"
 #include "fleet/history_queries.h"
+#include "fleet/put_bytes.h"
 #include "fleet/summary_folder.h"
 
 namespace llmprof {

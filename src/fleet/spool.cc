@@ -43,7 +43,7 @@ void sync_folder(const fs::path& folder) {
               fmt::format("cannot {} {}: {}", step, path.string(), failure.message()));
 }
 
-Error damaged(const fs::path& path) {
+Error damaged_spool(const fs::path& path) {
   return {ErrorKind::kInput, fmt::format("{} is no whole batch", path.string())};
 }
 
@@ -112,7 +112,7 @@ SpooledBatch Spool::load(const fs::path& path) const {
   const std::string bytes = read_file(path, kLargestBatch);
   const std::size_t end = bytes.find('\n');
   if (end == std::string::npos) {
-    throw damaged(path);
+    throw damaged_spool(path);
   }
   SpooledBatch batch;
   batch.path = path;
@@ -124,18 +124,18 @@ SpooledBatch Spool::load(const fs::path& path) const {
     for (const Json& entry : head.at("sections")) {
       const auto size = entry.at("bytes").get<std::uint64_t>();
       if (size > bytes.size() - at) {
-        throw damaged(path);
+        throw damaged_spool(path);
       }
       batch.sections.push_back({entry.at("table").get<std::string>(),
                                 entry.at("rows").get<std::uint64_t>(),
                                 entry.at("sha256").get<std::string>(), bytes.substr(at, size)});
       if (sha256_hex(batch.sections.back().bytes) != batch.sections.back().sha256) {
-        throw damaged(path);
+        throw damaged_spool(path);
       }
       at += size;
     }
   } catch (const Json::exception&) {
-    throw damaged(path);
+    throw damaged_spool(path);
   }
   return batch;
 }

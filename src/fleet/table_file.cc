@@ -17,6 +17,7 @@
 #include <zlib.h>
 
 #include "base/error.h"
+#include "fleet/put_bytes.h"
 
 namespace llmprof {
 namespace {
@@ -24,22 +25,9 @@ namespace {
 constexpr std::string_view kMagic("llmprof\x1a", 8);
 constexpr std::size_t kChecksumBytes = 4;
 
-[[noreturn]] void damaged(std::string_view what) {
+[[noreturn]] void damaged_table(std::string_view what) {
   throw Error(ErrorKind::kInput, fmt::format("damaged summary: {}", what),
               "the rank's own recording is beside it: llmprof analyze --out DIR makes it anew");
-}
-
-void put_varint(std::string& out, std::uint64_t value) {
-  while (value >= 0x80) {
-    out.push_back(static_cast<char>((value & 0x7f) | 0x80));
-    value >>= 7;
-  }
-  out.push_back(static_cast<char>(value));
-}
-
-void put_text(std::string& out, std::string_view text) {
-  put_varint(out, text.size());
-  out.append(text);
 }
 
 std::uint32_t crc_of(std::string_view bytes) {
@@ -61,7 +49,7 @@ class Cursor {
     std::uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
       if (at_ == end_) {
-        damaged("it ends inside a number");
+        damaged_table("it ends inside a number");
       }
       const auto byte = static_cast<unsigned char>(*at_++);
       value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
@@ -69,12 +57,12 @@ class Cursor {
         return value;
       }
     }
-    damaged("a number of more than 64 bits");
+    damaged_table("a number of more than 64 bits");
   }
 
   std::string_view piece(std::uint64_t size) {
     if (size > left()) {
-      damaged("it ends too early");
+      damaged_table("it ends too early");
     }
     const std::string_view found(at_, size);
     at_ += size;
@@ -164,7 +152,7 @@ TableFile::TableFile(std::string_view bytes) {
   }
   const std::string_view body = head.piece(head.left());
   if (crc_of(body) != checksum_) {
-    damaged("its checksum does not match");
+    damaged_table("its checksum does not match");
   }
   Cursor cursor(body);
   const std::uint64_t version = cursor.varint();
@@ -177,7 +165,7 @@ TableFile::TableFile(std::string_view bytes) {
   kind_ = cursor.text();
   const std::uint64_t num_texts = cursor.varint();
   if (num_texts > cursor.left()) {
-    damaged("more texts than bytes");
+    damaged_table("more texts than bytes");
   }
   texts_.reserve(num_texts);
   for (std::uint64_t i = 0; i < num_texts; ++i) {
@@ -190,7 +178,7 @@ TableFile::TableFile(std::string_view bytes) {
     const std::uint64_t num_values = cursor.varint();
     const std::string_view values = cursor.text();
     if (num_values > values.size()) {
-      damaged("more values than bytes");
+      damaged_table("more values than bytes");
     }
     columns_.push_back({name, {type, num_values, values}});
   }
@@ -213,14 +201,14 @@ std::vector<std::int64_t> TableFile::numbers(std::string_view column) const {
     return {};
   }
   if (stored->type != 'u') {
-    damaged("a column of another type");
+    damaged_table("a column of another type");
   }
   std::vector<std::int64_t> values(stored->num_values);
   Cursor cursor(stored->bytes);
   for (std::int64_t& value : values) {
     const std::uint64_t raw = cursor.varint();
     if (raw > INT64_MAX) {
-      damaged("a number beyond 63 bits");
+      damaged_table("a number beyond 63 bits");
     }
     value = static_cast<std::int64_t>(raw);
   }
@@ -233,14 +221,14 @@ std::vector<std::uint32_t> TableFile::text_ids(std::string_view column) const {
     return {};
   }
   if (stored->type != 's') {
-    damaged("a column of another type");
+    damaged_table("a column of another type");
   }
   std::vector<std::uint32_t> ids(stored->num_values);
   Cursor cursor(stored->bytes);
   for (std::uint32_t& id : ids) {
     const std::uint64_t raw = cursor.varint();
     if (raw >= texts_.size()) {
-      damaged("a text that is not in its table");
+      damaged_table("a text that is not in its table");
     }
     id = static_cast<std::uint32_t>(raw);
   }

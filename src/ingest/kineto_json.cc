@@ -200,7 +200,7 @@ class KinetoLoader {
   Trace trace_;
 };
 
-bool sniff(std::string_view head, const std::filesystem::path& /*path*/) {
+bool is_kineto_json(std::string_view head, const std::filesystem::path& /*path*/) {
   std::string text = inflated_head(head);
   std::string_view rest = text;
   if (rest.starts_with("\xef\xbb\xbf")) {
@@ -211,12 +211,12 @@ bool sniff(std::string_view head, const std::filesystem::path& /*path*/) {
 }
 
 // One thread: the parser's speed is a multiple of what gzip unpacks.
-Trace load(const std::filesystem::path& path, unsigned /*num_threads*/) {
+Trace load_kineto_json(const std::filesystem::path& path, unsigned /*num_threads*/) {
   return KinetoLoader(path).run();
 }
 
 }  // namespace
 
-const Importer kKinetoJson = {"PyTorch profiler JSON", sniff, load};
+const Importer kKinetoJson = {"PyTorch profiler JSON", is_kineto_json, load_kineto_json};
 
 }  // namespace llmprof

@@ -29,7 +29,7 @@ constexpr std::int64_t kMostSpanNs = 30 * kDayNs;  // between the first event an
 constexpr std::int64_t kMostSumNs = 4'000 * kDayNs;
 constexpr std::size_t kMostDevices = 1024;
 constexpr std::size_t kMostProcesses = UINT16_MAX;
-constexpr std::size_t kMostRows = UINT32_MAX - 1;
+constexpr std::size_t kMostKept = UINT32_MAX - 1;
 
 // "Memcpy HtoD (Pageable -> Device)".
 CopyKind copy_kind_of(std::string_view name) {
@@ -68,7 +68,7 @@ void KinetoTrace::add(const KinetoEvent& event) {
     return;
   }
   sum_ns_ += event.duration_ns;
-  if (++num_kept_ > kMostRows) {
+  if (++num_kept_ > kMostKept) {
     throw Error(ErrorKind::kInput, "the trace holds more than 4 thousand million events");
   }
   switch (event.kind) {

@@ -90,7 +90,7 @@ Headings headings_of(const Cells& cells, bool is_quoted) {
 }
 
 // A heading line begins with ID or Process ID and names the kernel's column.
-bool is_heading(std::string_view line) {
+bool is_counter_heading(std::string_view line) {
   return (line.starts_with("\"ID\",") || line.starts_with("ID,") ||
           line.starts_with("\"Process ID\",") || line.starts_with("Process ID,")) &&
          line.find("Kernel Name") != std::string_view::npos;
@@ -153,7 +153,7 @@ std::size_t NcuCsv::each_row(const Visit& visit) const {
   std::size_t num_tables = 0;
   while (!reader.is_done()) {
     const std::string_view line = reader.peek_line();
-    if (is_heading(line)) {
+    if (is_counter_heading(line)) {
       headings = headings_of(reader.next(), line.starts_with('"'));
       ++num_tables;
     } else if (num_tables == 0 || line.empty() || line.starts_with("==") ||

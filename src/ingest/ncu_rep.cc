@@ -26,7 +26,7 @@ namespace {
 
 using protozero::pbf_reader;
 
-constexpr std::string_view kMagic("NVR\0", 4);
+constexpr std::string_view kNcuMagic("NVR\0", 4);
 
 // A result's required fields alone take more. Anything smaller is damage, and millions of them
 // would take far more memory than the file.
@@ -117,7 +117,7 @@ class ReportReader {
   template <typename Visit>
   void walk(Visit&& visit) {
     Cursor cursor(names_.report);
-    cursor.take_up_to(kMagic.size());
+    cursor.take_up_to(kNcuMagic.size());
     is_cut_ = !cursor.take_with_length();
     while (!is_cut_ && !cursor.is_done()) {
       const auto header = cursor.take_with_length();
@@ -319,12 +319,12 @@ class ReportReader {
 };
 
 bool is_ncu_rep(std::string_view head, const std::filesystem::path& path) {
-  return head.starts_with(kMagic) || path.extension() == ".ncu-rep" ||
+  return head.starts_with(kNcuMagic) || path.extension() == ".ncu-rep" ||
          path.extension() == ".ncu-repz";
 }
 
 Counters load_ncu_rep(const std::filesystem::path& path) {
-  if (path.extension() == ".ncu-repz" && !head_of(path).starts_with(kMagic)) {
+  if (path.extension() == ".ncu-repz" && !head_of(path).starts_with(kNcuMagic)) {
     throw Error(ErrorKind::kInput, "a compressed report (.ncu-repz), which llmprof does not read",
                 "save it uncompressed with the ncu that wrote it: ncu --import FILE.ncu-repz "
                 "--export FILE.ncu-rep");
@@ -335,7 +335,7 @@ Counters load_ncu_rep(const std::filesystem::path& path) {
 }  // namespace
 
 Counters parse_ncu_rep(std::string_view report) {
-  if (!report.starts_with(kMagic) || report.size() > UINT32_MAX) {
+  if (!report.starts_with(kNcuMagic) || report.size() > UINT32_MAX) {
     throw Error(ErrorKind::kInput,
                 "not a report of Nsight Compute: it does not begin with NVR, or is too large");
   }

@@ -25,7 +25,7 @@ namespace {
 using Cells = std::vector<std::string_view>;
 
 // No program has as many kernels; a file that does is not a summary.
-constexpr std::size_t kMostRows = 100'000;
+constexpr std::size_t kMostSummaryRows = 100'000;
 
 struct SummaryColumn {
   std::size_t at = SIZE_MAX;
@@ -103,7 +103,7 @@ std::optional<LaunchShape> shape_of(const SummaryHeadings& headings, const Cells
   return shape;
 }
 
-bool is_heading(std::string_view line) {
+bool is_summary_heading(std::string_view line) {
   return line.find("Total Time") != std::string_view::npos &&
          line.find("Instances") != std::string_view::npos &&
          line.find("Name") != std::string_view::npos && line.find(',') != std::string_view::npos;
@@ -113,7 +113,7 @@ bool is_heading(std::string_view line) {
 
 KernelSummary parse_nsys_csv(std::string_view text) {
   CsvReader reader(text);
-  while (!reader.is_done() && !is_heading(reader.peek_line())) {
+  while (!reader.is_done() && !is_summary_heading(reader.peek_line())) {
     reader.skip_line();
   }
   const SummaryHeadings headings =
@@ -124,7 +124,8 @@ KernelSummary parse_nsys_csv(std::string_view text) {
   }
   KernelSummary summary;
   std::int64_t num_bad = 0;
-  while (!reader.is_done() && !reader.peek_line().empty() && summary.rows.size() < kMostRows) {
+  while (!reader.is_done() && !reader.peek_line().empty() &&
+         summary.rows.size() < kMostSummaryRows) {
     const Cells& cells = reader.next();
     const auto total = headings.total.number(cells);
     const auto instances = headings.instances.number(cells);

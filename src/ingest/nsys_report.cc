@@ -12,13 +12,13 @@
 namespace llmprof {
 namespace {
 
-constexpr std::string_view kMagic = "NVIDIA Tegra Profiler Report ";
+constexpr std::string_view kNsysMagic = "NVIDIA Tegra Profiler Report ";
 
-bool sniff(std::string_view head, const std::filesystem::path& path) {
-  return head.starts_with(kMagic) || path.extension() == ".qdstrm";
+bool is_nsys_report(std::string_view head, const std::filesystem::path& path) {
+  return head.starts_with(kNsysMagic) || path.extension() == ".qdstrm";
 }
 
-Trace load(const std::filesystem::path& path, unsigned /*num_threads*/) {
+Trace load_nsys_report(const std::filesystem::path& path, unsigned /*num_threads*/) {
   const std::string shown = path.string();
   if (path.extension() == ".qdstrm") {
     throw Error(
@@ -38,10 +38,10 @@ Trace load(const std::filesystem::path& path, unsigned /*num_threads*/) {
 }  // namespace
 
 std::string report_writer_version(std::string_view head) {
-  if (!head.starts_with(kMagic)) {
+  if (!head.starts_with(kNsysMagic)) {
     return {};
   }
-  head.remove_prefix(kMagic.size());
+  head.remove_prefix(kNsysMagic.size());
   std::string version(head.substr(0, head.find_first_of(".\n")));
   if (version.find('@') == std::string::npos) {
     return {};
@@ -54,6 +54,6 @@ std::string report_writer_version(std::string_view head) {
              : std::string{};
 }
 
-const Importer kNsysReport = {"nsys report", sniff, load};
+const Importer kNsysReport = {"nsys report", is_nsys_report, load_nsys_report};
 
 }  // namespace llmprof

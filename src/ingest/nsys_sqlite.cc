@@ -684,16 +684,16 @@ class Loader {
   std::map<std::pair<bool, std::int64_t>, std::uint16_t> devices_;
 };
 
-bool sniff(std::string_view head, const std::filesystem::path& /*path*/) {
+bool is_nsys_sqlite(std::string_view head, const std::filesystem::path& /*path*/) {
   return head.starts_with("SQLite format 3");
 }
 
-Trace load(const std::filesystem::path& path, unsigned num_threads) {
+Trace load_nsys_sqlite(const std::filesystem::path& path, unsigned num_threads) {
   return Loader(path, std::max(1U, num_threads)).run();
 }
 
 }  // namespace
 
-const Importer kNsysSqlite = {"nsys SQLite", sniff, load};
+const Importer kNsysSqlite = {"nsys SQLite", is_nsys_sqlite, load_nsys_sqlite};
 
 }  // namespace llmprof

@@ -21,8 +21,8 @@ namespace {
 
 using Cells = std::vector<std::string_view>;
 
-constexpr std::size_t kMostRows = 100'000;
-constexpr std::int64_t kMostNs = 90'000'000'000'000;  // a day; times kMostRows it still fits
+constexpr std::size_t kMostOperators = 100'000;
+constexpr std::int64_t kMostNs = 90'000'000'000'000;  // a day; times kMostOperators it still fits
 constexpr std::uint64_t kMostBytes = 256 * kMiB;
 
 std::optional<std::int64_t> whole_in(std::string_view text, std::int64_t most) {
@@ -74,7 +74,7 @@ OperatorTable parse_operators_csv(std::string_view text) {
     }
   }
   OperatorTable table;
-  while (!reader.is_done() && table.rows.size() + table.stages.size() < kMostRows) {
+  while (!reader.is_done() && table.rows.size() + table.stages.size() < kMostOperators) {
     const Cells& cells = reader.next();
     const std::string_view kind = columns.text(cells, "kind");
     const auto calls = columns.number(cells, "calls", kMostNs);

@@ -36,7 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic("SQLite format 3\0", 16);
+constexpr std::string_view kSqliteMagic("SQLite format 3\0", 16);
 constexpr std::size_t kHeaderSize = 100;
 
 std::uint32_t big_endian(std::string_view bytes, std::size_t at, int size) {
@@ -95,7 +95,7 @@ std::string_view map_file(const fs::path& path) {
 }
 
 void check_header(const fs::path& path, std::string_view bytes) {
-  if (!bytes.starts_with(kMagic) || bytes.size() < kHeaderSize) {
+  if (!bytes.starts_with(kSqliteMagic) || bytes.size() < kHeaderSize) {
     refuse(path, "is not a SQLite database", "give the .sqlite file that nsys export wrote");
   }
   const sqlite_pages::Layout layout = sqlite_pages::layout_of(bytes);

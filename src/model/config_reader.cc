@@ -16,7 +16,7 @@ namespace llmprof {
 namespace {
 
 constexpr std::int64_t kLargest = std::int64_t{1} << 31;
-constexpr std::size_t kLongestList = 4096;  // layers, at the most
+constexpr std::size_t kLongestLayerList = 4096;  // layers, at the most
 
 }  // namespace
 
@@ -121,7 +121,7 @@ std::vector<std::int64_t> ConfigReader::sizes(const char* key,
   if (value == nullptr) {
     return otherwise;
   }
-  if (!value->is_array() || value->size() > kLongestList) {
+  if (!value->is_array() || value->size() > kLongestLayerList) {
     fail(key, *value, "a list of at most 4096 whole numbers");
   }
   std::vector<std::int64_t> numbers;
@@ -136,7 +136,7 @@ std::vector<std::string> ConfigReader::texts(const char* key) const {
   if (value == nullptr) {
     return {};
   }
-  if (!value->is_array() || value->size() > kLongestList) {
+  if (!value->is_array() || value->size() > kLongestLayerList) {
     fail(key, *value, "a list of at most 4096 texts");
   }
   std::vector<std::string> list;

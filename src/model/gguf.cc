@@ -28,7 +28,7 @@ constexpr std::uint64_t kMostTensors = 1 << 18;
 constexpr std::uint64_t kMostItems = 1 << 24;  // of all lists: vocabularies have a million
 constexpr std::uint64_t kLongestKey = 256;
 constexpr std::uint64_t kLongestText = 1 << 12;  // that is kept
-constexpr std::size_t kLongestList = 4096;       // that is kept: one item a layer
+constexpr std::size_t kLongestKeptList = 4096;   // that is kept: one item a layer
 constexpr std::uint64_t kMostKept = 1 << 20;     // items of all lists that are kept
 constexpr std::uint64_t kMostDimensions = 8;
 
@@ -38,7 +38,7 @@ struct BlockType {
   StoredWidth width;
 };
 
-constexpr BlockType kTypes[] = {
+constexpr BlockType kBlockTypes[] = {
     {0, "F32", {1, 4}},         {1, "F16", {1, 2}},         {2, "Q4_0", {32, 18}},
     {3, "Q4_1", {32, 20}},      {6, "Q5_0", {32, 22}},      {7, "Q5_1", {32, 24}},
     {8, "Q8_0", {32, 34}},      {9, "Q8_1", {32, 36}},      {10, "Q2_K", {256, 84}},
@@ -182,8 +182,8 @@ class Parser {
     if (!size) {
       file_.fail(fmt::format("has a list of unknown type {}", type));
     }
-    kept_items_ += count > kLongestList ? 0 : count;
-    if (count > kLongestList || kept_items_ > kMostKept) {
+    kept_items_ += count > kLongestKeptList ? 0 : count;
+    if (count > kLongestKeptList || kept_items_ > kMostKept) {
       file_.skip(count * *size);
       return {{"length", count}};
     }
@@ -208,9 +208,9 @@ class Parser {
     }
     const std::uint64_t id = file_.read_integer(4);
     file_.skip(8);  // its offset
-    const auto* const type = std::find_if(std::begin(kTypes), std::end(kTypes),
+    const auto* const type = std::find_if(std::begin(kBlockTypes), std::end(kBlockTypes),
                                           [&](const BlockType& known) { return known.id == id; });
-    if (type == std::end(kTypes)) {
+    if (type == std::end(kBlockTypes)) {
       file_.fail(fmt::format("tensor {} has the unknown type {}", printable(tensor.name), id));
     }
     if (row % static_cast<std::uint64_t>(type->width.elements) != 0) {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t kLongestHeader = 32 * kMiB;
 constexpr std::size_t kMostFiles = 4096;
-constexpr std::size_t kMostDimensions = 16;
+constexpr std::size_t kDeepestShape = 16;
 
 struct ElementType {
   std::string_view name;
@@ -31,7 +31,7 @@ struct ElementType {
   bool is_packed;
 };
 
-constexpr ElementType kTypes[] = {
+constexpr ElementType kElementTypes[] = {
     {"F64", 8, false}, {"F32", 4, false},     {"F16", 2, false},     {"BF16", 2, false},
     {"I64", 8, true},  {"I32", 4, true},      {"I16", 2, true},      {"I8", 1, true},
     {"U64", 8, true},  {"U32", 4, true},      {"U16", 2, true},      {"U8", 1, true},
@@ -53,14 +53,14 @@ TensorRecord record_of(const std::string& name, const SortedJson& entry) {
   if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() ||
       !entry.contains("shape") || !entry["shape"].is_array() || !entry.contains("data_offsets") ||
       !entry["data_offsets"].is_array() || entry["data_offsets"].size() != 2 ||
-      entry["shape"].size() > kMostDimensions) {
+      entry["shape"].size() > kDeepestShape) {
     fail(name, "lacks its dtype, shape or data_offsets");
   }
   const auto& dtype = entry["dtype"].get_ref<const std::string&>();
   const auto* const type =
-      std::find_if(std::begin(kTypes), std::end(kTypes),
+      std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
                    [&](const ElementType& known) { return known.name == dtype; });
-  if (type == std::end(kTypes)) {
+  if (type == std::end(kElementTypes)) {
     fail(name, "has a dtype that is not known");
   }
   Count elements = 1;

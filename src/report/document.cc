@@ -15,6 +15,8 @@
 namespace llmprof {
 namespace {
 
+constexpr std::size_t kLongestName = 300;
+
 std::string number_text(double number, Unit unit) {
   // Numbers of strangers may be anything; what a duration cannot be is not shown as one.
   constexpr double kLargest = 9e18;
@@ -135,6 +137,21 @@ std::string csv_value(const ReportValue& value) {
 }
 
 }  // namespace
+
+bool is_number(Unit unit) {
+  return unit != Unit::kText && unit != Unit::kName && unit != Unit::kShares;
+}
+
+std::string cut_name(std::string_view name) {
+  if (name.size() <= kLongestName) {
+    return std::string(name);
+  }
+  std::size_t end = kLongestName;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) {
+    --end;
+  }
+  return std::string(name.substr(0, end)) + "...";
+}
 
 const char* unit_name(Unit unit) {
   switch (unit) {

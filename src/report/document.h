@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -32,6 +33,11 @@ enum class Unit {
   kRatio,       // of candidate to base, as +1.20 %
 };
 const char* unit_name(Unit unit);
+bool is_number(Unit unit);
+
+// A name as tables show it: kernel names of 4 KB exist, and what tells them apart stands in the
+// first 300 bytes. No character is cut in half.
+std::string cut_name(std::string_view name);
 
 struct ReportValue {
   Json value;  // null: not known

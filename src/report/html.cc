@@ -18,8 +18,6 @@
 namespace llmprof {
 namespace {
 
-// Kernel names of 4 KB exist; what tells them apart stands in the first part.
-constexpr std::size_t kLongestName = 300;
 // A key that holds such a name is worth less than the room it takes.
 constexpr std::size_t kLongestKey = 400;
 
@@ -50,31 +48,11 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-std::string plain(std::string_view text) {
-  return html_words(text);
-}
-
-// A cut inside a character leaves no half of it.
-std::string cut_name(std::string_view name) {
-  if (name.size() <= kLongestName) {
-    return std::string(name);
-  }
-  std::size_t end = kLongestName;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) {
-    --end;
-  }
-  return std::string(name.substr(0, end)) + "...";
-}
-
-bool is_number(Unit unit) {
-  return unit != Unit::kText && unit != Unit::kName && unit != Unit::kShares;
-}
-
 std::string attributes(const ReportValue& value) {
   if (value.key.empty() || value.key.size() > kLongestKey || !value.value.is_number()) {
     return "";
   }
-  return fmt::format(" data-key=\"{}\" data-value=\"{}\"", plain(value.key),
+  return fmt::format(" data-key=\"{}\" data-value=\"{}\"", html_words(value.key),
                      escaped(to_json_line(value.value)));
 }
 
@@ -120,7 +98,7 @@ std::string row_html(const ReportTable& table, const ReportRow& row,
     text += fmt::format("<td{}{}>{}</td>", is_number(row.cells[i].unit) ? " class=\"n\"" : "",
                         attributes(row.cells[i]), value_html(row.cells[i]));
   }
-  return text + (has_details ? "<td>" + plain(row.detail) + "</td></tr>\n" : "</tr>\n");
+  return text + (has_details ? "<td>" + html_words(row.detail) + "</td></tr>\n" : "</tr>\n");
 }
 
 std::string table_html(const ReportTable& table, const std::string& label, std::size_t place) {
@@ -132,8 +110,8 @@ std::string table_html(const ReportTable& table, const std::string& label, std::
   std::string text = fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table {} of {}\"><table>"
       "<caption{}>{}</caption><thead><tr>",
-      place + 1, plain(label), table.title.empty() ? " class=\"same\"" : "",
-      plain(table.title.empty() ? label : table.title));
+      place + 1, html_words(label), table.title.empty() ? " class=\"same\"" : "",
+      html_words(table.title.empty() ? label : table.title));
   std::vector<double> scales;
   for (const ReportColumn& column : table.columns) {
     scales.push_back(column.has_bar ? scale_of(table, scales.size()) : 0);
@@ -172,7 +150,7 @@ std::string evidence_html(const std::string& key, const Json& metrics) {
   }
   const bool is_shown = value.value.is_number() || value.value.is_string();
   return fmt::format(
-      "<li><code>{}</code>{}</li>", plain(cut_name(key)),
+      "<li><code>{}</code>{}</li>", html_words(cut_name(key)),
       is_shown ? fmt::format(" <b{}>{}</b>", attributes(value), escaped(cut_name(shown(value))))
                : "");
 }
@@ -191,8 +169,8 @@ std::string advice_html(const Advice& advice, const Json& metrics) {
   return fmt::format(
       "<li class=\"finding\"><h3>{}</h3><p class=\"worth\">{}{} confidence</p>\n"
       "<p>{}.</p><p class=\"next\">Next: {}.</p>{}</li>\n",
-      plain(advice.id), plain(worth), plain(advice.confidence), plain(advice.sentence),
-      plain(advice.next),
+      html_words(advice.id), html_words(worth), html_words(advice.confidence),
+      html_words(advice.sentence), html_words(advice.next),
       evidence.empty() ? ""
                        : "<ul class=\"evidence\" aria-label=\"Evidence\">" + evidence + "</ul>");
 }
@@ -203,7 +181,7 @@ std::string facts_html(const std::vector<Fact>& facts) {
     const bool has_reason = fact.value.value.is_null() && !fact.reason.empty();
     text += fmt::format("<div><dt>{}</dt><dd{}>{}{}</dd></div>\n", escaped(fact.label),
                         attributes(fact.value), value_html(fact.value),
-                        has_reason ? " <small>(" + plain(fact.reason) + ")</small>" : "");
+                        has_reason ? " <small>(" + html_words(fact.reason) + ")</small>" : "");
   }
   return text + "</dl>\n";
 }
@@ -212,7 +190,7 @@ std::string list_html(const std::vector<std::string>& items, const char* kind, b
   std::string text = fmt::format("<ul class=\"{}\">", kind);
   for (const std::string& item : items) {
     text += are_links ? fmt::format("<li><a href=\"{0}\">{0}</a></li>\n", escaped(item))
-                      : "<li>" + plain(item) + "</li>\n";
+                      : "<li>" + html_words(item) + "</li>\n";
   }
   return text + "</ul>\n";
 }
@@ -222,10 +200,10 @@ std::string section_html(const Section& section, const Json& metrics) {
       "<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n",
       section.id, escaped(section.title));
   if (!section.missing.empty()) {
-    return text + "<p class=\"missing\">" + plain(section.missing) + ".</p></section>\n";
+    return text + "<p class=\"missing\">" + html_words(section.missing) + ".</p></section>\n";
   }
   for (const std::string& paragraph : section.paragraphs) {
-    text += "<p>" + plain(paragraph) + "</p>\n";
+    text += "<p>" + html_words(paragraph) + "</p>\n";
   }
   text += section.facts.empty() ? "" : facts_html(section.facts);
   if (!section.advice.empty()) {

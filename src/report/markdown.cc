@@ -11,13 +11,10 @@
 namespace llmprof {
 namespace {
 
-// Kernel names of 4 KB exist; what tells them apart stands in the first part.
-constexpr std::size_t kLongestName = 300;
-
 // A code span, in which only the two characters matter that end it or the cell. A backslash before
 // a bar would take away the meaning of the one that is put there.
 std::string code_span(std::string_view name) {
-  const std::string_view kept = name.substr(0, kLongestName);
+  const std::string kept = cut_name(name);
   std::string span;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const char c = kept[i];
@@ -31,16 +28,11 @@ std::string code_span(std::string_view name) {
       span += c;
     }
   }
-  // A cut inside a character leaves no half of it.
-  while (name.size() > kLongestName && !span.empty() &&
-         (static_cast<unsigned char>(span.back()) & 0x80U) != 0) {
-    span.pop_back();
-  }
-  return "`" + (span.empty() ? " " : span) + (name.size() > kLongestName ? "...`" : "`");
+  return "`" + (span.empty() ? " " : span) + "`";
 }
 
 // Words that hold no markup, whatever they are made of.
-std::string plain(std::string_view text) {
+std::string markdown_words(std::string_view text) {
   std::string safe;
   for (const char c : text) {
     switch (c) {
@@ -67,13 +59,10 @@ std::string plain(std::string_view text) {
   return safe;
 }
 
-bool is_number(Unit unit) {
-  return unit != Unit::kText && unit != Unit::kName && unit != Unit::kShares;
-}
-
 std::string cell_text(const ReportValue& value) {
   const std::string text = shown(value);
-  return value.unit == Unit::kName && value.value.is_string() ? code_span(text) : plain(text);
+  return value.unit == Unit::kName && value.value.is_string() ? code_span(text)
+                                                              : markdown_words(text);
 }
 
 std::string table_markdown(const ReportTable& table) {
@@ -81,7 +70,7 @@ std::string table_markdown(const ReportTable& table) {
   for (const ReportRow& row : table.rows) {
     has_details = has_details || !row.detail.empty();
   }
-  std::string text = table.title.empty() ? "" : plain(table.title) + "\n\n";
+  std::string text = table.title.empty() ? "" : markdown_words(table.title) + "\n\n";
   std::string rule;
   for (const ReportColumn& column : table.columns) {
     text += "| " + column.title + " ";
@@ -93,7 +82,7 @@ std::string table_markdown(const ReportTable& table) {
     for (const ReportValue& cell : row.cells) {
       text += "| " + cell_text(cell) + " ";
     }
-    text += has_details ? "| " + plain(row.detail) + " |\n" : "|\n";
+    text += has_details ? "| " + markdown_words(row.detail) + " |\n" : "|\n";
   }
   return text + "\n";
 }
@@ -108,23 +97,23 @@ std::string advice_markdown(const Advice& advice) {
     evidence += (evidence.empty() ? "" : ", ") + code_span(key);
   }
   return fmt::format("1. **{}**{} ({} confidence): {}.\n   Next: {}.\n   Evidence: {}\n",
-                     plain(advice.id), plain(worth), plain(advice.confidence),
-                     plain(advice.sentence), plain(advice.next),
-                     evidence.empty() ? "n/a" : evidence);
+                     markdown_words(advice.id), markdown_words(worth),
+                     markdown_words(advice.confidence), markdown_words(advice.sentence),
+                     markdown_words(advice.next), evidence.empty() ? "n/a" : evidence);
 }
 
 std::string section_markdown(const Section& section) {
   std::string text = "## " + section.title + "\n\n";
   if (!section.missing.empty()) {
-    return text + plain(section.missing) + ".\n\n";
+    return text + markdown_words(section.missing) + ".\n\n";
   }
   for (const std::string& paragraph : section.paragraphs) {
-    text += plain(paragraph) + "\n\n";
+    text += markdown_words(paragraph) + "\n\n";
   }
   for (const Fact& fact : section.facts) {
     const bool has_reason = fact.value.value.is_null() && !fact.reason.empty();
     text += fmt::format("- {}: {}{}\n", fact.label, cell_text(fact.value),
-                        has_reason ? " (" + plain(fact.reason) + ")" : "");
+                        has_reason ? " (" + markdown_words(fact.reason) + ")" : "");
   }
   text += section.facts.empty() ? "" : "\n";
   for (const Advice& advice : section.advice) {
@@ -135,7 +124,7 @@ std::string section_markdown(const Section& section) {
     text += table.rows.empty() ? "" : table_markdown(table);
   }
   for (const std::string& note : section.notes) {
-    text += "- " + plain(note) + "\n";
+    text += "- " + markdown_words(note) + "\n";
   }
   text += section.notes.empty() ? "" : "\n";
   for (const std::string& link : section.links) {

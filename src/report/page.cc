@@ -16,7 +16,7 @@
 namespace llmprof {
 namespace {
 
-constexpr std::size_t kKernelRows = 20;
+constexpr std::size_t kKernelRowsOfPage = 20;
 
 // The scripts in the order they build on each other.
 constexpr const char* kScripts[] = {"format.js",   "data.js",    "dom.js",      "summary.js",
@@ -36,7 +36,7 @@ std::string whole_script() {
 std::string page_html(const Json& metrics, const Timeline& timeline,
                       const std::vector<std::string>& files) {
   SectionOptions options;
-  options.top = kKernelRows;
+  options.top = kKernelRowsOfPage;
   options.files = files;
   const std::string core = html_text(page_document(metrics, options), metrics);
   const std::string script = whole_script();

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed and packaged: the library as a stranger's program uses it, its names, and the Debian package.
-
-With --chroot, for a machine that may: the package and the static program in the bare system of a release, and of an older one."""
+"""What is installed and packaged: the library as a stranger's program uses it, its names, and the Debian package."""
 import argparse
 import json
 import os
@@ -69,7 +67,7 @@ def check_consumer(program, prefix, folder):
     check_symbols(library)
 
 
-def check_debian(build, folder):
+def make_debian(build, folder):
     if not shutil.which("lintian") or not shutil.which("cpack"):
         print("lintian or cpack is not here: the Debian package is Skipped")
         return None
@@ -100,7 +98,7 @@ def main():
             assert (prefix / file).stat().st_size > 1000, file
         check_headers(prefix)
         check_consumer(prefix / "bin/llmprof", prefix, folder)
-        check_debian(build, folder)
+        make_debian(build, folder)
     finally:
         shutil.rmtree(folder)
     return 0

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers and texts as bytes: little endian, lengths as varints. Summaries on disk and RowBinary,
+// ClickHouse's own form of a row, are both made of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llmprof {
+
+inline void put_varint(std::string& out, std::uint64_t value) {
+  while (value >= 0x80) {
+    out += static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  out += static_cast<char>(value);
+}
+
+inline void put_text(std::string& out, std::string_view text) {
+  put_varint(out, text.size());
+  out += text;
+}
+
+inline void put_number(std::string& out, std::uint64_t value, int num_bytes) {
+  for (int i = 0; i < num_bytes; ++i) {
+    out += static_cast<char>(value >> (8 * i));
+  }
+}
+
+inline void put_numbers(std::string& out, const std::vector<std::uint64_t>& values, int num_bytes) {
+  put_varint(out, values.size());
+  for (const std::uint64_t value : values) {
+    put_number(out, value, num_bytes);
+  }
+}
+
+}  // namespace llmprof
