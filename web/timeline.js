@@ -5,6 +5,7 @@
 // Slices wider than a pixel are drawn as they are. What is narrower is added up by column, cut at the
 // columns' edges, and drawn as high as the column is filled; so a busy GPU looks busy at every zoom.
 // Where the page carries no slices, the levels that were added up before are drawn in the same way.
+// One class of five hundred lines: what draws, zooms and finds what is under the pointer shares its rows and its scale.
 const kRuler = 20;
 const kLane = 16;
 const kGroup = 18;

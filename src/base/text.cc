@@ -139,6 +139,17 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   return best == nullptr ? std::nullopt : std::optional<std::string>(*best);
 }
 
+std::size_t find_not_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = decode_utf8(text.substr(at)).length;
+    if (length == 0) {
+      return at;
+    }
+    at += length;
+  }
+  return std::string_view::npos;
+}
+
 std::string printable(std::string_view text) {
   std::string safe;
   safe.reserve(text.size());

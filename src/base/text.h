@@ -28,6 +28,9 @@ std::string to_lower(std::string_view text);
 // to the candidate that comes first.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
+// Where a text stops being UTF-8; npos: nowhere.
+std::size_t find_not_utf8(std::string_view text);
+
 // `text` made safe to show on a terminal: control characters, escape sequences, line breaks,
 // direction overrides and invalid UTF-8 become visible escapes such as \x1b or \u202e.
 std::string printable(std::string_view text);

@@ -13,9 +13,6 @@ namespace llmprof {
 // What stands in a bundle where a secret stood.
 inline constexpr std::string_view kScrubbed = "[scrubbed]";
 
-// True for HF_TOKEN, --api-key, aws.secretAccessKey; false for max_tokens, eos_token, tokenizer.
-bool is_secret_name(std::string_view name);
-
 // `text` with every part replaced that is a secret by its shape (hf_..., sk-..., a JSON web token,
 // a private key, the password of a URL) or by the name before it (token=..., "api_key": "...",
 // Authorization: Bearer ...).

@@ -50,16 +50,6 @@ std::string tmpdir_of(const System& system) {
   return system.variable("TMPDIR").value_or("/tmp");
 }
 
-// nsys brings its own injection; ours must not be there beside it.
-Environment profiled_environment(const System& system, const WorkloadSettings& workload,
-                                 std::vector<std::string>& notes) {
-  Environment environment = work_environment(system, workload, true, notes);
-  for (const char* name : kTimerVariables) {
-    environment.erase(name);
-  }
-  return environment;
-}
-
 Stages stages_in(const Trace& trace, const Rules& rules) {
   return find_stages(trace, rules, 0, 0);
 }
@@ -105,6 +95,16 @@ fs::path find_raw(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> profiled_environment(const System& system,
+                                                        const WorkloadSettings& workload,
+                                                        std::vector<std::string>& notes) {
+  Environment environment = work_environment(system, workload, true, notes);
+  for (const char* name : kTimerVariables) {
+    environment.erase(name);
+  }
+  return environment;
+}
 
 std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before) {
   for (std::size_t i = before; i < breaches.size(); ++i) {
@@ -453,86 +453,6 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     expected.stage_instances = stages.instances;
   }
   add(check_recording(setup_.options.contract, expected, facts));
-}
-
-// What ncu measured, laid over what nsys recorded.
-void RunSession::join_reports() {
-  try {
-    add_counters(counters_in(artifacts_.root()), *analysis_);
-  } catch (const Error& error) {
-    add({{"report_unreadable", "ncu", error.what(), error.hint(), ""}});
-  }
-}
-
-void RunSession::run_ncu() {
-  if (!may_go_on()) {
-    return skip("ncu", why_not(), "");
-  }
-  const Trace* trace = setup_.planned_from != nullptr ? setup_.planned_from
-                       : trace_                       ? &*trace_
-                                                      : nullptr;
-  if (setup_.planned_from != nullptr) {
-    analysis_ = analyze(*trace, recording_rules(), nullptr, &timeline_);
-  }
-  const bool has_kernels = trace != nullptr && trace->kernels.size() > 0;
-  if (!has_kernels && setup_.machine.gpus.empty()) {
-    return skip("ncu", "no_gpu", "");
-  }
-  if (!has_kernels) {
-    return skip("ncu", trace != nullptr ? "no_kernels" : "no_recording",
-                "the plan for ncu is made from the kernels of a recording");
-  }
-  if (!setup_.ncu) {
-    return skip("ncu", "tool_missing", "");
-  }
-  if (setup_.machine.counters_need_admin.value_or(false) && !setup_.machine.has_cap_sys_admin &&
-      !setup_.machine.has_cap_perfmon) {
-    add({{"counter_permission", "ncu",
-          "the driver keeps hardware counters for administrators: ncu was not started",
-          "llmprof doctor says how to allow them", ""}});
-    return skip("ncu", "counter_permission", "");
-  }
-  progress_.begin("ncu");
-  const std::size_t before = breaches_.size();
-  PassRecord record{"ncu", "", "", {}, {}};
-  const PlanSource source{trace, &*analysis_, static_cast<double>(baseline_ns_) / 1e9};
-  const NcuPlan plan = make_plan(setup_.options, *setup_.ncu, source);
-  artifacts_.write("ncu/plan.json", to_json_text(plan_json(plan)));
-  artifacts_.write("ncu/sections.txt", list_ncu_sections(context_.system, *setup_.ncu));
-  if (plan.kernels.empty()) {
-    add({{"nothing_to_profile", "ncu",
-          "no launch of the recording deserves counters; ncu/plan.json says why of each", "", ""}});
-  }
-  run_ncu_plan(plan, seen_marks(*trace), record);
-  join_reports();
-  progress_.end(outcome_of(breaches_, before));
-  finish(std::move(record));
-}
-
-void RunSession::run_ncu_plan(const NcuPlan& plan, const std::vector<SeenMark>& seen,
-                              PassRecord& record) {
-  std::vector<std::string> notes;
-  const Environment environment =
-      profiled_environment(context_.system, setup_.options.workload, notes);
-  for (std::size_t i = 0; i < plan.commands.size() && !is_interrupted_; ++i) {
-    const PlannedCommand& command = plan.commands[i];
-    progress_.note(fmt::format("measuring {} launches, about {:.0f} s", command.expected_launches,
-                               command.forecast_s));
-    const fs::path report = fs::absolute(artifacts_.path(
-        fmt::format("ncu/{}.ncu-rep",
-                    command.stages.size() == 1 ? command.stages[0] : fmt::format("run{}", i))));
-    const auto argv = build_ncu_cmd(*setup_.ncu, setup_.options.ncu, filter_of(command, seen),
-                                    report, work_argv("ncu"));
-    const StepResult step = run_step(record, "ncu", argv, environment, setup_.options.ncu_limits);
-    const std::vector<Breach> found = check_ncu_report(report, step);
-    if (found.empty() || step.end != StepEnd::kItself) {
-      add(check_step("ncu", setup_.options.contract, step, {}));
-    }
-    // A watchdog that ended ncu has told the reason already.
-    if (step.end == StepEnd::kItself) {
-      add(found);
-    }
-  }
 }
 
 }  // namespace llmprof

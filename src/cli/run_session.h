@@ -126,6 +126,12 @@ class RunSession {
   std::optional<Trace> trace_;
 };
 
+// The workload's environment under a tool: nsys brings its own injection, ours must not be there
+// beside it.
+std::map<std::string, std::string> profiled_environment(const System& system,
+                                                        const WorkloadSettings& workload,
+                                                        std::vector<std::string>& notes);
+
 // How a pass ended, in the words of its progress: by the fatal ones of `breaches` from `before` on.
 std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before);
 

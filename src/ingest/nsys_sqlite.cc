@@ -13,14 +13,13 @@
 // the final columns and numbers the processes, devices, streams and shapes it meets in its own
 // small dictionary; the dictionaries are joined in the order of the chunks, so the result does not
 // depend on which thread was faster.
+//
+// One class of nearly five hundred lines: each of its parts fills the same columns and dictionaries,
+// and alone would be handed all of them.
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
-#include <thread>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -28,6 +27,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "ingest/ingest.h"
+#include "ingest/nsys_keys.h"
+#include "ingest/run_tasks.h"
 #include "ingest/sqlite_file.h"
 
 namespace llmprof {
@@ -52,86 +53,6 @@ enum NvtxEvent : std::int64_t {
   kNvtxDomainCreate = 75,
 };
 
-// Runs tasks on threads; the first exception of any of them leaves here.
-void run_tasks(const std::vector<std::function<void()>>& tasks, unsigned num_threads) {
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < tasks.size(); i = next++) {
-      try {
-        tasks[i]();
-      } catch (...) {
-        const std::lock_guard lock(failure_mutex);
-        failure = failure ? failure : std::current_exception();
-        next = tasks.size();
-      }
-    }
-  };
-  std::vector<std::thread> threads;
-  for (unsigned i = 1; i < num_threads; ++i) {
-    threads.emplace_back(work);
-  }
-  work();
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
-}
-
-// Numbers distinct keys in the order they are met. Rows that follow each other mostly share them.
-template <typename Key>
-class Dictionary {
- public:
-  std::uint32_t id(const Key& key) {
-    if (!keys.empty() && key == keys[last_]) {
-      return last_;
-    }
-    const auto [entry, is_new] = ids_.try_emplace(key, static_cast<std::uint32_t>(keys.size()));
-    if (is_new) {
-      keys.push_back(key);
-    }
-    last_ = entry->second;
-    return last_;
-  }
-
-  std::vector<Key> keys;
-
- private:
-  std::map<Key, std::uint32_t> ids_;
-  std::uint32_t last_ = 0;
-};
-
-// Ids of StringIds to texts of the pool. Ids are dense in real files, but need not be.
-class NameMap {
- public:
-  void add(std::int64_t id, StringId name) {
-    if (id >= 0 && id < kMostDense) {
-      if (static_cast<std::size_t>(id) >= dense_.size()) {
-        dense_.resize(static_cast<std::size_t>(id) + 1);
-      }
-      dense_[static_cast<std::size_t>(id)] = name;
-    } else {
-      sparse_[id] = name;
-    }
-  }
-
-  StringId operator[](std::int64_t id) const {
-    if (id >= 0 && id < static_cast<std::int64_t>(dense_.size())) {
-      return dense_[static_cast<std::size_t>(id)];
-    }
-    const auto found = sparse_.find(id);
-    return found == sparse_.end() ? StringId{} : found->second;
-  }
-
- private:
-  static constexpr std::int64_t kMostDense = 1 << 24;
-  std::vector<StringId> dense_;
-  std::unordered_map<std::int64_t, StringId> sparse_;
-};
-
 // cudaLaunchKernel of cudaLaunchKernel_v7000.
 std::string_view without_version(std::string_view name) {
   const std::size_t at = name.rfind("_v");
@@ -147,28 +68,6 @@ std::uint32_t correlation_of(const SqlValue& value) {
              ? static_cast<std::uint32_t>(value.integer)
              : kNone;
 }
-
-struct DeviceKey {
-  std::uint64_t global_pid = 0;
-  std::int64_t ordinal = 0;
-  auto operator<=>(const DeviceKey&) const = default;
-};
-
-struct StreamKey {
-  std::uint32_t device = 0;  // of the same chunk
-  std::int64_t context = 0;
-  std::int64_t stream = 0;
-  auto operator<=>(const StreamKey&) const = default;
-};
-
-// What the rows of one chunk refer to.
-struct ChunkKeys {
-  Dictionary<std::uint64_t> processes;
-  Dictionary<DeviceKey> devices;
-  Dictionary<StreamKey> streams;
-  Dictionary<LaunchShape> shapes;
-  Dictionary<std::uint64_t> threads;
-};
 
 // Columns that all GPU work has: their place in the list of a scan.
 enum GpuColumn { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, kFirstOwn };

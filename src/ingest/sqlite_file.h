@@ -11,24 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "ingest/sqlite_pages.h"
+
 struct sqlite3;
 
 namespace llmprof {
-
-// One value of a row. Text and blobs are views that end with the row.
-struct SqlValue {
-  enum class Kind : std::uint8_t { kNull, kInteger, kReal, kText, kBlob };
-
-  Kind kind = Kind::kNull;
-  std::int64_t integer = 0;
-  double real = 0;
-  std::string_view text;
-
-  bool is_null() const { return kind == Kind::kNull; }
-  // 0 for anything but an integer.
-  std::int64_t as_integer() const { return kind == Kind::kInteger ? integer : 0; }
-  std::string_view as_text() const { return kind == Kind::kText ? text : std::string_view{}; }
-};
 
 // A SQLite database that nobody writes to. Throws kInput with a sentence for what it is instead:
 // missing, a directory, empty, cut short, another format, or being written at this moment.
@@ -104,29 +91,6 @@ class TableScan {
   std::size_t num_rows_ = 0;
   bool reads_pages_ = false;
 };
-
-namespace sqlite_pages {
-
-// Where records lie in a page and how they are read. Everything is checked against the page and the
-// file: false or an empty result means that the bytes are not as the format says.
-struct Layout {
-  std::string_view bytes;
-  std::uint32_t page_size = 0;
-  std::uint32_t usable = 0;  // page_size without the reserved tail
-  std::uint32_t num_pages = 0;
-};
-
-Layout layout_of(std::string_view bytes);
-
-// Reads the record of cell `i` of a leaf page into `values` (by slot). `spill` holds a payload that
-// overflows its page.
-bool read_record(const Layout& layout, std::uint32_t page, std::uint32_t i,
-                 const std::vector<int>& slot_of, int rowid_slot, SqlValue* values,
-                 std::string& spill);
-
-std::uint32_t num_cells(const Layout& layout, std::uint32_t page);
-
-}  // namespace sqlite_pages
 
 // Thrown inside scan() when a page turns out to be damaged after all; never leaves ingest/.
 [[noreturn]] void throw_damaged(const SqliteFile& file, const std::string& table);

@@ -51,6 +51,8 @@ TEST(Yaml, BombsAreRefused) {
   expect_error([] { parse_yaml(std::string(200, '[') + std::string(200, ']'), "x.yaml"); },
                ErrorKind::kInput, HasSubstr("nested deeper"), _);
   expect_error([] { parse_yaml("a: &a\n  b: *a\n", "x.yaml"); }, ErrorKind::kInput, _, _);
+  expect_error([] { parse_yaml("a: \xff", "x.yaml"); }, ErrorKind::kInput,
+               HasSubstr("not UTF-8 (at byte 3)"), _);
   // yaml-cpp finds empty documents in it for ever.
   expect_error([] { parse_yaml(",", "x.yaml"); }, ErrorKind::kInput, HasSubstr("one document"), _);
 }
