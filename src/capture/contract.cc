@@ -32,7 +32,6 @@ constexpr int kInterrupted = 130;
 constexpr ReasonMeaning kReasons[] = {
     {"gate_not_fired", kCapture, "the range that opens the recording was never entered"},
     {"report_missing", kCapture, "the tool wrote no report"},
-    {"report_misplaced", kCapture, "the report was found elsewhere and moved into the bundle"},
     {"report_stale", kCapture, "the report is older than the pass"},
     {"report_unreadable", kCapture, "the report cannot be read"},
     {"importer_failed", kEnvironment, "nsys left its raw stream and no report"},
@@ -96,6 +95,8 @@ bool is_there(const fs::path& file) {
   return fs::file_size(file, failure) > 0 && !failure;
 }
 
+}  // namespace
+
 fs::path find_with_suffix(const fs::path& folder, std::string_view suffix) {
   std::error_code failure;
   fs::recursive_directory_iterator entry(folder, failure);
@@ -106,8 +107,6 @@ fs::path find_with_suffix(const fs::path& folder, std::string_view suffix) {
   }
   return {};
 }
-
-}  // namespace
 
 std::span<const ReasonMeaning> all_reasons() {
   return kReasons;

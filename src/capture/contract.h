@@ -44,7 +44,6 @@ struct Contract {
 // What a recording holds, told by whoever read it.
 struct RecordingFacts {
   std::map<std::string, std::int64_t> stage_instances;
-  std::int64_t num_ranges = 0;
   std::int64_t num_kernels = 0;
   bool has_cuda = false;
   double opaque_graph_fraction = 0;  // of GPU time, in CUDA graphs recorded as a whole
@@ -85,5 +84,9 @@ std::vector<Breach> check_stages(const std::string& pass, const Contract& contra
 
 // ncu: what it printed and whether its report is there.
 std::vector<Breach> check_ncu_report(const std::filesystem::path& report, const StepResult& step);
+
+// A file of a folder whose name ends so; empty where there is none.
+std::filesystem::path find_with_suffix(const std::filesystem::path& folder,
+                                       std::string_view suffix);
 
 }  // namespace llmprof

@@ -135,7 +135,6 @@ RunOptions run_options_of(const Config& config) {
   options.contract = contract_of(reader);
   options.workload = {reader.texts("workload.arguments"), reader.text_map("workload.environment"),
                       reader.texts("workload.strip_environment")};
-  options.workload_window = reader.optional_text("workload.window").value_or("");
   options.nsys = nsys_of(reader);
   options.ncu = ncu_of(reader);
   return options;

@@ -34,7 +34,6 @@ struct RunOptions {
   bool keeps_report = false;  // also when nsys wrote keys into it
   Contract contract;
   WorkloadSettings workload;
-  std::string workload_window;  // how a person opens the profiler's window; may be empty
   NsysSettings nsys;
   NcuSettings ncu;
 };

@@ -83,17 +83,6 @@ bool agent_has_failed(const StepResult& step) {
           said.find("Local Endpoint is not available") != std::string_view::npos);
 }
 
-fs::path find_raw(const fs::path& folder) {
-  std::error_code failure;
-  fs::directory_iterator entry(folder, failure);
-  for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
-    if (entry->path().extension() == ".qdstrm") {
-      return entry->path();
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 std::map<std::string, std::string> profiled_environment(const System& system,
@@ -377,7 +366,7 @@ void RunSession::run_nsys() {
 bool RunSession::keep_report(const fs::path& report, const StepResult& step, const Gate& gate,
                              fs::file_time_type start) {
   std::error_code failure;
-  const fs::path raw = find_raw(scratch_);
+  const fs::path raw = find_with_suffix(scratch_, ".qdstrm");
   if (!fs::exists(report, failure) && !raw.empty() && !setup_.nsys->importer.empty() &&
       step.end != StepEnd::kAborted) {
     progress_.note("nsys left its raw stream; the importer makes the report of it");
@@ -430,7 +419,6 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
   analysis_->overheads = overheads_of(baseline_times_, analysis_->stage_times);
   RecordingFacts facts;
   facts.stage_instances = instances_of(analysis_->stage_times);
-  facts.num_ranges = static_cast<std::int64_t>(trace_->ranges.size());
   facts.num_kernels = static_cast<std::int64_t>(trace_->kernels.size());
   facts.has_cuda = analysis_->capture.has_cuda;
   facts.opaque_graph_fraction = analysis_->kernel_ns == 0
