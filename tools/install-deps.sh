@@ -25,7 +25,7 @@ build_packages=(
   cmake ninja-build g++ ccache git python3 ca-certificates
   libsqlite3-dev libcli11-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libprotozero-dev
   zlib1g-dev libssl-dev libcurl4-openssl-dev libgtest-dev libgmock-dev libbenchmark-dev
-  clang libclang-rt-dev clang-tidy clang-format # sanitizers and the fuzzer
+  clang libclang-rt-dev llvm clang-tidy clang-format # sanitizers, the fuzzer, coverage
   python3-jsonschema # holds metrics.json against its schema
   python3-scipy # holds the statistics of comparisons against another's
   zsh fish # completion is tested in the shells it is for

@@ -61,7 +61,7 @@ def soak_runs(program, workload, count, place):
     runner = Runner(program, workload)  # which fails where a process is left
     try:
         environment = {"HOME": str(place), "TMPDIR": str(place)}
-        assert runner.run("run.passes=[baseline,nsys]", **environment).code == 0
+        runner.run("run.passes=[baseline,nsys]", **environment)  # makes the folders that nsys keeps
         before, start, seconds, sizes, failed = files_below(place), time.time(), [], [], 0
         for _ in range(count):
             began = time.time()
