@@ -273,7 +273,9 @@ Json resolve_yaml_scalar(std::string_view text) {
 
 Json parse_yaml(std::string_view text, const std::string& name) {
   Reader reader(name);
-  if (const std::size_t at = find_not_utf8(text); at != std::string_view::npos) {
+  // yaml-cpp takes a text with zeros for UTF-16 or UTF-32.
+  const std::size_t at = std::min(find_not_utf8(text), text.find('\0'));
+  if (at != std::string_view::npos) {
     throw Error(ErrorKind::kInput, fmt::format("{} is not UTF-8 (at byte {})", name, at));
   }
   try {

@@ -53,6 +53,8 @@ TEST(Yaml, BombsAreRefused) {
   expect_error([] { parse_yaml("a: &a\n  b: *a\n", "x.yaml"); }, ErrorKind::kInput, _, _);
   expect_error([] { parse_yaml("a: \xff", "x.yaml"); }, ErrorKind::kInput,
                HasSubstr("not UTF-8 (at byte 3)"), _);
+  expect_error([] { parse_yaml(std::string("r\0\0\0a", 5), "x.yaml"); }, ErrorKind::kInput,
+               HasSubstr("not UTF-8 (at byte 1)"), _);
   // yaml-cpp finds empty documents in it for ever.
   expect_error([] { parse_yaml(",", "x.yaml"); }, ErrorKind::kInput, HasSubstr("one document"), _);
 }
