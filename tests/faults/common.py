@@ -130,7 +130,8 @@ def verify_one(program, bundle):
         assert int(row["start_ns"]) + int(row["duration_ns"]) == int(row["end_ns"]), row
     manifest = json.loads((bundle / "manifest.json").read_text())
     findings = str(manifest["run"]["contract"]["findings"])
-    assert (stage / "log.txt").read_text() or "log_lost" in findings, f"the log is empty, and {findings} does not say so"
+    log = (stage / "log.txt").read_text().splitlines()
+    assert (log[:1] == ["started"] and log[-1:] == ["ended"]) or "log_lost" in findings, f"the log has {log}, and {findings} says nothing"
     for name in ("metrics.json", "stage1/metrics.json"):
         check_durations(json.loads((bundle / name).read_text()), 60e9)
 
@@ -152,7 +153,7 @@ def commands(program, workload, scratch):
         (folder / "x.log").write_text(f"the token is\nhf_token={SECRET}\n")
 
     return [Command("run", [program, "run", "--passes", "baseline", "artifacts.stage2_dir={}", "--", "sh", "-c",
-                            f"echo started; exec {workload} --steps {STEPS} --prefill-ms 1 --step-ms 1"],
+                            f"echo started; {workload} --steps {STEPS} --prefill-ms 1 --step-ms 1 && echo ended"],
                     verify=lambda folder: verify_bundle(program, folder)),
             Command("analyze --out", [program, "analyze", recording, "--out", "{}"]),
             Command("analyze --out, again", [program, "analyze", recording, "--out", "{}"], with_report),
