@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files, read whole and written whole.
-//
-// write_file() opens its temporary with O_EXCL and mode 0666, so that the user's umask decides who
-// may read it, and syncs before renaming: without that, a crash soon after may leave the new name
-// with no bytes under it.
+// Files, read whole and written whole; base/temporary_file.cc says how a part is never seen.
 #include "base/file.h"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -71,13 +66,6 @@ bool write_all(int fd, std::string_view contents) {
   return true;
 }
 
-std::filesystem::path temporary_beside(const std::filesystem::path& path) {
-  static std::atomic<unsigned> counter{0};
-  const std::string name =
-      fmt::format(".{}.{}-{}.tmp", path.filename().string(), ::getpid(), counter++);
-  return path.parent_path() / name;
-}
-
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit_bytes) {
@@ -124,39 +112,14 @@ std::optional<std::uint64_t> free_bytes(const std::filesystem::path& path) {
 }
 
 void write_file(const std::filesystem::path& path, std::string_view contents) {
-  const std::filesystem::path temporary = temporary_beside(path);
-  const auto fail = [&](const char* step) {
-    const int reason = errno;
-    ::unlink(temporary.c_str());
-    throw Error(ErrorKind::kFailure,
-                fmt::format("cannot {} {}: {}", step, path.string(), std::strerror(reason)));
-  };
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.is_open()) {
-    fail("create");
+  TemporaryFile file(path);
+  if (!write_all(file.descriptor(), contents)) {
+    file.fail("write");
   }
-  if (!write_all(file.get(), contents) || ::fsync(file.get()) != 0 || file.close() != 0) {
-    fail("write");
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    fail("put in place");
-  }
+  file.put_in_place();
 }
 
-FileWriter::FileWriter(std::filesystem::path path)
-    : path_(std::move(path)), temporary_(temporary_beside(path_)) {
-  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file_ < 0) {
-    fail("create");
-  }
-}
-
-FileWriter::~FileWriter() {
-  if (file_ >= 0) {
-    ::close(file_);
-    ::unlink(temporary_.c_str());
-  }
-}
+FileWriter::FileWriter(const std::filesystem::path& path, unsigned mode) : file_(path, mode) {}
 
 void FileWriter::write(std::string_view bytes) {
   constexpr std::size_t kBufferBytes = kMiB;
@@ -171,35 +134,25 @@ void FileWriter::write(std::string_view bytes) {
 }
 
 void FileWriter::flush() {
-  if (!write_all(file_, buffer_)) {
-    fail("write");
+  if (!write_all(file_.descriptor(), buffer_)) {
+    file_.fail("write");
   }
   buffer_.clear();
 }
 
 void FileWriter::cut_back(std::uint64_t size_bytes) {
   flush();
-  if (::ftruncate(file_, static_cast<off_t>(size_bytes)) != 0 || ::lseek(file_, 0, SEEK_END) < 0) {
-    fail("write");
+  const int descriptor = file_.descriptor();
+  if (::ftruncate(descriptor, static_cast<off_t>(size_bytes)) != 0 ||
+      ::lseek(descriptor, 0, SEEK_END) < 0) {
+    file_.fail("write");
   }
   size_bytes_ = size_bytes;
 }
 
 void FileWriter::commit() {
   flush();
-  if (::fsync(file_) != 0 || ::close(std::exchange(file_, -1)) != 0) {
-    fail("write");
-  }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    fail("put in place");
-  }
-}
-
-void FileWriter::fail(const char* step) const {
-  const int reason = errno;
-  ::unlink(temporary_.c_str());
-  throw Error(ErrorKind::kFailure,
-              fmt::format("cannot {} {}: {}", step, path_.string(), std::strerror(reason)));
+  file_.put_in_place();
 }
 
 }  // namespace llmprof

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/temporary_file.h"
 #include "base/units.h"
 
 namespace llmprof {
@@ -29,10 +30,8 @@ void write_file(const std::filesystem::path& path, std::string_view contents);
 // there under its own only after commit(). All of it may throw kFailure.
 class FileWriter {
  public:
-  explicit FileWriter(std::filesystem::path path);
-  ~FileWriter();  // without commit() nothing is left
-  FileWriter(const FileWriter&) = delete;
-  FileWriter& operator=(const FileWriter&) = delete;
+  // `mode` as open() has it. Without commit() nothing is left.
+  explicit FileWriter(const std::filesystem::path& path, unsigned mode = 0666);
 
   void write(std::string_view bytes);
 
@@ -47,11 +46,8 @@ class FileWriter {
 
  private:
   void flush();
-  [[noreturn]] void fail(const char* step) const;
 
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
-  int file_ = -1;
+  TemporaryFile file_;
   std::string buffer_;
   std::uint64_t size_bytes_ = 0;
   std::uint64_t limit_bytes_ = UINT64_MAX;

@@ -81,6 +81,11 @@ Artifacts Artifacts::create(const fs::path& stage2_dir, std::chrono::system_cloc
 
 std::optional<Artifacts> Artifacts::create_named(const fs::path& directory,
                                                  const std::string& name) {
+  std::error_code ignored;
+  if (fs::is_symlink(directory, ignored)) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("{} is a link, and nothing is written through it", directory.string()));
+  }
   Artifacts artifacts(directory / name);
   if (!make_folder(artifacts.root())) {
     return std::nullopt;

@@ -272,34 +272,22 @@ class FileScrubber {
   ScrubResult result_;
 };
 
-bool write_scrubbed(const fs::path& log, const fs::path& scrubbed,
-                    const std::vector<std::string>& values) {
-  constexpr std::size_t kLongestLine = kMiB;
-  std::ifstream in(log, std::ios::binary);
-  std::ofstream out(scrubbed, std::ios::binary);
-  std::string line;
-  while (std::getline(in, line)) {
-    out << (line.size() > kLongestLine ? "[a line of more than 1 MiB]" : scrub_text(line, values))
-        << '\n';
-  }
-  return static_cast<bool>(out.flush());
-}
-
 }  // namespace
 
 void scrub_log(const fs::path& log, const std::vector<std::string>& values) {
-  const fs::path scrubbed = log.string() + ".scrubbed";
-  std::error_code failure;
-  if (write_scrubbed(log, scrubbed, values)) {
-    fs::permissions(scrubbed, fs::perms::owner_read | fs::perms::owner_write, failure);
-    fs::rename(scrubbed, log, failure);
-    if (!failure) {
-      return;
-    }
+  constexpr std::size_t kLongestLine = kMiB;
+  std::ifstream in(log, std::ios::binary);
+  FileWriter out(log, 0600);
+  std::string line;
+  while (std::getline(in, line)) {
+    out.write(line.size() > kLongestLine ? "[a line of more than 1 MiB]"
+                                         : scrub_text(line, values));
+    out.write("\n");
   }
-  std::error_code ignored;
-  fs::remove(scrubbed, ignored);
-  throw Error(ErrorKind::kFailure, fmt::format("cannot write {}", scrubbed.string()));
+  if (in.bad()) {
+    throw Error(ErrorKind::kFailure, fmt::format("cannot read {}", log.string()));
+  }
+  out.commit();
 }
 
 ScrubResult scrub_files(const fs::path& root, std::vector<std::string> values) {

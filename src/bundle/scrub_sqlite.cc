@@ -5,7 +5,8 @@
 // what programs printed: those lose what looks like a key.
 //
 // A row that changes leaves its old bytes in the file, and nsys' own writer does so too: the file
-// is written anew from what is left in its tables.
+// is written anew from what is left in its tables. The journal lies on disk: who is killed in the
+// middle leaves a file that the next scrub rolls back, not a damaged one.
 #include "bundle/scrub_sqlite.h"
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <sqlite3.h>
 
 #include "base/error.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "bundle/scrub.h"
 
@@ -132,7 +134,10 @@ void apply(sqlite3* database, const TextColumn& column, const std::vector<Change
     sqlite3_bind_int64(write.get(), 1, change.row);
     sqlite3_bind_text(write.get(), 2, change.text.data(), static_cast<int>(change.text.size()),
                       SQLITE_TRANSIENT);
-    sqlite3_step(write.get());
+    if (sqlite3_step(write.get()) != SQLITE_DONE) {
+      throw Error(ErrorKind::kFailure,
+                  fmt::format("cannot scrub the export: {}", sqlite3_errmsg(database)));
+    }
     sqlite3_reset(write.get());
   }
 }
@@ -145,7 +150,6 @@ void run(sqlite3* database, const std::string& sql) {
 }
 
 void write_anew(sqlite3* database, const std::string& clean) {
-  std::filesystem::remove(clean);
   const Statement vacuum = prepare(database, "VACUUM INTO ?1");
   sqlite3_bind_text(vacuum.get(), 1, clean.data(), static_cast<int>(clean.size()), SQLITE_STATIC);
   if (sqlite3_step(vacuum.get()) != SQLITE_DONE) {
@@ -165,21 +169,15 @@ SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite,
     throw Error(ErrorKind::kFailure, fmt::format("cannot scrub {}", sqlite.string()));
   }
   SqliteScrub scrub;
-  run(opened, "PRAGMA journal_mode=MEMORY; BEGIN");
+  run(opened, "PRAGMA journal_mode=DELETE; BEGIN");
   for (const TextColumn& column : text_columns(opened)) {
     apply(opened, column, changes_in(opened, column, values, scrub));
   }
   run(opened, "COMMIT");
-  const std::string clean = sqlite.string() + ".clean";
-  try {
-    write_anew(opened, clean);
-    std::filesystem::rename(clean, sqlite);
-  } catch (const std::exception& error) {
-    std::error_code ignored;
-    std::filesystem::remove(clean, ignored);
-    std::filesystem::remove(clean + "-journal", ignored);
-    throw Error(ErrorKind::kFailure, error.what());
-  }
+  TemporaryFile clean(sqlite);
+  const DoomedFile journal(clean.name().string() + "-journal");
+  write_anew(opened, clean.name());
+  clean.put_in_place();
   return scrub;
 }
 

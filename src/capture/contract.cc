@@ -48,6 +48,7 @@ constexpr ReasonMeaning kReasons[] = {
     {"nothing_captured", kCapture, "no pass could run"},
     {"no_marks", kCapture, "no stage was marked: there is nothing but the whole run"},
     {"stage_missing", kCapture, "a declared stage is not in the capture, or not often enough"},
+    {"log_lost", kCapture, "what the program printed could not all be kept"},
     {"marks_lost", kCapture, "the stage timer could not keep all ranges"},
     {"children_not_traced", kCapture, "processes of the baseline pass are not in the recording"},
     {"no_gpu", kCapture, "there is no GPU; parts that need one are n/a"},

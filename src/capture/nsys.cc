@@ -8,12 +8,17 @@
 // under another name and moved when nsys says it succeeded and the file is there.
 #include "capture/nsys.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "capture/subprocess.h"
 
@@ -25,6 +30,25 @@ namespace fs = std::filesystem;
 // Exports of tens of gigabytes take long; a tool that hangs must end all the same.
 constexpr std::chrono::hours kLongest{2};
 
+// Where there is no home: others can write to TMPDIR too, and a folder that they made first might
+// hold exports that are none.
+fs::path homeless_cache(const fs::path& tmpdir) {
+  fs::path directory = tmpdir / fmt::format("llmprof-exports-{}", ::geteuid());
+  struct stat facts {};
+  if ((::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) ||
+      ::lstat(directory.c_str(), &facts) != 0) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot create {}: {}", directory.string(), std::strerror(errno)),
+                "export XDG_CACHE_HOME=/some/writable/directory");
+  }
+  if (!S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid() || (facts.st_mode & 0077) != 0) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("{} is not a folder of yours alone", directory.string()),
+                "export XDG_CACHE_HOME=/some/writable/directory");
+  }
+  return directory;
+}
+
 fs::path cache_directory(const System& system) {
   if (const auto cache = system.variable("XDG_CACHE_HOME")) {
     return fs::path(*cache) / "llmprof" / "exports";
@@ -32,7 +56,7 @@ fs::path cache_directory(const System& system) {
   if (const auto home = system.variable("HOME")) {
     return fs::path(*home) / ".cache" / "llmprof" / "exports";
   }
-  return fs::path(system.variable("TMPDIR").value_or("/tmp")) / "llmprof-exports";
+  return homeless_cache(system.variable("TMPDIR").value_or("/tmp"));
 }
 
 // Runs a step whose only proof of success is the file it leaves.
@@ -153,25 +177,14 @@ fs::path exported_sqlite(const System& system, const fs::path& report,
                 "export XDG_CACHE_HOME=/some/writable/directory");
   }
   const std::string unfinished = fmt::format("{}.{}", hash, ::getpid());
-  const fs::path made = directory / (unfinished + ".sqlite");
-  const fs::path imported = directory / (unfinished + ".nsys-rep");
-  const auto clean_up = [&] {
-    std::error_code ignored;
-    fs::remove(made, ignored);
-    fs::remove(imported, ignored);
-  };
-  try {
-    const bool is_raw = report.extension() == ".qdstrm";
-    if (is_raw) {
-      import_raw(system, nsys, report, imported);
-    }
-    export_report(system, nsys, is_raw ? imported : report, made);
-    fs::rename(made, sqlite);
-  } catch (...) {
-    clean_up();
-    throw;
+  const DoomedFile made(directory / (unfinished + ".sqlite"));
+  const DoomedFile imported(directory / (unfinished + ".nsys-rep"));
+  const bool is_raw = report.extension() == ".qdstrm";
+  if (is_raw) {
+    import_raw(system, nsys, report, imported.path());
   }
-  clean_up();
+  export_report(system, nsys, is_raw ? imported.path() : report, made.path());
+  fs::rename(made.path(), sqlite);
   return sqlite;
 }
 

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/temporary_file.h"
 #include "base/units.h"
 #include "capture/pipe.h"
 
@@ -60,6 +61,7 @@ void end_running_group(int signal) {
   if (group > 0) {
     ::kill(-group, SIGKILL);
   }
+  remove_doomed_files();
   ::signal(signal, SIG_DFL);
   ::raise(signal);
 }

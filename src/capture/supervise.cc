@@ -108,7 +108,7 @@ std::uint64_t size_of(const fs::path& path) {
 class Output {
  public:
   explicit Output(const fs::path& log)
-      : log_(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
+      : log_(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600)) {
     if (log_ < 0) {
       throw Error(ErrorKind::kFailure,
                   fmt::format("cannot write {}: {}", log.string(), std::strerror(errno)));
@@ -137,6 +137,7 @@ class Output {
   }
 
   const std::string& kept() const { return kept_; }
+  bool has_lost() const { return has_lost_; }
 
  private:
   void keep(std::string_view text) {
@@ -147,7 +148,8 @@ class Output {
         continue;
       }
       if (put <= 0) {
-        break;  // a full disk must not stop the program that is watched
+        has_lost_ = true;  // a full disk must not stop the program that is watched
+        break;
       }
       rest.remove_prefix(static_cast<std::size_t>(put));
     }
@@ -159,6 +161,7 @@ class Output {
 
   Pipe pipe_;
   int log_;
+  bool has_lost_ = false;
   std::string kept_;
 };
 
@@ -191,6 +194,7 @@ class Supervision {
     output_.take();
     result_.bytes = written_bytes();
     const std::string& kept = output_.kept();
+    result_.has_lost_output = output_.has_lost();
     result_.last_lines = kept.substr(kept.size() - std::min(kept.size(), kKeptOutput));
     return result_;
   }

@@ -59,6 +59,7 @@ struct StepResult {
   std::uint64_t bytes = 0;
   std::vector<std::string> left_over;  // processes it left that were ended, as "name (pid 12)"
   std::string last_lines;              // the end of what it printed, a few KiB
+  bool has_lost_output = false;        // the log could not be written, at least in part
 };
 
 // Runs a step to its end or to a limit. All its descendants are found and ended with it, also those

@@ -44,21 +44,27 @@ struct AnalyzeOptions {
 };
 
 void write_results(const std::optional<Trace>& trace, Analysis& analysis, const Timeline& timeline,
-                   PassTimer& timer, const std::filesystem::path& out, const std::string& budget,
-                   const std::string& run_id) {
+                   PassTimer& timer, const AnalyzeOptions& asked,
+                   const std::filesystem::path& inner) {
+  std::filesystem::path out = asked.out;
   std::error_code failure;
   std::filesystem::create_directories(out, failure);
   if (failure) {
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot create {}: {}", out.string(), failure.message()));
   }
-  const std::vector<std::string> beside = write_trace_files(trace, analysis, out, budget);
+  if (!inner.empty()) {
+    out /= inner;
+    make_inner_folder(out);
+  }
+  const std::vector<std::string> beside =
+      write_trace_files(trace, analysis, out, asked.trace_budget);
   for (const auto& [name, contents] :
        report_files(metrics_json(analysis), beside, timeline, &timer)) {
     write_file(out / name, contents);
   }
   RankIdentity identity;
-  identity.run_id = run_id;
+  identity.run_id = asked.run_id;
   identity.llmprof_version = program_version();
   for (const auto& [name, contents] : summary_files(trace, analysis, identity)) {
     write_file(out / name, contents);
@@ -75,9 +81,8 @@ std::string timer_text(const PassTimer& timer) {
 }
 
 // Results of several files go into a folder each, named like the file.
-std::filesystem::path out_of(const AnalyzeOptions& asked, const std::string& file) {
-  const std::filesystem::path out = asked.out;
-  return asked.files.size() == 1 ? out : out / std::filesystem::path(file).stem();
+std::filesystem::path inner_folder(const AnalyzeOptions& asked, const std::string& file) {
+  return asked.files.size() == 1 ? "" : std::filesystem::path(file).stem();
 }
 
 std::optional<std::int64_t> optional_count(const char* option, const std::string& text) {
@@ -144,8 +149,7 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     add_findings(analysis);
     if (!asked.out.empty()) {
       const PassTimer::Scope pass(&timer, "write");
-      write_results(trace, analysis, timeline, timer, out_of(asked, file), asked.trace_budget,
-                    asked.run_id);
+      write_results(trace, analysis, timeline, timer, asked, inner_folder(asked, file));
     }
     if (!asked.stage.empty()) {
       keep_stage(asked.stage, analysis);

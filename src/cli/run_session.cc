@@ -9,11 +9,14 @@
 #include "cli/run_session.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
+#include <random>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/stages.h"
@@ -83,6 +86,20 @@ bool agent_has_failed(const StepResult& step) {
           said.find("Local Endpoint is not available") != std::string_view::npos);
 }
 
+// The stage timer's library lies there and is loaded from there, so the folder must be new and
+// ours: who can guess its name could have made it first.
+void make_scratch(const fs::path& scratch) {
+  std::error_code failure;
+  fs::create_directories(scratch.parent_path(), failure);
+  if (failure || ::mkdir(scratch.c_str(), 0700) != 0 ||
+      ::mkdir((scratch / "ranges").c_str(), 0700) != 0) {
+    const std::string reason = failure ? failure.message() : std::strerror(errno);
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("cannot make {}: {}", scratch.string(), reason),
+                "export TMPDIR=/some/writable/directory");
+  }
+}
+
 }  // namespace
 
 std::map<std::string, std::string> profiled_environment(const System& system,
@@ -109,7 +126,10 @@ std::string session_name(const Artifacts& artifacts) {
 }
 
 fs::path scratch_folder(const Artifacts& artifacts, const System& system) {
-  return fs::absolute(fs::path(tmpdir_of(system)) / session_name(artifacts)).lexically_normal();
+  static const std::uint64_t kNobodyKnows =
+      (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
+  const std::string name = fmt::format("{}-{:016x}", session_name(artifacts), kNobodyKnows);
+  return fs::absolute(fs::path(tmpdir_of(system)) / name).lexically_normal();
 }
 
 RunSession::RunSession(const RunSetup& setup, const Artifacts& artifacts, Context& context,
@@ -119,8 +139,7 @@ RunSession::RunSession(const RunSetup& setup, const Artifacts& artifacts, Contex
       context_(context),
       progress_(progress),
       scratch_(scratch_folder(artifacts, context.system)) {
-  fs::create_directories(scratch_ / "ranges");
-  fs::permissions(scratch_, fs::perms::owner_all);
+  make_scratch(scratch_);
 }
 
 RunSession::~RunSession() {
@@ -175,7 +194,8 @@ StepResult RunSession::run_step(PassRecord& record, const std::string& folder,
                                 const std::vector<std::string>& argv, Environment environment,
                                 const StepLimits& limits) {
   const std::string line = shell_text(scrub_arguments(argv)) + "\n";
-  std::ofstream(artifacts_.path(folder + "/cmd.txt"), std::ios::app) << line;
+  command_lines_[folder] += line;
+  artifacts_.write(folder + "/cmd.txt", command_lines_[folder]);
   record.commands.push_back(argv);
   environment[kRunVariable] = fs::absolute(artifacts_.root()).string();
   Step step;
@@ -189,6 +209,12 @@ StepResult RunSession::run_step(PassRecord& record, const std::string& folder,
   if (!result.left_over.empty()) {
     progress_.note(fmt::format("ended what the program left behind: {}",
                                printable(fmt::format("{}", fmt::join(result.left_over, ", ")))));
+  }
+  if (result.has_lost_output) {
+    add({{"log_lost", record.name,
+          fmt::format("{} lacks some of what the program printed: it could not be written",
+                      step.log.string()),
+          "free some space, or write elsewhere", "artifacts.stage2_dir=/path/with/space", false}});
   }
   try {
     scrub_log(step.log, secret_values(context_.system.environment));
@@ -273,11 +299,9 @@ void RunSession::run_companion() {
 
 void RunSession::read_baseline(const fs::path& directory, const StepResult& step) {
   const TimedRun run = read_range_directory(directory);
-  std::ofstream csv(artifacts_.path("stage1/ranges.csv"), std::ios::binary);
-  write_timed_ranges_csv(run, [&](std::string_view piece) {
-    csv.write(piece.data(), static_cast<std::streamsize>(piece.size()));
-  });
-  csv.close();
+  FileWriter csv(artifacts_.path("stage1/ranges.csv"));
+  write_timed_ranges_csv(run, [&](std::string_view piece) { csv.write(piece); });
+  csv.commit();
   baseline_trace_ = trace_of(run);
   baseline_stages_ = stages_in(*baseline_trace_, recording_rules());
   const Stages& stages = baseline_stages_;

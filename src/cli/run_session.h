@@ -109,6 +109,7 @@ class RunSession {
   Progress& progress_;
   std::filesystem::path scratch_;
   std::vector<PassRecord> passes_;
+  std::map<std::string, std::string> command_lines_;  // by folder, as its cmd.txt has them
   std::vector<Breach> breaches_;
   bool is_interrupted_ = false;
   int workload_exit_code_ = 0;

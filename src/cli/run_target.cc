@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/operator_table.h"
@@ -36,7 +37,7 @@ void RunSession::run_prepare() {
     progress_.begin("prepare");
     const std::size_t before = breaches_.size();
     progress_.note(fmt::format("making {}", printable(file.string())));
-    fs::create_directories(artifacts_.path("prepare"));
+    make_inner_folder(artifacts_.path("prepare"), 0700);
     PassRecord record{"prepare", "", "", {}, {}};
     const auto values = values_for("prepare");
     const StepResult step = run_step(record, "prepare", filled(setup_.target.prepare, values),
@@ -68,7 +69,7 @@ void RunSession::run_operators() {
   }
   progress_.begin("operators");
   const std::size_t before = breaches_.size();
-  fs::create_directories(artifacts_.path("operators"));
+  make_inner_folder(artifacts_.path("operators"), 0700);
   PassRecord record{"operators", "", "", {}, {}};
   std::vector<std::string> notes;
   std::vector<std::string> argv = work_argv("operators");

@@ -152,7 +152,7 @@ void Spool::remove(const fs::path& path) {
 fs::path Spool::set_aside(const fs::path& path) {
   const fs::path aside = folder_ / "failed";
   std::error_code failure;
-  fs::create_directories(aside, failure);
+  make_inner_folder(aside);
   fs::rename(path, aside / path.filename(), failure);
   if (failure) {
     fail("put aside", path, failure);

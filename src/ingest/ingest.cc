@@ -29,6 +29,10 @@ std::string head_of(const std::filesystem::path& path) {
     throw Error(ErrorKind::kUsage, fmt::format("{} is a directory", path.string()),
                 "give a file: the .sqlite that nsys export wrote, or a .nsys-rep");
   }
+  // Opening a pipe waits for whoever writes into it, maybe for ever.
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} is not a regular file", path.string()));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     throw Error(ErrorKind::kUsage,

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "expect_error.h"
@@ -70,6 +71,25 @@ TEST_F(Export, SuccessWithoutAFileIsAFailure) {
   expect_error([&] { exported_sqlite(system, report, ""); }, ErrorKind::kEnvironment,
                HasSubstr("exporting"), _);
   EXPECT_TRUE(std::filesystem::is_empty(directory.path() / "cache/llmprof/exports"));
+}
+
+// In /tmp anybody could have made the folder first, with an export in it that is none.
+TEST_F(Export, WithoutAHomeTheCacheIsOursAloneOrNotUsed) {
+  const auto tmpdir = directory.path() / "tmp";
+  const auto cache = tmpdir / ("llmprof-exports-" + std::to_string(::geteuid()));
+  std::filesystem::create_directory(tmpdir);
+  system.environment.erase("XDG_CACHE_HOME");
+  system.environment["TMPDIR"] = tmpdir.string();
+  const auto report = directory.add("run.nsys-rep", "one\n");
+  EXPECT_EQ(exported_sqlite(system, report, "").parent_path(), cache);
+  EXPECT_EQ(std::filesystem::status(cache).permissions(), std::filesystem::perms::owner_all);
+  std::filesystem::permissions(cache, std::filesystem::perms::all);
+  expect_error([&] { exported_sqlite(system, report, ""); }, ErrorKind::kEnvironment,
+               HasSubstr("not a folder of yours alone"), HasSubstr("XDG_CACHE_HOME"));
+  std::filesystem::rename(cache, tmpdir / "elsewhere");
+  std::filesystem::create_directory_symlink(tmpdir / "elsewhere", cache);
+  expect_error([&] { exported_sqlite(system, report, ""); }, ErrorKind::kEnvironment,
+               HasSubstr("not a folder of yours alone"), _);
 }
 
 NsysTool nsys_with(std::vector<std::string> options) {

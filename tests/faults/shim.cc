@@ -9,7 +9,10 @@
 //                       short  the n-th write takes half of what it is given
 //                       create the n-th file that is made may not be (EACCES)
 //                       rename the n-th rename fails with EIO
+//                       term   at the n-th write the process gets SIGTERM
 //                       kill   at the n-th write the process is killed
+//                       forwards, backwards  from the n-th question for the time of day on, the
+//                              clock is an hour ahead, or behind; the folder does not matter
 //   LLMPROF_FAULT_AT    n, from 1
 //   LLMPROF_FAULT_TOLD  a file outside the folder, made when the fault came
 #include <cerrno>
@@ -19,15 +22,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 namespace {
 
-enum class Call { kWrite, kCreate, kRename };
+enum class Call { kWrite, kCreate, kRename, kClock };
 
 const char* setting(const char* name) {
   const char* value = getenv(name);
@@ -36,6 +41,10 @@ const char* setting(const char* name) {
 
 bool is_kind(const char* kind) {
   return strcmp(setting("LLMPROF_FAULT_KIND"), kind) == 0;
+}
+
+bool is_clock_kind() {
+  return is_kind("forwards") || is_kind("backwards");
 }
 
 bool is_below(const char* path) {
@@ -57,10 +66,11 @@ bool is_ours(int descriptor) {
 
 // Whether this call, one of ours, is the one to go wrong.
 bool is_due(Call call) {
-  static long counts[3];
+  static long counts[4];
   static const long kAt = atol(setting("LLMPROF_FAULT_AT"));
   const long count = __atomic_add_fetch(&counts[static_cast<int>(call)], 1, __ATOMIC_RELAXED);
-  const bool is_now = count == kAt || (call == Call::kWrite && count > kAt && is_kind("full"));
+  const bool lasts = (call == Call::kWrite && is_kind("full")) || call == Call::kClock;
+  const bool is_now = count == kAt || (lasts && count > kAt);
   if (is_now) {
     symlink("came", setting("LLMPROF_FAULT_TOLD"));  // one call, and none of those below
   }
@@ -74,11 +84,12 @@ Function* real(const char* name) {
 
 // 0: go on; 1: half of it; -1: errno is set.
 int judge_write(int descriptor) {
-  if (is_kind("create") || is_kind("rename") || !is_ours(descriptor) || !is_due(Call::kWrite)) {
+  if (is_kind("create") || is_kind("rename") || is_clock_kind() || !is_ours(descriptor) ||
+      !is_due(Call::kWrite)) {
     return 0;
   }
-  if (is_kind("kill")) {
-    raise(SIGKILL);
+  if (is_kind("kill") || is_kind("term")) {
+    raise(is_kind("kill") ? SIGKILL : SIGTERM);
   }
   if (is_kind("short")) {
     return 1;
@@ -86,6 +97,14 @@ int judge_write(int descriptor) {
   const int error = is_kind("full") ? ENOSPC : is_kind("eio") ? EIO : is_kind("eintr") ? EINTR : 0;
   errno = error;
   return error == 0 ? 0 : -1;
+}
+
+time_t clock_error_s(clockid_t clock) {
+  const bool is_of_day = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+  if (!is_clock_kind() || !is_of_day || !is_due(Call::kClock)) {
+    return 0;
+  }
+  return is_kind("forwards") ? 3600 : -3600;
 }
 
 bool denies_creation(const char* path, int flags) {
@@ -143,6 +162,29 @@ int open64(const char* path, int flags, ...) {
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
   va_end(more);
   return denies_creation(path, flags) ? -1 : kReal(path, flags, mode);
+}
+
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  static auto* const kReal = real<int(clockid_t, struct timespec*)>("clock_gettime");
+  const int outcome = kReal(clock, now);
+  now->tv_sec += outcome == 0 ? clock_error_s(clock) : 0;
+  return outcome;
+}
+
+int gettimeofday(struct timeval* now, void* zone) {
+  static auto* const kReal = real<int(struct timeval*, void*)>("gettimeofday");
+  const int outcome = kReal(now, zone);
+  now->tv_sec += outcome == 0 ? clock_error_s(CLOCK_REALTIME) : 0;
+  return outcome;
+}
+
+time_t time(time_t* now) {
+  struct timespec precise;
+  clock_gettime(CLOCK_REALTIME, &precise);
+  if (now != nullptr) {
+    *now = precise.tv_sec;
+  }
+  return precise.tv_sec;
 }
 
 }  // extern "C"

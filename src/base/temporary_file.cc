@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How is a file written so that nobody sees a part of it, nothing is left when it fails, and
+// nothing is touched that somebody planted there?
+//
+// It is made under a name of its own with O_EXCL, which opens no file and no link that is there
+// already; a name that is taken, by a process with our number that died or that lives on another
+// machine, is left alone and the next one tried. Mode 0666 lets the user's umask decide who may
+// read it. It is synced before it is renamed: without that, a crash soon after may leave the new
+// name with no bytes under it.
+//
+// A signal that ends the program runs no destructors. Names to unlink then lie in a table of plain
+// bytes, which a handler may read. A name stands there before its file is made, so that there is no
+// moment in which the file would be forgotten.
+//
+// What this gets wrong: SIGKILL leaves the temporary, and so does a signal when there are more
+// files at once than the table has rows. A folder above that is exchanged for a link while we write
+// is followed.
+#include "base/temporary_file.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct DoomedName {
+  std::atomic<bool> is_taken{false};
+  std::atomic<bool> is_set{false};
+  std::array<char, PATH_MAX> path{};
+};
+
+constexpr int kMostDoomed = 16;
+std::array<DoomedName, kMostDoomed> doomed_names;
+
+int doom(const fs::path& path) {
+  const std::string& text = path.native();
+  for (int i = 0; i < kMostDoomed && text.size() < PATH_MAX; ++i) {
+    DoomedName& name = doomed_names[static_cast<std::size_t>(i)];
+    if (!name.is_taken.exchange(true)) {
+      std::memcpy(name.path.data(), text.c_str(), text.size() + 1);
+      name.is_set = true;
+      return i;
+    }
+  }
+  return -1;
+}
+
+fs::path name_beside(const fs::path& path) {
+  static std::atomic<unsigned> counter{0};
+  return path.parent_path() /
+         fmt::format(".{}.{}-{}.tmp", path.filename().string(), ::getpid(), counter++);
+}
+
+}  // namespace
+
+DoomedFile::DoomedFile(fs::path path) : path_(std::move(path)), slot_(doom(path_)) {}
+
+DoomedFile::~DoomedFile() {
+  if (!path_.empty()) {
+    ::unlink(path_.c_str());
+  }
+  spare();
+}
+
+void DoomedFile::spare() {
+  path_.clear();
+  if (slot_ >= 0) {
+    DoomedName& name = doomed_names[static_cast<std::size_t>(std::exchange(slot_, -1))];
+    name.is_set = false;
+    name.is_taken = false;
+  }
+}
+
+void remove_doomed_files() noexcept {
+  for (const DoomedName& name : doomed_names) {
+    if (name.is_set) {
+      ::unlink(name.path.data());
+    }
+  }
+}
+
+TemporaryFile::TemporaryFile(const fs::path& path, unsigned mode) : path_(path) {
+  constexpr int kMostAttempts = 100;
+  for (int attempt = 0; attempt < kMostAttempts && descriptor_ < 0; ++attempt) {
+    temporary_.emplace(name_beside(path));
+    descriptor_ = ::open(name().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (descriptor_ < 0) {
+      const int reason = errno;
+      temporary_->spare();
+      errno = reason;
+      if (reason != EEXIST && reason != EINTR) {
+        break;
+      }
+    }
+  }
+  if (descriptor_ < 0) {
+    fail("create");
+  }
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
+}
+
+void TemporaryFile::put_in_place() {
+  if (::fsync(descriptor_) != 0 || ::close(std::exchange(descriptor_, -1)) != 0) {
+    fail("write");
+  }
+  if (::rename(name().c_str(), path_.c_str()) != 0) {
+    fail("put in place");
+  }
+  temporary_->spare();
+}
+
+void TemporaryFile::fail(const char* step) const {
+  throw Error(ErrorKind::kFailure,
+              fmt::format("cannot {} {}: {}", step, path_.string(), std::strerror(errno)));
+}
+
+void make_inner_folder(const fs::path& folder, unsigned mode) {
+  struct stat facts {};
+  if (::mkdir(folder.c_str(), mode) == 0 ||
+      (errno == EEXIST && ::lstat(folder.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))) {
+    return;
+  }
+  const bool is_link = S_ISLNK(facts.st_mode);
+  throw Error(ErrorKind::kFailure,
+              is_link
+                  ? fmt::format("{} is a link, and nothing is written through it", folder.string())
+                  : fmt::format("cannot create {}: {}", folder.string(), std::strerror(errno)));
+}
+
+}  // namespace llmprof

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+namespace llmprof {
+
+// A file that must not outlive this object: unlinked at its end, and also by
+// remove_doomed_files(). It need not exist yet.
+class DoomedFile {
+ public:
+  explicit DoomedFile(std::filesystem::path path);
+  ~DoomedFile();
+  DoomedFile(const DoomedFile&) = delete;
+  DoomedFile& operator=(const DoomedFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  void spare();  // it is not unlinked after all
+
+ private:
+  std::filesystem::path path_;
+  int slot_ = -1;
+};
+
+// Unlinks the files of all DoomedFiles that live. For handlers of signals that end the program:
+// safe to call in one.
+void remove_doomed_files() noexcept;
+
+// A new file beside `path` that takes its place when it is whole. Nothing that lies in the folder
+// is opened, followed or removed. All of it may throw kFailure.
+class TemporaryFile {
+ public:
+  // `mode` as open() has it: the user's umask decides the rest.
+  explicit TemporaryFile(const std::filesystem::path& path, unsigned mode = 0666);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const std::filesystem::path& name() const { return temporary_->path(); }
+  int descriptor() const { return descriptor_; }
+
+  // Syncs and renames. A link under the final name is replaced, not followed.
+  void put_in_place();
+
+  // Throws kFailure with errno's reason.
+  [[noreturn]] void fail(const char* step) const;
+
+ private:
+  std::filesystem::path path_;
+  std::optional<DoomedFile> temporary_;
+  int descriptor_ = -1;
+};
+
+// Makes a folder inside an output folder. A link in its place is refused: it would lead what is
+// written out of there. Throws kFailure.
+void make_inner_folder(const std::filesystem::path& folder, unsigned mode = 0777);
+
+}  // namespace llmprof

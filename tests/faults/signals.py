@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""SIGINT, SIGTERM and SIGHUP at random moments of commands that write: what is there afterwards is complete or clearly incomplete, and no
+process, temporary file or scratch folder is left."""
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import common
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+MOMENTS = 8
+
+
+def processes_in(place):
+    """Processes that know of a folder by their environment or arguments: all that a command started there."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            text = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
+            if os.fsencode(place) in text and (process / "stat").read_text().rsplit(")")[-1].split()[0] != "Z":
+                found.append(process.name)
+        except OSError:
+            pass
+    return found
+
+
+def judge(command, program, result, folder, place):
+    left = processes_in(place)
+    assert not left, f"processes left: {left}"
+    assert not list((place / "tmp").iterdir()), f"left in TMPDIR: {list((place / 'tmp').iterdir())}"
+    if command.name == "report html > file":
+        text = (place / "stdout").read_text()
+        assert result.returncode != 0 or text.rstrip().endswith("</html>"), "exit 0, but the page is cut"
+        return "complete" if result.returncode == 0 else "ended by the signal"
+    if command.name == "run" and result.returncode == 130:
+        # Stopped at the user's request: the bundle is whole and says so, and the report with it.
+        bundle = next(folder.iterdir())
+        subprocess.run([program, "artifacts", "--verify", bundle], check=True, stdout=subprocess.DEVNULL)
+        assert "interrupted" in (bundle / "manifest.json").read_text()
+        assert not [name for name in common.contents(folder) if common.TEMPORARY.search(name)]
+        return "incomplete, said"
+    for bundle in folder.iterdir() if command.name == "run" and result.returncode < 0 else []:
+        listed = subprocess.run([program, "artifacts", bundle], capture_output=True, text=True)
+        assert listed.returncode != 0 and not (bundle / "manifest.json").exists(), listed
+    return command.judge(result, {}, folder)
+
+
+def check(asked, scratch, outcomes, command, number, delay_s, place):
+    folder = place / "out"
+    for made in (folder, place / "tmp"):
+        made.mkdir(parents=True)
+    command.prepare(folder)
+    with (place / "stdout").open("w") as out, (place / "stderr").open("w") as err:
+        process = subprocess.Popen(command.words(folder), stdout=out, stderr=err, cwd=place,
+                                   env={**os.environ, "TMPDIR": str(place / "tmp"), "FAULTS_PLACE": str(place)})
+        time.sleep(delay_s)
+        process.send_signal(number)
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            outcomes.wrong.append(f"{command.name}: hangs after signal {number}")
+    result = subprocess.CompletedProcess(process.args, process.returncode, "", (place / "stderr").read_text())
+    outcomes.add(command.name, signal.Signals(number).name, lambda: judge(command, asked.program, result, folder, place))
+    shutil.rmtree(place)
+
+
+def main(asked, scratch):
+    seed = int(asked.seed) if asked.seed else random.SystemRandom().randrange(10**6)
+    print(f"--seed {seed}")
+    chance = random.Random(seed)
+    outcomes = common.Outcomes()
+    program, recording = asked.program, scratch / "run.sqlite"
+    commands = {command.name: command for command in common.commands(program, asked.workload, scratch)}
+    commands = [commands[name] for name in ("run", "analyze --out", "scrub")] + [
+        common.Command("report chrome", [program, "report", recording, "--format", "chrome"]),
+        common.Command("report html > file", [program, "report", recording, "--format", "html"], verify=lambda folder: None)]
+    jobs = []
+    for command in commands:
+        folder = scratch / "reference" / command.name.replace(" ", "_") / "out"
+        folder.mkdir(parents=True)
+        command.prepare(folder)
+        start = time.monotonic()
+        if command.name == "report chrome":
+            # It writes into the directory it stands in.
+            command.verify = lambda folder: common.is_whole(folder.parent / "trace.json")
+        result = command.run(folder)
+        took_s = time.monotonic() - start
+        command.reference = common.contents(folder)
+        assert result.returncode == 0, result
+        jobs += [(check, asked, scratch, outcomes, command, number, chance.uniform(0, 1.2 * took_s),
+                  scratch / f"{command.name} {number:d} {i}".replace(" ", "_"))
+                 for number in SIGNALS for i in range(MOMENTS * (2 if command.name == "run" else 1))]
+    outcomes.each(jobs)
+    return outcomes.finish(len(jobs))
+
+
+common.main(main, seed={})

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/temporary_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "expect_error.h"
+#include "temporary.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::_;
+using testing::HasSubstr;
+
+std::size_t names_in(const fs::path& directory) {
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(directory), fs::directory_iterator()));
+}
+
+TEST(TemporaryFile, NamesThatAreTakenAreLeftAlone) {
+  const TemporaryDirectory directory;
+  const fs::path victim = directory.add("victim", "old");
+  fs::create_directory(directory.path() / "out");
+  constexpr int kPlanted = 20;
+  const TemporaryFile first(directory.path() / "out/a");  // tells the number that comes next
+  const std::string name = first.name().filename().string();
+  const int next = std::stoi(name.substr(name.rfind('-') + 1)) + 1;
+  for (int i = next; i < next + kPlanted; ++i) {
+    fs::create_symlink(victim,
+                       directory.path() / "out" /
+                           (".a." + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp"));
+  }
+  write_file(directory.path() / "out/a", "new");
+  EXPECT_EQ(read_file(directory.path() / "out/a"), "new");
+  EXPECT_EQ(read_file(victim), "old");
+  EXPECT_EQ(names_in(directory.path() / "out"), kPlanted + 2U);
+}
+
+TEST(TemporaryFile, ALinkUnderTheFinalNameIsReplaced) {
+  const TemporaryDirectory directory;
+  const fs::path victim = directory.add("victim", "old");
+  fs::create_symlink(victim, directory.path() / "report.md");
+  write_file(directory.path() / "report.md", "new");
+  EXPECT_EQ(read_file(victim), "old");
+  EXPECT_FALSE(fs::is_symlink(directory.path() / "report.md"));
+}
+
+TEST(TemporaryFile, AHandlerRemovesWhatIsNotFinished) {
+  const TemporaryDirectory directory;
+  FileWriter unfinished(directory.path() / "trace");
+  write_file(directory.path() / "whole", "x");
+  EXPECT_EQ(names_in(directory.path()), 2U);
+  remove_doomed_files();
+  EXPECT_EQ(names_in(directory.path()), 1U);
+  EXPECT_TRUE(fs::exists(directory.path() / "whole"));
+}
+
+TEST(TemporaryFile, MoreThanTheTableHasAreStillRemovedAtTheirEnd) {
+  const TemporaryDirectory directory;
+  {
+    std::vector<std::unique_ptr<TemporaryFile>> many;
+    for (int i = 0; i < 40; ++i) {
+      many.push_back(std::make_unique<TemporaryFile>(directory.path() / "many"));
+    }
+    EXPECT_EQ(names_in(directory.path()), 40U);
+  }
+  EXPECT_EQ(names_in(directory.path()), 0U);
+}
+
+TEST(DoomedFile, IsRemovedAtItsEndUnlessSpared) {
+  const TemporaryDirectory directory;
+  const fs::path kept = directory.add("kept", "x");
+  const fs::path gone = directory.add("gone", "x");
+  {
+    DoomedFile spared(kept);
+    const DoomedFile doomed(gone);
+    spared.spare();
+  }
+  EXPECT_TRUE(fs::exists(kept));
+  EXPECT_FALSE(fs::exists(gone));
+}
+
+TEST(InnerFolder, IsNeverALink) {
+  const TemporaryDirectory directory;
+  fs::create_directory(directory.path() / "victim");
+  fs::create_symlink(directory.path() / "victim", directory.path() / "link");
+  make_inner_folder(directory.path() / "new");
+  make_inner_folder(directory.path() / "new");  // there already
+  EXPECT_TRUE(fs::is_directory(directory.path() / "new"));
+  expect_error([&] { make_inner_folder(directory.path() / "link"); }, ErrorKind::kFailure,
+               HasSubstr("is a link"), _);
+  directory.add("file", "x");
+  expect_error([&] { make_inner_folder(directory.path() / "file"); }, ErrorKind::kFailure,
+               HasSubstr("cannot create"), _);
+}
+
+}  // namespace
+}  // namespace llmprof
