@@ -149,7 +149,7 @@ def commands(program, workload, scratch):
         subprocess.run([program, "analyze", recording, "--out", folder, "--trace-budget", "0"], check=True, stdout=subprocess.DEVNULL)
 
     def with_secrets(folder):
-        make_recording(folder / "run.sqlite", "analyze-graph", secrets=3)
+        make_recording(folder / "run.sqlite", "analyze-graph", secrets=2)
         (folder / "x.log").write_text(f"the token is\nhf_token={SECRET}\n")
 
     return [Command("run", [program, "run", "--passes", "baseline", "artifacts.stage2_dir={}", "--", "sh", "-c",

@@ -10,7 +10,7 @@ import sys
 import common
 
 INSIDE = "LLMPROF_FAULTS_NAMESPACE"
-FREE_KIB = (0, 4, 16, 32, 64, 96, 128, 192)
+FREE_KIB = (0, 4, 32, 96, 192)
 
 
 def enter_namespace():

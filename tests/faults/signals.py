@@ -13,7 +13,7 @@ import time
 import common
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-MOMENTS = 8
+MOMENTS = 6
 
 
 def processes_in(place):
