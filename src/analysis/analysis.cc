@@ -158,7 +158,8 @@ void add_orphans(const Origins& origins, std::size_t num_kernels, Diagnostics& d
 
 }  // namespace
 
-Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer, Timeline* timeline) {
+Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer, Timeline* timeline,
+                 const TimelineOptions* picture) {
   const PassTimer::Scope whole(timer, "analyze");
   Analysis analysis;
   analysis.capture = trace.capture;
@@ -210,10 +211,11 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer, Timel
   }
 
   // What a picture of it needs; the gaps come with the ledger.
-  std::optional<TimelineMaker> picture;
+  std::optional<TimelineMaker> maker;
   if (timeline != nullptr) {
     const PassTimer::Scope pass(timer, "timeline");
-    picture.emplace(trace, rules, stages, attribution, extent.start_ns, extent.end_ns);
+    maker.emplace(trace, rules, stages, attribution, extent.start_ns, extent.end_ns,
+                  picture == nullptr ? TimelineOptions{} : *picture);
   }
 
   // Where did each nanosecond go? From here on: the buckets of every ledger sum to its window.
@@ -221,11 +223,11 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer, Timel
     const PassTimer::Scope pass(timer, "ledger");
     return make_ledgers(trace, stages, attribution, names_in(trace, rules, kCommunicationFamilies),
                         extent.start_ns, extent.end_ns, names_in(trace, rules, kModelFamilies),
-                        picture ? picture->gap_sink() : GapSink());
+                        maker ? maker->gap_sink() : GapSink());
   }();
-  if (picture) {
+  if (maker) {
     const PassTimer::Scope pass(timer, "timeline");
-    *timeline = picture->finish();
+    *timeline = maker->finish();
   }
   analysis.ledgers = std::move(ledgers.stages);
   analysis.ledgers.insert(analysis.ledgers.end(), ledgers.phases.begin(), ledgers.phases.end());

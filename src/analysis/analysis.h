@@ -163,10 +163,12 @@ struct Analysis {
 };
 
 struct Timeline;
+struct TimelineOptions;
 
-// `timer`, if given, learns how long each pass took; `timeline` is made beside the analysis.
+// `timer`, if given, learns how long each pass took; `timeline` is made beside the analysis, as
+// fine as `picture` says.
 Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer = nullptr,
-                 Timeline* timeline = nullptr);
+                 Timeline* timeline = nullptr, const TimelineOptions* picture = nullptr);
 
 // The same of a kernel summary, as far as that goes.
 Analysis analyze_summary(const KernelSummary& summary, const Rules& rules);

@@ -261,6 +261,7 @@ class LedgerMaker {
   LedgerMaker(const Trace& trace, const Stages& stages, const Attribution& attribution,
               const IsCommunication& is_communication, const std::vector<bool>& is_model)
       : trace_(trace), stages_(stages), syncs_(trace), devices_(trace.devices.size()) {
+    make_room();
     collect(trace.kernels, attribution.kernels, [&](std::size_t row) {
       return is_communication[static_cast<std::size_t>(trace.kernels.name[row])] ? Bucket::kComm
                                                                                  : Bucket::kCompute;
@@ -353,15 +354,23 @@ class LedgerMaker {
     result.phases.push_back({"steady", device_name(device), 1, steady});
   }
 
-  template <typename Table, typename KindOf>
-  void collect(const Table& table, const Origins& origins, KindOf kind_of) {
+  // For all tables at once: a list that grows is there twice while it moves, at the moment when
+  // memory is highest anyway.
+  void make_room() {
     std::vector<std::size_t> counts(devices_.size());
-    for (std::size_t row = 0; row < table.size(); ++row) {
-      ++counts[table.device[row]];
+    for (const auto* column :
+         {&trace_.kernels.device, &trace_.copies.device, &trace_.graphs.device}) {
+      for (const std::uint16_t device : *column) {
+        ++counts[device];
+      }
     }
     for (std::size_t device = 0; device < devices_.size(); ++device) {
-      devices_[device].work.reserve(devices_[device].work.size() + counts[device]);
+      devices_[device].work.reserve(counts[device]);
     }
+  }
+
+  template <typename Table, typename KindOf>
+  void collect(const Table& table, const Origins& origins, KindOf kind_of) {
     for (std::size_t row = 0; row < table.size(); ++row) {
       bool is_graph_node = false;
       if constexpr (requires { table.is_graph_node; }) {

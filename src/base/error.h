@@ -14,7 +14,7 @@ enum class ErrorKind {
   kUsage,        // the command line or a configuration file is wrong
   kInput,        // a file is unreadable or not what it claims to be
   kContract,     // a capture is not what was asked for
-  kEnvironment,  // a tool, a permission or a driver is missing
+  kEnvironment,  // a tool, a permission, a driver or memory is missing
 };
 
 // The one exception of this program: thrown where a command cannot go on, caught in cli/main.cc and

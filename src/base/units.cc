@@ -5,12 +5,16 @@
 // is "1.00 ms" and never "1000 us".
 #include "base/units.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <span>
 
 #include <fmt/format.h>
+
+#include "base/text.h"
 
 namespace llmprof {
 namespace {
@@ -53,6 +57,33 @@ constexpr std::array<Scale, 5> kSizes = {{{1, "B"},
 
 std::string format_duration_ns(std::int64_t duration_ns) {
   return format_scaled(static_cast<double>(duration_ns), kDurations, 1000);
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  const std::string_view shown = trim(text);
+  const std::size_t digits = std::min(shown.find_first_not_of("0123456789."), shown.size());
+  double number = 0;
+  const auto [end, failure] = std::from_chars(shown.data(), shown.data() + digits, number);
+  if (digits == 0 || failure != std::errc() || end != shown.data() + digits) {
+    return std::nullopt;
+  }
+  const std::string unit = to_lower(trim(shown.substr(digits)));
+  double size = unit.empty() || unit == "b" ? 1 : 0;
+  double binary = 1;
+  double decimal = 1;
+  for (const char letter : {'k', 'm', 'g', 't'}) {
+    binary *= 1024;
+    decimal *= 1000;
+    if (unit == std::string{letter, 'b'}) {
+      size = decimal;
+    } else if (unit == std::string{letter} || unit == std::string{letter, 'i', 'b'}) {
+      size = binary;
+    }
+  }
+  constexpr double kMost = 9.2e18;
+  const double bytes = number * size;
+  return size == 0 || bytes > kMost ? std::nullopt
+                                    : std::optional(static_cast<std::uint64_t>(bytes));
 }
 
 std::string format_bytes(std::uint64_t bytes) {

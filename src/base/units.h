@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace llmprof {
 
@@ -28,6 +30,11 @@ std::string format_duration_ns(std::int64_t duration_ns);
 
 // "0 B", "512 B", "1.50 KiB", "79.9 GiB".
 std::string format_bytes(std::uint64_t bytes);
+
+// Bytes of "4GiB", "500 MB", "1.5G" or "1048576": a unit of a power of two (KiB, MiB, GiB, TiB), of
+// ten (kB, MB, GB, TB), or none; letters of any case, and a lone K, M, G, T is that of two, as
+// tools of operating systems take it. Nothing where it is no size, negative, or beyond 2^63.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
 // `part` of `whole`, 0 of nothing.
 inline double fraction_of(std::int64_t part, std::int64_t whole) {

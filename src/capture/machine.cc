@@ -248,6 +248,24 @@ MachineFacts machine_facts(const System& system) {
   return facts;
 }
 
+std::optional<std::uint64_t> available_memory_bytes(const System& system) {
+  const auto available =
+      whole_number(field_after(read_pseudo_file(system.at("/proc/meminfo")), "MemAvailable"));
+  if (!available || *available < 0) {
+    return std::nullopt;
+  }
+  std::uint64_t bytes = static_cast<std::uint64_t>(*available) * kKiB;
+  // Of control groups of version 2 and 1, as a container sees its own ("max": no limit).
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    const auto limit = whole_number(read_pseudo_file(system.at(path)));
+    if (limit && *limit > 0) {
+      bytes = std::min(bytes, static_cast<std::uint64_t>(*limit));
+    }
+  }
+  return bytes;
+}
+
 std::vector<std::string> running_processes(const System& system,
                                            const std::vector<std::string>& names) {
   std::vector<std::string> found;

@@ -48,6 +48,10 @@ struct MachineFacts {
 
 MachineFacts machine_facts(const System& system);
 
+// Memory that a program may still take: what the kernel says is available, or what the container is
+// allowed at all if that is less. Nothing where the kernel does not say.
+std::optional<std::uint64_t> available_memory_bytes(const System& system);
+
 // Processes that run under one of `names` (as /proc/<pid>/comm has them), as "name (pid 123)".
 std::vector<std::string> running_processes(const System& system,
                                            const std::vector<std::string>& names);

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/named_model.h"
+#include "cli/planned_analysis.h"
 #include "cli/rank_run.h"
 #include "cli/recording.h"
 #include "cli/trace_files.h"
@@ -30,6 +31,7 @@ struct AnalyzeOptions {
   std::string top = "10";
   std::string stage;
   bool json = false;
+  bool plan = false;
   bool verbose = false;
   bool self_profile = false;
   RecordingOptions recording;
@@ -130,6 +132,11 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     throw Error(ErrorKind::kUsage, "analyze: needs FILE", "usage: llmprof analyze --help");
   }
   check_model_options(asked);
+  if (asked.plan) {
+    return print_plans(
+        {asked.files, asked.out, asked.trace_budget, asked.recording.memory_limit, asked.json},
+        context);
+  }
   SectionOptions shown;
   shown.top = top;
   shown.is_terminal = true;
@@ -194,6 +201,8 @@ Command analyze_command() {
        &asked->trace_budget},
       {"--run-id", "ID", "The run that its summary there is a rank of: llmprof merge",
        &asked->run_id},
+      {"--plan", "", "Only say what it will take: memory, time, disk; exit 5 if it does not fit",
+       &asked->plan},
       {"--stage", "NAME", "Print only this stage", &asked->stage},
       {"--top", "N", "Kernels to print (10)", &asked->top},
       {"--verbose", "", "Also say which rules could not be checked, and why", &asked->verbose},
@@ -219,7 +228,8 @@ Command analyze_command() {
   command.examples =
       "  llmprof analyze run.sqlite --out report\n"
       "  llmprof analyze run.sqlite --ncu counters.ncu-rep\n"
-      "  llmprof analyze run.sqlite --model llama_3_1_8b\n";
+      "  llmprof analyze run.sqlite --model llama_3_1_8b\n"
+      "  llmprof analyze huge.sqlite --plan\n";
   command.run = [asked](Context& context) { return run_analyze(*asked, context); };
   return command;
 }

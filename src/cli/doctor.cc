@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/facts.h"
+#include "cli/planned_analysis.h"
 #include "config/compose.h"
 #include "config/options.h"
 
@@ -91,7 +92,9 @@ void print(const Diagnosis& diagnosis, Console& console) {
 
 int run_doctor(const DoctorOptions& asked, Context& context) {
   const Options options = options_of(compose(user_file(asked.file), asked.overrides));
-  const Diagnosis diagnosis = diagnose(context.system, options.stage2_dir);
+  Diagnosis diagnosis = diagnose(context.system, options.stage2_dir);
+  diagnosis.checks.push_back(
+      {"analysis_memory", CheckStatus::kOk, largest_recording(context.system), ""});
   if (asked.json) {
     context.console.out(to_json_text(json_of(diagnosis)));
   } else {

@@ -27,7 +27,7 @@ inline constexpr std::array<ExitCodeMeaning, 7> kExitCodes = {{
     {kExitRegression, "a gate found a regression"},
     {kExitInconclusive,
      "a comparison cannot decide, or a capture or bundle is not what it should be"},
-    {kExitEnvironment, "a tool, a permission or a driver is missing"},
+    {kExitEnvironment, "a tool, a permission, a driver or memory is missing"},
     {kExitInterrupted, "interrupted; what was captured is kept"},
 }};
 

@@ -16,6 +16,7 @@
 #include "capture/nsys.h"
 #include "cli/named_model.h"
 #include "cli/operator_table.h"
+#include "cli/planned_analysis.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_csv.h"
@@ -90,27 +91,59 @@ void check_filter(const TraceFilter& filter, const Trace& trace) {
 }  // namespace
 
 void add_recording_options(Command& command, RecordingOptions& target) {
-  command.options.insert(command.options.end(),
-                         {{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.gpu},
-                          {"--pid", "N", "Only this process", &target.pid},
-                          {"--threads", "N", "Threads that read the file (2)", &target.threads}});
+  command.options.insert(
+      command.options.end(),
+      {{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.gpu},
+       {"--pid", "N", "Only this process", &target.pid},
+       {"--threads", "N", "Threads that read the file (2)", &target.threads},
+       {"--memory-limit", "BYTES",
+        "Memory it may take, as 4GiB: else a coarser picture, or nothing", &target.memory_limit}});
 }
 
 Rules recording_rules() {
   return rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
 }
 
-Trace load_recording(const std::string& path, const System& system, unsigned num_threads,
-                     PassTimer* timer) {
+namespace {
+
+// The file to read, made by nsys if need be.
+std::filesystem::path readable_recording(const std::string& path, const System& system,
+                                         PassTimer* timer) {
   std::filesystem::path file = recording_in(path);
   if (is_nsys_report(file)) {
     const PassTimer::Scope pass(timer, "export");
     file = exported_sqlite(system, file, report_writer_version(head_of(file)));
   }
+  return file;
+}
+
+Trace load_readable(const std::filesystem::path& file, const std::string& path,
+                    unsigned num_threads, PassTimer* timer) {
   const PassTimer::Scope pass(timer, "load");
   Trace trace = load_trace(file, num_threads);
   trace.capture.path = path;
   return trace;
+}
+
+}  // namespace
+
+Trace load_recording(const std::string& path, const System& system, unsigned num_threads,
+                     PassTimer* timer) {
+  return load_readable(readable_recording(path, system, timer), path, num_threads, timer);
+}
+
+TraceOutline outline_recording(const std::string& path) {
+  const std::filesystem::path file = recording_in(path);
+  if (!is_kernel_summary(file)) {
+    return outline_trace(file);
+  }
+  TraceOutline outline;
+  outline.format = "kernel summary";
+  std::error_code ignored;
+  outline.file_bytes = std::filesystem::file_size(file, ignored);
+  outline.text_bytes = outline.file_bytes;  // what is kept of it is names
+  outline.source = "its format: it has a row a kernel, and no events";
+  return outline;
 }
 
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
@@ -126,12 +159,22 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
     add_counters(files, analysis, timer);
     return analysis;
   }
-  Trace trace = load_recording(path, system, num_threads, timer);
+  const std::filesystem::path file = readable_recording(path, system, timer);
+  std::optional<Diagnostic> shortage;
+  if (!options.memory_limit.empty()) {
+    shortage = fit_into_memory(file, size_option("--memory-limit", options.memory_limit),
+                               {timeline != nullptr, kept != nullptr, 0});
+  }
+  Trace trace = load_readable(file, path, num_threads, timer);
   if (!filter.is_empty()) {
     check_filter(filter, trace);
     apply_filter(filter, trace);
   }
-  Analysis analysis = analyze(trace, rules, timer, timeline);
+  const TimelineOptions picture = shortage ? coarse_picture() : TimelineOptions{};
+  Analysis analysis = analyze(trace, rules, timer, timeline, &picture);
+  if (shortage) {
+    analysis.diagnostics.push_back(*shortage);
+  }
   add_counters(files, analysis, timer);
   add_operators(path, analysis);
   if (kept != nullptr) {

@@ -10,6 +10,7 @@
 #include "analysis/timeline.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "trace/trace_outline.h"
 
 namespace llmprof {
 
@@ -18,6 +19,7 @@ struct RecordingOptions {
   std::string gpu;
   std::string pid;
   std::string threads = "2";
+  std::string memory_limit;      // empty: none
   std::vector<std::string> ncu;  // counters to join: analyze only; without, those of the bundle
 };
 void add_recording_options(Command& command, RecordingOptions& target);
@@ -29,10 +31,14 @@ Rules recording_rules();
 Trace load_recording(const std::string& path, const System& system, unsigned num_threads = 2,
                      PassTimer* timer = nullptr);
 
+// What a recording holds, as far as that can be told without reading it: not of a report.
+TraceOutline outline_recording(const std::string& path);
+
 // Loads a recording, through nsys if it is a report, and analyses it with the rules of conf/; a
 // kernel summary as far as that goes. Counters are joined where they are given or stand in the
 // bundle. `timeline`, if given, is made too, as far as the recording has times of day; `kept` gets
-// the trace itself, where there is one.
+// the trace itself, where there is one. Throws kEnvironment where that needs more than the limit on
+// memory; a limit that is met by a coarser timeline is told by a diagnostic.
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
                            const System& system, PassTimer* timer = nullptr,
                            Timeline* timeline = nullptr, std::optional<Trace>* kept = nullptr);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/exit_code.h"
+#include "cli/planned_analysis.h"
 #include "export/chrome.h"
 #include "export/perfetto.h"
 #include "export/pprof.h"
@@ -40,7 +41,7 @@ std::uint64_t budget_of(const std::string& text) {
   if (text.empty()) {
     return kTraceBudgetBytes;
   }
-  return positive_number("--trace-budget", text);
+  return size_option("--trace-budget", text);
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ class ByteSource {
 
   // After the end: whether gzip stopped in the middle, or its bytes made no sense.
   bool is_cut_off() const { return is_cut_off_; }
+  // Bytes of the file, packed as they are, that were taken so far.
+  std::uint64_t num_read() const { return num_read_; }
 
  private:
   struct Inflater;

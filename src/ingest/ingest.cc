@@ -48,7 +48,9 @@ bool is_nsys_report(const std::filesystem::path& path) {
   return kNsysReport.sniff(head_of(path), path);
 }
 
-Trace load_trace(const std::filesystem::path& path, unsigned num_threads) {
+namespace {
+
+const Importer& importer_of(const std::filesystem::path& path) {
   const std::string head = head_of(path);
   if (head.empty()) {
     throw Error(ErrorKind::kInput, fmt::format("{} is empty", path.string()),
@@ -56,16 +58,30 @@ Trace load_trace(const std::filesystem::path& path, unsigned num_threads) {
   }
   for (const Importer* importer : kImporters) {
     if (importer->sniff(head, path)) {
-      Trace trace = importer->load(path, num_threads);
-      trace.capture.path = path.string();
-      trace.capture.format = importer->name;
-      return trace;
+      return *importer;
     }
   }
   throw Error(
       ErrorKind::kInput, fmt::format("{} is no recording llmprof reads", path.string()),
       "it reads SQLite exports of Nsight Systems (nsys export --type sqlite FILE.nsys-rep) and "
       "traces of PyTorch's profiler (.json, .json.gz)");
+}
+
+}  // namespace
+
+Trace load_trace(const std::filesystem::path& path, unsigned num_threads) {
+  const Importer& importer = importer_of(path);
+  Trace trace = importer.load(path, num_threads);
+  trace.capture.path = path.string();
+  trace.capture.format = importer.name;
+  return trace;
+}
+
+TraceOutline outline_trace(const std::filesystem::path& path) {
+  const Importer& importer = importer_of(path);
+  TraceOutline outline = importer.outline(path);
+  outline.format = importer.name;
+  return outline;
 }
 
 Counters load_counters(const std::filesystem::path& path) {

@@ -7,18 +7,24 @@
 
 #include "trace/counters.h"
 #include "trace/trace.h"
+#include "trace/trace_outline.h"
 
 namespace llmprof {
 
-// A format we read. `sniff` looks at the first bytes and never throws; `load` throws kInput.
+// A format we read. `sniff` looks at the first bytes and never throws; `load` throws kInput, and so
+// does `outline`, which is quick however large the file.
 struct Importer {
   const char* name;
   bool (*sniff)(std::string_view head, const std::filesystem::path& path);
   Trace (*load)(const std::filesystem::path& path, unsigned num_threads);
+  TraceOutline (*outline)(const std::filesystem::path& path);
 };
 
 // Reads a recording, whatever its format; errors name the file. `num_threads` of at least 1.
 Trace load_trace(const std::filesystem::path& path, unsigned num_threads);
+
+// How much load_trace() would find; errors are the same as far as they show so soon.
+TraceOutline outline_trace(const std::filesystem::path& path);
 
 // A format of counters. `sniff` as above; `load` throws kInput.
 struct CounterImporter {

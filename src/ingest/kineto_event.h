@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "trace/trace.h"
@@ -19,6 +20,9 @@ enum class KinetoKind : std::uint8_t {
   kLegacyLaunch,   // before Kineto: the operator's end of an arrow to a kernel
   kLegacyArrival,  // and the kernel's end, just before the kernel itself
 };
+
+// What an event with this `cat` is; nothing: it is not kept.
+std::optional<KinetoKind> kineto_kind(std::string_view category);
 
 // One event worth keeping. Texts are views that end with the call they are given to.
 struct KinetoEvent {

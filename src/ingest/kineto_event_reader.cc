@@ -36,15 +36,6 @@ constexpr Category kCategories[] = {
     {"Memset", KinetoKind::kMemset},     {"cpu_to_cuda", KinetoKind::kLegacyLaunch},
 };
 
-std::optional<KinetoKind> kind_of(std::string_view category) {
-  for (const Category& one : kCategories) {
-    if (one.name == category) {
-      return one.kind;
-    }
-  }
-  return std::nullopt;
-}
-
 bool is_gpu(KinetoKind kind) {
   return kind == KinetoKind::kKernel || kind == KinetoKind::kCopy || kind == KinetoKind::kMemset;
 }
@@ -84,6 +75,15 @@ void read_sizes(ondemand::value& value, std::int32_t (&sizes)[3]) {
 
 }  // namespace
 
+std::optional<KinetoKind> kineto_kind(std::string_view category) {
+  for (const Category& one : kCategories) {
+    if (one.name == category) {
+      return one.kind;
+    }
+  }
+  return std::nullopt;
+}
+
 // One event while its fields are read. Numbers stay text until it is known that they are wanted.
 struct KinetoEventReader::Fields {
   char phase = '\0';
@@ -107,7 +107,7 @@ bool KinetoEventReader::read_field(Fields& fields, ondemand::field& field) {
     fields.phase = phase.size() == 1 ? phase[0] : '\0';
     fields.is_unwanted = fields.phase != 'X' && fields.phase != 's' && fields.phase != 'f';
   } else if (is("cat")) {
-    fields.kind = kind_of(bare_token(value.raw_json_token()));
+    fields.kind = kineto_kind(bare_token(value.raw_json_token()));
     fields.is_unwanted = !fields.kind;
   } else if (is("name")) {
     event.name = text_of(value);

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "ingest/ingest.h"
+#include "ingest/kineto_outline.h"
 #include "ingest/kineto_trace.h"
 
 namespace llmprof {
@@ -217,6 +218,7 @@ Trace load_kineto_json(const std::filesystem::path& path, unsigned /*num_threads
 
 }  // namespace
 
-const Importer kKinetoJson = {"PyTorch profiler JSON", is_kineto_json, load_kineto_json};
+const Importer kKinetoJson = {"PyTorch profiler JSON", is_kineto_json, load_kineto_json,
+                              outline_kineto_json};
 
 }  // namespace llmprof

@@ -18,7 +18,7 @@ bool is_nsys_report(std::string_view head, const std::filesystem::path& path) {
   return head.starts_with(kNsysMagic) || path.extension() == ".qdstrm";
 }
 
-Trace load_nsys_report(const std::filesystem::path& path, unsigned /*num_threads*/) {
+[[noreturn]] void refuse_report(const std::filesystem::path& path) {
   const std::string shown = path.string();
   if (path.extension() == ".qdstrm") {
     throw Error(
@@ -33,6 +33,14 @@ Trace load_nsys_report(const std::filesystem::path& path, unsigned /*num_threads
                   version.empty() ? " before 2023" : " " + version),
       fmt::format("with nsys {} or newer: nsys export --type sqlite {}",
                   version.empty() ? "2022.4" : version.substr(0, version.find('-')), shown));
+}
+
+Trace load_nsys_report(const std::filesystem::path& path, unsigned /*num_threads*/) {
+  refuse_report(path);
+}
+
+TraceOutline outline_nsys_report(const std::filesystem::path& path) {
+  refuse_report(path);
 }
 
 }  // namespace
@@ -54,6 +62,6 @@ std::string report_writer_version(std::string_view head) {
              : std::string{};
 }
 
-const Importer kNsysReport = {"nsys report", is_nsys_report, load_nsys_report};
+const Importer kNsysReport = {"nsys report", is_nsys_report, load_nsys_report, outline_nsys_report};
 
 }  // namespace llmprof

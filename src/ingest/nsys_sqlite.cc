@@ -14,8 +14,8 @@
 // small dictionary; the dictionaries are joined in the order of the chunks, so the result does not
 // depend on which thread was faster.
 //
-// One class of nearly five hundred lines: each of its parts fills the same columns and dictionaries,
-// and alone would be handed all of them.
+// One class of nearly five hundred lines: each of its parts fills the same columns and
+// dictionaries, and alone would be handed all of them.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -28,6 +28,7 @@
 #include "base/text.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_keys.h"
+#include "ingest/nsys_outline.h"
 #include "ingest/run_tasks.h"
 #include "ingest/sqlite_file.h"
 
@@ -100,7 +101,7 @@ class Loader {
       : file_(path), num_threads_(num_threads) {}
 
   Trace run() {
-    require_nsys();
+    require_nsys(file_);
     read_strings();
     read_capture_info();
     load_tables();
@@ -110,15 +111,6 @@ class Loader {
   }
 
  private:
-  void require_nsys() const {
-    if (!file_.has_table("StringIds")) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("{} is a SQLite database, but no export of Nsight Systems",
-                              file_.path().string()),
-                  "make one: nsys export --type sqlite FILE.nsys-rep");
-    }
-  }
-
   void read_strings() {
     const TableScan scan(file_, "StringIds", {"id", "value"});
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
@@ -593,6 +585,6 @@ Trace load_nsys_sqlite(const std::filesystem::path& path, unsigned num_threads) 
 
 }  // namespace
 
-const Importer kNsysSqlite = {"nsys SQLite", is_nsys_sqlite, load_nsys_sqlite};
+const Importer kNsysSqlite = {"nsys SQLite", is_nsys_sqlite, load_nsys_sqlite, outline_nsys_sqlite};
 
 }  // namespace llmprof

@@ -10,6 +10,12 @@
 // A recording is opened as immutable: no locks, no journal. That is only right if nobody writes, so
 // a file with a write-ahead log, a journal or a writer's lock is refused with a sentence instead of
 // being read half-written.
+//
+// The mapping counts as this process' memory as far as it was touched, so a recording of 50 GB
+// would look like 50 GB used, and be that under a container's limit. Pages behind the reader are
+// given back; they stay in the system's cache, and a second look costs a fault for each 64 KiB. The
+// system maps such stretches whole, so of tables whose pages lie mixed more is mapped than was
+// looked at.
 #include "ingest/sqlite_file.h"
 
 #include <algorithm>
@@ -187,6 +193,16 @@ SqliteFile::~SqliteFile() {
   ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
+// All of the mapping: what another thread reads at this moment comes back with a fault of its own,
+// which is cheaper than keeping account of who reads where.
+void SqliteFile::passed(std::size_t num_bytes) const {
+  if (num_passed_.fetch_add(num_bytes, std::memory_order_relaxed) + num_bytes < kMostMapped) {
+    return;
+  }
+  num_passed_.store(0, std::memory_order_relaxed);
+  ::madvise(const_cast<char*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+}
+
 bool SqliteFile::has_table(const std::string& name) const {
   return !columns_of(name).empty();
 }
@@ -321,7 +337,9 @@ bool TableScan::plan_pages(std::uint32_t root_page) {
         return false;
       }
       leaf_pages_.push_back(page);
+      leaf_rows_.push_back(static_cast<std::uint16_t>(cells));
       num_rows_ += cells;
+      file_.passed(layout.page_size);
       return true;
     }
     if (type != kInterior ||
@@ -340,6 +358,7 @@ bool TableScan::plan_pages(std::uint32_t root_page) {
   };
   if (!visit(root_page, 0)) {
     leaf_pages_.clear();
+    leaf_rows_.clear();
     num_rows_ = 0;
     return false;
   }
@@ -352,12 +371,11 @@ void TableScan::cut_chunks() {
   constexpr std::size_t kMostChunks = 64;
   const std::size_t pages =
       std::max(kLeastPages, (leaf_pages_.size() + kMostChunks - 1) / kMostChunks);
-  const sqlite_pages::Layout layout = sqlite_pages::layout_of(file_.bytes());
   std::size_t row = 0;
   for (std::size_t p = 0; p < leaf_pages_.size(); p += pages) {
     Chunk chunk{p, std::min(pages, leaf_pages_.size() - p), row};
     for (std::size_t i = 0; i < chunk.num_pages; ++i) {
-      row += sqlite_pages::num_cells(layout, leaf_pages_[p + i]);
+      row += leaf_rows_[p + i];
     }
     chunks_.push_back(chunk);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -28,6 +29,11 @@ class SqliteFile {
 
   const std::filesystem::path& path() const { return path_; }
   std::string_view bytes() const { return bytes_; }
+  // Says that so many more bytes() were looked at. Every kMostMapped of them, all pages are given
+  // back to the system, which has them in its cache: however large the file, little of it counts as
+  // this process' memory at a time. Views stay valid. Threads may call it at once.
+  void passed(std::size_t num_bytes) const;
+  static constexpr std::size_t kMostMapped = std::size_t{16} << 20;
   bool has_table(const std::string& name) const;
   // In their order; empty when there is no such table.
   std::vector<std::string> columns_of(const std::string& table) const;
@@ -40,7 +46,8 @@ class SqliteFile {
 
  private:
   std::filesystem::path path_;
-  std::string_view bytes_;  // the whole file, mapped
+  std::string_view bytes_;                          // the whole file, mapped
+  mutable std::atomic<std::size_t> num_passed_{0};  // since pages were given back
   sqlite3* connection_ = nullptr;
 };
 
@@ -87,6 +94,7 @@ class TableScan {
   std::vector<int> slot_of_;       // position in the table -> position in columns_, or -1
   int rowid_slot_ = -1;            // the slot that is the row id itself (INTEGER PRIMARY KEY)
   std::vector<std::uint32_t> leaf_pages_;
+  std::vector<std::uint16_t> leaf_rows_;  // of each leaf page
   std::vector<Chunk> chunks_;
   std::size_t num_rows_ = 0;
   bool reads_pages_ = false;
@@ -116,6 +124,7 @@ void TableScan::scan(std::size_t chunk, Row&& row) const {
       }
       row(index++, values.data());
     }
+    file_.passed(layout.page_size);
   }
 }
 

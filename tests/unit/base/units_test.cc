@@ -34,6 +34,20 @@ TEST(Units, ExtremesDoNotOverflow) {
   EXPECT_EQ(format_bytes(UINT64_MAX), "16777216 TiB");
 }
 
+TEST(Units, SizesAreRead) {
+  EXPECT_EQ(parse_bytes("1048576"), 1048576U);
+  EXPECT_EQ(parse_bytes("4GiB"), 4 * kGiB);
+  EXPECT_EQ(parse_bytes("4g"), 4 * kGiB);
+  EXPECT_EQ(parse_bytes(" 500 MB "), 500'000'000U);
+  EXPECT_EQ(parse_bytes("1.5KiB"), 1536U);
+  EXPECT_EQ(parse_bytes("2tb"), 2'000'000'000'000U);
+  EXPECT_EQ(parse_bytes("0"), 0U);
+  for (const char* wrong :
+       {"", "GiB", "-1", "4 gigs", "1e3", "1.2.3", "nan", "9999999999TiB", "4GiBs"}) {
+    EXPECT_EQ(parse_bytes(wrong), std::nullopt) << wrong;
+  }
+}
+
 TEST(Units, SizesAreBinary) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(1023), "1023 B");

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many events does a trace of PyTorch's profiler hold? Its text has no table of contents, so
+// samples are counted and scaled up by bytes. An event is told by its "cat", wherever a sample cuts
+// the text. Profilers write the operators first and the kernels behind them, so samples of a plain
+// text are spread over it.
+//
+// What it gets wrong: gzip cannot be entered in the middle, so of a gzipped trace only the
+// beginning is seen, where kernels are rare: each call is taken to launch one. The text may shrink
+// differently behind it. Long arguments (shapes, stacks) that only some events have move the
+// density, too.
+#include "ingest/kineto_outline.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "ingest/byte_source.h"
+#include "ingest/kineto_event.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::size_t kSampleBytes = kMiB;
+constexpr std::size_t kNumSamples = 16;
+
+std::uint64_t* count_of_kind(KinetoKind kind, TraceOutline& outline) {
+  switch (kind) {
+    case KinetoKind::kOperator:
+    case KinetoKind::kModule:
+      return &outline.num_ops;
+    case KinetoKind::kAnnotation:
+      return &outline.num_ranges;
+    case KinetoKind::kCall:
+    case KinetoKind::kLegacyLaunch:
+      return &outline.num_calls;
+    case KinetoKind::kKernel:
+      return &outline.num_kernels;
+    case KinetoKind::kCopy:
+    case KinetoKind::kMemset:
+      return &outline.num_copies;
+    case KinetoKind::kLegacyArrival:
+      break;
+  }
+  return nullptr;
+}
+
+// Samples of a file that is not packed. Returns the bytes looked at.
+std::uint64_t sample_plain(const std::filesystem::path& path, TraceOutline& outline) {
+  std::ifstream file(path, std::ios::binary);
+  const bool is_whole = outline.file_bytes <= kSampleBytes * kNumSamples;
+  const std::uint64_t step = is_whole ? kSampleBytes : outline.file_bytes / kNumSamples;
+  std::string text;
+  std::uint64_t num_read = 0;
+  for (std::size_t i = 0; i < kNumSamples && file; ++i) {
+    file.seekg(static_cast<std::streamoff>(i * step));
+    text.resize(kSampleBytes);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+    count_kineto_events(text, outline);
+    num_read += text.size();
+  }
+  return num_read;
+}
+
+// The beginning of a packed one. Returns the bytes of the file that were unpacked.
+std::uint64_t sample_packed(const std::filesystem::path& path, TraceOutline& outline) {
+  ByteSource source(path);
+  std::string text(kSampleBytes * kNumSamples, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const std::size_t got = source.read(text.data() + size, text.size() - size);
+    if (got == 0) {
+      break;
+    }
+    size += got;
+  }
+  count_kineto_events(std::string_view(text).substr(0, size), outline);
+  return source.num_read();
+}
+
+}  // namespace
+
+void count_kineto_events(std::string_view text, TraceOutline& outline) {
+  constexpr std::string_view kKey = "\"cat\"";
+  constexpr std::size_t kMostCategory = 40;
+  constexpr std::size_t kMostBetween = 60;  // a category and the first letters of a name
+  for (std::size_t at = text.find(kKey); at != std::string_view::npos; at = text.find(kKey, at)) {
+    at += kKey.size();
+    std::string_view rest = text.substr(at, kMostCategory + kMostBetween);
+    rest.remove_prefix(std::min(rest.find_first_not_of(": \n\t"), rest.size()));
+    if (!rest.starts_with('"')) {
+      continue;
+    }
+    const std::size_t end = rest.find('"', 1);
+    const auto kind = kineto_kind(rest.substr(1, end == std::string_view::npos ? 0 : end - 1));
+    if (!kind) {
+      continue;
+    }
+    // Of python's frames only modules are kept.
+    if (*kind == KinetoKind::kModule && rest.find("nn.Module: ") == std::string_view::npos) {
+      continue;
+    }
+    if (std::uint64_t* const count = count_of_kind(*kind, outline)) {
+      ++*count;
+    }
+  }
+}
+
+TraceOutline outline_kineto_json(const std::filesystem::path& path) {
+  TraceOutline outline;
+  std::error_code failure;
+  outline.file_bytes = std::filesystem::file_size(path, failure);
+  if (failure) {
+    throw Error(ErrorKind::kInput,
+                "cannot read " + printable(path.string()) + ": " + failure.message());
+  }
+  char magic[2] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+  const bool is_packed = std::string_view(magic, sizeof magic) == "\x1f\x8b";
+  const std::uint64_t seen = is_packed ? sample_packed(path, outline) : sample_plain(path, outline);
+  outline.is_estimate = seen < outline.file_bytes;
+  if (outline.is_estimate) {
+    const double scale = static_cast<double>(outline.file_bytes) /
+                         static_cast<double>(std::max<std::uint64_t>(seen, 1));
+    for (std::uint64_t* count : {&outline.num_kernels, &outline.num_copies, &outline.num_calls,
+                                 &outline.num_ranges, &outline.num_ops}) {
+      *count = static_cast<std::uint64_t>(static_cast<double>(*count) * scale);
+    }
+  }
+  if (is_packed && outline.is_estimate) {
+    outline.num_kernels = std::max(outline.num_kernels, outline.num_calls);
+  }
+  outline.source = !outline.is_estimate ? "its text"
+                   : is_packed ? "the first 16 MiB of its text, scaled up, a kernel to each call"
+                               : "16 samples of 1 MiB, scaled up";
+  return outline;
+}
+
+}  // namespace llmprof

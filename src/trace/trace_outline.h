@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace llmprof {
+
+// How much a recording holds, told without reading it: what a plan of its analysis needs.
+struct TraceOutline {
+  std::string format;  // "nsys SQLite"
+  std::uint64_t file_bytes = 0;
+  std::uint64_t num_kernels = 0;
+  std::uint64_t num_copies = 0;  // and memsets
+  std::uint64_t num_graphs = 0;
+  std::uint64_t num_calls = 0;
+  std::uint64_t num_ranges = 0;
+  std::uint64_t num_ops = 0;
+  std::uint64_t num_texts = 0;   // distinct names
+  std::uint64_t text_bytes = 0;  // of them
+  std::uint64_t name_ids = 0;    // the largest number by which the file calls a name
+  std::uint64_t num_devices = 1;
+  bool is_estimate = false;
+  std::string source;  // where the counts come from, in words
+
+  std::uint64_t num_events() const {
+    return num_kernels + num_copies + num_graphs + num_calls + num_ranges + num_ops;
+  }
+};
+
+}  // namespace llmprof

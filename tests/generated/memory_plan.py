@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A plan holds: the peak that `analyze --plan` names is at least what the analysis then takes, and at most twice that;
+a limit that is accepted is kept, by the resident set and by no figure; one that is too small is refused.
+"""
+import argparse
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+KERNELS = 500_000  # a million events with their calls, copies and ranges
+MOST_OVER = 2.0    # planned / measured
+
+
+def peak_of(words):
+    """Peak resident set of one program, in bytes, and what it printed."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(write, 1)
+        os.dup2(write, 2)
+        os.close(read)
+        os.execv(words[0], words)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        printed = pipe.read().decode()
+    _, status, usage = os.wait4(pid, 0)
+    return usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status), printed
+
+
+def without_notice(path):
+    metrics = json.loads(path.read_bytes())
+    notices = [entry for entry in metrics["data_quality"] if entry["kind"] == "memory_limit"]
+    metrics["data_quality"] = [entry for entry in metrics["data_quality"] if entry["kind"] != "memory_limit"]
+    return json.dumps(metrics), notices
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--make-trace", required=True)
+    arguments = parser.parse_args()
+    version = subprocess.run([arguments.program, "--version"], capture_output=True, text=True, check=True).stdout
+    if "Release" not in version or "sanitize" in version.lower():
+        print("skipped: other builds take other memory")
+        return 77
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        trace = directory / "trace.sqlite"
+        subprocess.run([arguments.make_trace, trace, str(KERNELS)], check=True, stdout=subprocess.DEVNULL)
+
+        def analyze(*more):
+            return peak_of([arguments.program, "analyze", str(trace), *map(str, more)])
+
+        def plan_of(*more):
+            peak, code, printed = analyze("--plan", "--json", *more)
+            assert code == 0, printed
+            assert peak < 40e6, f"a plan took {peak} bytes itself"
+            return json.loads(printed)
+
+        for more in ([], ["--out", directory / "whole"]):
+            plan = plan_of(*more)
+            measured, code, printed = analyze(*more)
+            assert code == 0, printed
+            assert plan["events"]["kernels"] >= KERNELS, plan
+            ratio = plan["peak_bytes"] / measured
+            print(f"{plan['events']['total']} events: planned {plan['peak_bytes'] / 1e6:.0f} MB, took "
+                  f"{measured / 1e6:.0f} MB, {ratio:.2f} x")
+            assert 1 <= ratio <= MOST_OVER, (plan, measured)
+
+        # The smallest limit that is accepted: a coarser picture, the same figures, and less memory than it says.
+        limit = plan["coarse_peak_bytes"]
+        assert limit < plan["peak_bytes"]
+        measured, code, printed = analyze("--out", directory / "small", "--memory-limit", limit)
+        assert code == 0, printed
+        assert measured <= limit, (measured, limit)
+        whole, no_notices = without_notice(directory / "whole/metrics.json")
+        small, notices = without_notice(directory / "small/metrics.json")
+        assert whole == small, "a limit on memory changes figures"
+        assert len(notices) == 1 and not no_notices, (notices, no_notices)
+        assert (directory / "small/report.html").stat().st_size < (directory / "whole/report.html").stat().st_size
+        assert notices[0]["sentence"][:40] in (directory / "small/report.md").read_text()
+
+        # One that changes nothing leaves no trace at all.
+        measured, code, printed = analyze("--out", directory / "ample", "--memory-limit", plan["peak_bytes"])
+        assert code == 0 and measured <= plan["peak_bytes"], printed
+        assert (directory / "ample/metrics.json").read_bytes() == (directory / "whole/metrics.json").read_bytes()
+
+        # One below is refused, before anything is read or written.
+        measured, code, printed = analyze("--out", directory / "none", "--memory-limit", limit - 1)
+        assert code == 5 and "are allowed" in printed and str(limit) in printed, (code, printed)
+        assert measured < 40e6 and not (directory / "none").exists()
+        _, code, printed = analyze("--plan", "--out", directory / "none", "--memory-limit", limit - 1)
+        assert code == 5, printed
+
+        # Of rows as wide as real exports have them the file is larger than what is kept: it must not count as memory.
+        wide = directory / "wide.sqlite"
+        connection = sqlite3.connect(trace)
+        connection.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN padding TEXT")
+        connection.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET padding = hex(zeroblob(150))")
+        connection.commit()
+        connection.execute("VACUUM INTO ?", (str(wide),))
+        connection.close()
+        before = peak_of([arguments.program, "analyze", str(trace)])[0]
+        after = peak_of([arguments.program, "analyze", str(wide)])[0]
+        assert after < before + 30e6, f"{wide.stat().st_size} bytes of file: {before} became {after}"
+        print(f"a file of {wide.stat().st_size / 1e6:.0f} MB took {after / 1e6:.0f} MB, {before / 1e6:.0f} MB narrow")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+TraceOutline kernels(std::uint64_t count) {
+  TraceOutline outline;
+  outline.file_bytes = 100 * count;
+  outline.num_kernels = count;
+  return outline;
+}
+
+// 93.6 bytes a kernel were measured, and a spare eighth is added.
+TEST(MemoryPlan, KernelsCostWhatWasMeasuredAndAnEighth) {
+  const double more = static_cast<double>(plan_memory(kernels(20'000'000), {}).peak_bytes -
+                                          plan_memory(kernels(10'000'000), {}).peak_bytes);
+  EXPECT_GT(more / 1e7, 93.6);
+  EXPECT_LT(more / 1e7, 93.6 * 1.15);
+}
+
+TEST(MemoryPlan, AnEmptyRecordingNeedsTheProgram) {
+  const MemoryPlan plan = plan_memory({}, {});
+  EXPECT_GE(plan.peak_bytes, 15 * kMiB);
+  EXPECT_LT(plan.peak_bytes, 40 * kMiB);
+  EXPECT_EQ(plan.report_bytes + plan.trace_bytes, 0U);
+}
+
+TEST(MemoryPlan, TheWindowOnTheFileDoesNotGrowWithIt) {
+  TraceOutline large = kernels(1'000'000);
+  large.file_bytes = 50'000'000'000;
+  EXPECT_EQ(plan_memory(large, {}).peak_bytes, plan_memory(kernels(1'000'000), {}).peak_bytes);
+}
+
+TEST(MemoryPlan, FiftyGigabytesDoNotOverflow) {
+  const MemoryPlan plan = plan_memory(kernels(1'000'000'000), {true, true, 200'000'000});
+  EXPECT_GT(plan.peak_bytes, 90 * kGiB);
+  EXPECT_LT(plan.peak_bytes, 120 * kGiB);
+  EXPECT_EQ(plan.trace_bytes, 200'000'000U);  // its budget
+  EXPECT_GT(plan.duration_ns, 300 * kNsPerS);
+}
+
+TEST(MemoryPlan, ACoarsePictureIsAllThatCanBeSpared) {
+  TraceOutline outline = kernels(1'000'000);
+  outline.num_devices = 8;
+  const MemoryPlan kept = plan_memory(outline, {true, true, 0});
+  EXPECT_LT(kept.coarse_peak_bytes, kept.peak_bytes);
+  EXPECT_GT(kept.coarse_peak_bytes, plan_memory(outline, {}).peak_bytes);
+  const MemoryPlan shown = plan_memory(outline, {});
+  EXPECT_EQ(shown.coarse_peak_bytes, shown.peak_bytes) << "there is no picture to spare";
+}
+
+TEST(MemoryPlan, WhatFitsFitsAndALittleMoreDoesNot) {
+  TraceOutline outline;
+  const std::uint64_t events = events_that_fit(16 * kGiB);
+  outline.num_kernels = events / 2;
+  outline.num_calls = events / 2;
+  EXPECT_LE(plan_memory(outline, {}).peak_bytes, 16 * kGiB + 16 * kMiB);
+  outline.num_kernels += events / 50;
+  EXPECT_GT(plan_memory(outline, {}).peak_bytes, 16 * kGiB);
+  EXPECT_EQ(events_that_fit(kMiB), 0U);
+}
+
+}  // namespace
+}  // namespace llmprof
