@@ -6,7 +6,8 @@
 // text are spread over it.
 //
 // What it gets wrong: gzip cannot be entered in the middle, so of a gzipped trace only the
-// beginning is seen, where kernels are rare: each call is taken to launch one. The text may shrink
+// beginning is seen, where calls and kernels are rare: two operators are taken to make a call (a
+// ResNet-50 of 2021: 23,646 and 11,923), and each call to launch a kernel. The text may shrink
 // differently behind it. Long arguments (shapes, stacks) that only some events have move the
 // density, too.
 #include "ingest/kineto_outline.h"
@@ -131,11 +132,13 @@ TraceOutline outline_kineto_json(const std::filesystem::path& path) {
     }
   }
   if (is_packed && outline.is_estimate) {
+    outline.num_calls = std::max(outline.num_calls, outline.num_ops / 2);
     outline.num_kernels = std::max(outline.num_kernels, outline.num_calls);
   }
   outline.source = !outline.is_estimate ? "its text"
-                   : is_packed ? "the first 16 MiB of its text, scaled up, a kernel to each call"
-                               : "16 samples of 1 MiB, scaled up";
+                   : is_packed          ? "the first 16 MiB of its text, scaled up: a call to two "
+                                          "operators, a kernel to each call"
+                                        : "16 samples of 1 MiB, scaled up";
   return outline;
 }
 
