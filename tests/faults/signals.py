@@ -45,8 +45,9 @@ def judge(command, program, result, folder, place):
         assert not [name for name in common.contents(folder) if common.TEMPORARY.search(name)]
         return "incomplete, said"
     for bundle in folder.iterdir() if command.name == "run" and result.returncode < 0 else []:
-        listed = subprocess.run([program, "artifacts", bundle], capture_output=True, text=True)
-        assert listed.returncode != 0 and not (bundle / "manifest.json").exists(), listed
+        # A bundle without a manifest is none; one that has it was finished before the signal, and is whole.
+        listed = subprocess.run([program, "artifacts", "--verify", bundle], capture_output=True, text=True)
+        assert (listed.returncode == 0) == (bundle / "manifest.json").exists(), listed
     return command.judge(result, {}, folder)
 
 
@@ -95,7 +96,7 @@ def main(asked, scratch):
         command.reference = common.contents(folder)
         assert result.returncode == 0, result
         jobs += [(check, asked, scratch, outcomes, command, number, chance.uniform(0, 1.2 * took_s),
-                  scratch / f"{command.name} {number:d} {i}".replace(" ", "_"))
+                  scratch / f"{command.name} {number:d} {i:02}".replace(" ", "_"))
                  for number in SIGNALS for i in range(MOMENTS * (2 if command.name == "run" else 1))]
     outcomes.each(jobs)
     return outcomes.finish(len(jobs))
