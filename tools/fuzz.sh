@@ -3,6 +3,7 @@
 #
 # Fuzzes each target for a while, one a core: tools/fuzz.sh SECONDS [TARGET...]. Seeds come from tests/golden and from what was
 # found before (tests/fuzz/found); what was learnt stays in build/fuzz/corpus, what breaks something in build/fuzz/found.
+# LLMPROF_FUZZ_SEED=1 takes the same path every time, as far as the time allows.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,7 +16,7 @@ if [ "${1:-}" = --one ]; then
   # 2 GB and 25 s an input are what a reader may never need for a file of 100 KB.
   if ! ASAN_OPTIONS=quarantine_size_mb=32 LLMPROF_FUZZ_TARGET=$target timeout -s KILL $((seconds + 120)) \
     build/fuzz/tests/llmprof_fuzz "$corpus" "build/fuzz/fuzz-seeds/$target" "tests/fuzz/found/$target" \
-    -max_total_time="$seconds" -max_len=100000 -rss_limit_mb=2048 -timeout=25 -print_final_stats=1 \
+    -seed="${LLMPROF_FUZZ_SEED:-0}" -max_total_time="$seconds" -max_len=100000 -rss_limit_mb=2048 -timeout=25 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/found/$target-" >"$log" 2>&1; then
     grep -m1 -A20 'ERROR\|SUMMARY\|terminate\|does not' "$log" || tail -30 "$log"
     echo "$target: broken; the input is in build/fuzz/found"
