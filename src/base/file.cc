@@ -100,12 +100,19 @@ std::string read_pseudo_file(const std::filesystem::path& path) {
   return contents;
 }
 
-std::optional<std::uint64_t> free_bytes(const std::filesystem::path& path) {
+std::filesystem::path nearest_existing(std::filesystem::path path) {
   std::error_code ignored;
-  const std::filesystem::path existing =
-      std::filesystem::exists(path, ignored) ? path : path.parent_path();
+  path = std::filesystem::absolute(path, ignored);
+  while (!std::filesystem::exists(path, ignored) && path.has_parent_path() &&
+         path != path.parent_path()) {
+    path = path.parent_path();
+  }
+  return path;
+}
+
+std::optional<std::uint64_t> free_bytes(const std::filesystem::path& path) {
   struct statvfs facts {};
-  if (::statvfs(existing.c_str(), &facts) != 0) {
+  if (::statvfs(nearest_existing(path).c_str(), &facts) != 0) {
     return std::nullopt;
   }
   return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;

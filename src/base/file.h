@@ -19,7 +19,10 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit_byt
 // Contents of a /proc-like file (no size, may vanish), or empty.
 std::string read_pseudo_file(const std::filesystem::path& path);
 
-// Free bytes of the file system that a path is on, or its folder's where it does not exist yet.
+// `path`, made absolute, or its nearest parent that exists.
+std::filesystem::path nearest_existing(std::filesystem::path path);
+
+// Free bytes of the file system that a path is on, or will be once it exists.
 std::optional<std::uint64_t> free_bytes(const std::filesystem::path& path);
 
 // Writes under a temporary name in the same directory, then renames: readers see the old file or

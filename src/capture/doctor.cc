@@ -219,17 +219,6 @@ Check check_perf_events(const Facts& facts) {
           "sudo sysctl kernel.perf_event_paranoid=2"};
 }
 
-// `directory`, or its nearest parent that exists.
-fs::path nearest_existing(fs::path directory) {
-  std::error_code ignored;
-  directory = fs::absolute(directory, ignored);
-  while (!fs::exists(directory, ignored) && directory.has_parent_path() &&
-         directory != directory.parent_path()) {
-    directory = directory.parent_path();
-  }
-  return directory;
-}
-
 Check check_disk(const Facts& facts) {
   const fs::path place = nearest_existing(facts.artifacts_dir);
   std::error_code ignored;

@@ -20,7 +20,7 @@
 #include "capture/machine.h"
 #include "cli/exit_code.h"
 #include "cli/recording.h"
-#include "export/event_walk.h"
+#include "cli/trace_files.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_csv.h"
 
@@ -154,9 +154,7 @@ PlannedOutput output_of(const PlanRequest& asked) {
   PlannedOutput output;
   output.has_picture = !asked.out.empty();
   if (output.has_picture) {
-    output.trace_budget = asked.trace_budget.empty()
-                              ? kTraceBudgetBytes
-                              : size_option("--trace-budget", asked.trace_budget);
+    output.trace_budget = trace_budget_of(asked.trace_budget);
     output.has_trace = output.trace_budget > 0;
   }
   return output;

@@ -15,6 +15,11 @@
 #include "report/report.h"
 
 namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+}  // namespace
 
 // What ncu measured, laid over what nsys recorded.
 void RunSession::join_reports() {

@@ -37,14 +37,11 @@ constexpr ExportFormat kFormats[] = {
     {"chrome", "trace.json", write_chrome_trace},
 };
 
-std::uint64_t budget_of(const std::string& text) {
-  if (text.empty()) {
-    return kTraceBudgetBytes;
-  }
-  return size_option("--trace-budget", text);
-}
-
 }  // namespace
+
+std::uint64_t trace_budget_of(const std::string& text) {
+  return text.empty() ? kTraceBudgetBytes : size_option("--trace-budget", text);
+}
 
 const std::vector<std::string>& export_formats() {
   static const std::vector<std::string> kNames = [] {
@@ -62,7 +59,7 @@ int run_export(const ExportRequest& asked, Context& context) {
       std::find_if(std::begin(kFormats), std::end(kFormats),
                    [&](const ExportFormat& row) { return asked.format == row.name; });
   const std::filesystem::path out = asked.out.empty() ? format->file : asked.out;
-  const std::uint64_t budget_bytes = budget_of(asked.budget);
+  const std::uint64_t budget_bytes = trace_budget_of(asked.budget);
   std::optional<Trace> trace;
   const Analysis analysis =
       analyze_recording(asked.file, asked.recording, context.system, nullptr, nullptr, &trace);
@@ -97,7 +94,7 @@ std::vector<std::string> write_trace_files(const std::optional<Trace>& trace, An
     names.emplace_back(kPftraceFile);
     const Rules rules = recording_rules();
     const ExportedTrace written =
-        write_pftrace({*trace, analysis, rules}, directory / kPftraceFile, budget_of(budget));
+        write_pftrace({*trace, analysis, rules}, directory / kPftraceFile, trace_budget_of(budget));
     analysis.diagnostics.insert(analysis.diagnostics.end(), written.left_out.begin(),
                                 written.left_out.end());
   }

@@ -23,6 +23,7 @@ class ByteSource {
   // Writes up to `size` bytes to `out` and tells how many; 0 only at the end.
   std::size_t read(char* out, std::size_t size);
 
+  bool is_packed() const { return inflater_ != nullptr; }
   // After the end: whether gzip stopped in the middle, or its bytes made no sense.
   bool is_cut_off() const { return is_cut_off_; }
   // Bytes of the file, packed as they are, that were taken so far.

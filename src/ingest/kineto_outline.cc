@@ -67,8 +67,7 @@ std::uint64_t sample_plain(const std::filesystem::path& path, TraceOutline& outl
 }
 
 // The beginning of a packed one. Returns the bytes of the file that were unpacked.
-std::uint64_t sample_packed(const std::filesystem::path& path, TraceOutline& outline) {
-  ByteSource source(path);
+std::uint64_t sample_packed(ByteSource& source, TraceOutline& outline) {
   std::string text(kSampleBytes * kNumSamples, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
@@ -118,10 +117,10 @@ TraceOutline outline_kineto_json(const std::filesystem::path& path) {
     throw Error(ErrorKind::kInput,
                 "cannot read " + printable(path.string()) + ": " + failure.message());
   }
-  char magic[2] = {};
-  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
-  const bool is_packed = std::string_view(magic, sizeof magic) == "\x1f\x8b";
-  const std::uint64_t seen = is_packed ? sample_packed(path, outline) : sample_plain(path, outline);
+  ByteSource source(path);
+  const bool is_packed = source.is_packed();
+  const std::uint64_t seen =
+      is_packed ? sample_packed(source, outline) : sample_plain(path, outline);
   outline.is_estimate = seen < outline.file_bytes;
   if (outline.is_estimate) {
     const double scale = static_cast<double>(outline.file_bytes) /

@@ -40,6 +40,8 @@ class Dictionary {
 // Ids of StringIds to texts of the pool. Ids are dense in real files, but need not be.
 class NameMap {
  public:
+  static constexpr std::int64_t kMostDense = 1 << 24;  // ids below have a place each
+
   void add(std::int64_t id, StringId name) {
     if (id >= 0 && id < kMostDense) {
       if (static_cast<std::size_t>(id) >= dense_.size()) {
@@ -60,7 +62,6 @@ class NameMap {
   }
 
  private:
-  static constexpr std::int64_t kMostDense = 1 << 24;
   std::vector<StringId> dense_;
   std::unordered_map<std::int64_t, StringId> sparse_;
 };

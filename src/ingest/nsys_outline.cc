@@ -14,12 +14,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "ingest/nsys_keys.h"
 
 namespace llmprof {
 namespace {
 
 constexpr std::uint64_t kLeastRowBytes = 8;  // of a record with a start and an end
-constexpr std::uint64_t kMostNameIds = 1 << 24;
 constexpr std::uint64_t kMostDevices = 1024;
 constexpr std::uint64_t kSampledRows = 4096;
 
@@ -71,7 +71,7 @@ void add_texts(std::uint64_t count, std::uint64_t mean_bytes, TraceOutline& outl
 
 void count_texts(const SqliteFile& file, TraceOutline& outline) {
   const std::uint64_t last_id = largest_rowid(file, "StringIds");
-  outline.name_ids = std::min(last_id, kMostNameIds);
+  outline.name_ids = std::min<std::uint64_t>(last_id, NameMap::kMostDense);
   const TextSample names = sample_texts(file, "StringIds", "value");
   add_texts(names.num_rows < kSampledRows ? names.num_rows : last_id, names.mean_bytes, outline);
   const TextSample texts = sample_texts(file, "NVTX_EVENTS", "text");

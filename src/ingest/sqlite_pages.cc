@@ -7,6 +7,7 @@
 #include "ingest/sqlite_pages.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace llmprof {

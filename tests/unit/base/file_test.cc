@@ -95,5 +95,12 @@ TEST(File, PseudoFilesHaveNoSize) {
   EXPECT_THAT(read_pseudo_file("/proc/absent"), IsEmpty());
 }
 
+TEST(File, FreeBytesAreThoseOfTheNearestFolder) {
+  const TemporaryDirectory folder;
+  EXPECT_EQ(nearest_existing(folder.path() / "not" / "yet" / "there"), folder.path());
+  EXPECT_EQ(nearest_existing("not/yet/there"), std::filesystem::current_path());
+  EXPECT_GT(free_bytes("not/yet/there").value_or(0), 0U);
+}
+
 }  // namespace
 }  // namespace llmprof
