@@ -4,12 +4,11 @@
 import argparse
 import json
 import pathlib
-import sqlite3
 import subprocess
 import sys
 import tempfile
 
-GOLDEN = pathlib.Path(__file__).parent / "golden"
+from recording import make_recording
 
 
 def main():
@@ -22,14 +21,9 @@ def main():
             assert result.returncode == code, (words, result.returncode, result.stdout, result.stderr)
             return result.stdout + result.stderr
 
-        def make(name, case):
-            connection = sqlite3.connect(pathlib.Path(folder) / name)
-            connection.executescript((GOLDEN / case).read_text())
-            connection.close()
-
-        make("a.sqlite", "analyze-model/run.sqlite.sql")
-        make("b.sqlite", "analyze-model/run.sqlite.sql")
-        make("other.sqlite", "analyze-nocuda/run.sqlite.sql")
+        make_recording(f"{folder}/a.sqlite")
+        make_recording(f"{folder}/b.sqlite")
+        make_recording(f"{folder}/other.sqlite", "analyze-nocuda")
         run("baseline", "set", "main", "a.sqlite", "b.sqlite")
         kept = json.loads((pathlib.Path(folder) / ".llmprof/baselines/main.json").read_text())
         assert [row["label"] for row in kept["runs"]] == ["a.sqlite", "b.sqlite"], kept["runs"]

@@ -20,10 +20,11 @@ import os
 import pathlib
 import re
 import shlex
-import sqlite3
 import subprocess
 import sys
 import tempfile
+
+from recording import make_recording
 
 FENCE = re.compile(r"^```(console|sh)\n(.*?)^```$", re.M | re.S)
 RECORDING = re.compile(r"^<!-- recording (\S+) of (\S+) -->$", re.M)
@@ -97,10 +98,7 @@ class Document:
 
     def make_recordings(self, text, directory):
         for name, case in RECORDING.findall(text):
-            source = self.path.parents[1] / "tests/golden" / case / "run.sqlite.sql"
-            with sqlite3.connect(pathlib.Path(directory) / name) as database:
-                database.executescript(source.read_text())
-            database.close()
+            make_recording(pathlib.Path(directory) / name, case)
 
     def check_typed(self, block):
         for line in block.splitlines():

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+from recording import make_recording
+
 # Each is told in another way: by its name in an environment, by its shape, by a flag before it, as a URL's password,
 # by its name in JSON, and one that only the user knows.
 SECRETS = {"environment": "Vq7sT0pEnvironment9", "shape": "hf_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0z",
@@ -109,13 +111,9 @@ def main():
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
-        source = pathlib.Path(__file__).parent / "golden/analyze-model/run.sqlite.sql"
-        database = sqlite3.connect(folder / "made.sqlite")
-        database.executescript(source.read_text())
-        database.close()
         given = folder / "secrets.txt"
         given.write_text(SECRETS["given"] + "\n\n")
-        recording = (folder / "made.sqlite").read_bytes()
+        recording = make_recording(folder / "made.sqlite").read_bytes()
         check_recording(asked.program, recording, folder, given)
         check_bundle(asked.program, recording, folder, given)
         for missing in (folder / "nothing", folder / "link"):

@@ -5,7 +5,8 @@ import pathlib
 import sqlite3
 import subprocess
 
-TESTS = pathlib.Path(__file__).resolve().parent
+from recording import make_recording
+
 GOLDEN = ("analyze-llm", "analyze-graph", "analyze-sqlite-ncu", "analyze-nocuda")
 CORPUS = ("v2024.6.2_cs336_lm2.7B_a100_nvtx", "v2026.2.1_nsysai_mfu_h100x2_nccl_before", "v2023.1.2_memfusion_rtx3090x4",
           "v2024.6.2_cs336_lm2.7B_a100_cudagraph", "v2020.3.4_beast_report2")
@@ -16,11 +17,7 @@ GPU_TABLES = ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
 
 
 def make_golden(directory, case, name=None):
-    path = pathlib.Path(directory) / f"{name or case}.sqlite"
-    connection = sqlite3.connect(path)
-    connection.executescript((TESTS / "golden" / case / "run.sqlite.sql").read_text())
-    connection.close()
-    return path
+    return make_recording(pathlib.Path(directory) / f"{name or case}.sqlite", case)
 
 
 def make_hostile(directory):

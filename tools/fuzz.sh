@@ -15,7 +15,7 @@ if [ "${1:-}" = --one ]; then
   mkdir -p "$corpus" "tests/fuzz/found/$target"
   # 2 GB and a minute an input are what a reader may never need for a file of 100 KB.
   ASAN_OPTIONS=quarantine_size_mb=32 LLMPROF_FUZZ_TARGET=$target \
-    "${LLMPROF_FUZZ_PROGRAM:-build/fuzz/tests/llmprof_fuzz}" "$corpus" "build/fuzz/fuzz-seeds/$target" "tests/fuzz/found/$target" \
+    build/fuzz/tests/llmprof_fuzz "$corpus" "build/fuzz/fuzz-seeds/$target" "tests/fuzz/found/$target" \
     -seed="${LLMPROF_FUZZ_SEED:-0}" -max_len=100000 -rss_limit_mb=2048 -timeout=60 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/found/$target-" >"$log" 2>&1 &
   fuzzer=$!
@@ -40,7 +40,7 @@ fi
 
 seconds=${1:?usage: tools/fuzz.sh SECONDS [TARGET...]}
 shift
-cmake --preset fuzz >/dev/null
+[ -f build/fuzz/build.ninja ] || cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz | tail -1
 build/fuzz/tests/llmprof_fuzz_seeds tests/golden build/fuzz/fuzz-seeds
 if [ $# -eq 0 ]; then

@@ -17,7 +17,9 @@ import subprocess
 import sys
 import tempfile
 
-GOLDEN = pathlib.Path(__file__).parent.parent / "golden"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from recording import make_recording as make_plain  # noqa: E402
+
 TEMPORARY = re.compile(r"\.(tmp|scrubbed|clean|part)(-|$)|\.llmprof-|~$")
 SENTENCE = re.compile("llmprof: |(pass_failed|disk_full) \\(")
 STEPS = 2
@@ -25,8 +27,7 @@ SECRET = "hf_aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0z"
 
 
 def make_recording(path, case="analyze-model", secrets=0):
-    connection = sqlite3.connect(path)
-    connection.executescript((GOLDEN / case / "run.sqlite.sql").read_text())
+    connection = sqlite3.connect(make_plain(path, case))
     # Environments: longer than a page, so that pages are given up when they go.
     connection.executemany("INSERT INTO StringIds (id, value) VALUES (?, ?)",
                            [(700000 + i, f"PAD={'x' * 5000}\0HF_TOKEN={SECRET}\0") for i in range(secrets)])

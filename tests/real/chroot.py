@@ -8,12 +8,11 @@ import os
 import pathlib
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
 
-from package import ROOT, make_debian, run
+from package import ROOT, make_debian, make_recording, run
 
 
 def release():
@@ -103,10 +102,7 @@ def main():
         return 77
     folder = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-chroot-"))
     try:
-        recording = folder / "run.sqlite"
-        connection = sqlite3.connect(recording)
-        connection.executescript((ROOT / "tests/golden/analyze-model/run.sqlite.sql").read_text())
-        connection.close()
+        recording = make_recording(folder / "run.sqlite")
         truth = json.loads(run(asked.program, "analyze", recording, "--json"))
         build = asked.program.resolve().parent
         check_static(build, folder, recording, truth)

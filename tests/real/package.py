@@ -7,10 +7,12 @@ import os
 import pathlib
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from recording import make_recording  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The library's interface. A name that goes, or whose arguments change, is a new major version (before 1.0: minor).
@@ -45,10 +47,7 @@ def check_headers(prefix):
 
 
 def check_consumer(program, prefix, folder):
-    recording = folder / "run.sqlite"
-    connection = sqlite3.connect(recording)
-    connection.executescript((ROOT / "tests/golden/analyze-model/run.sqlite.sql").read_text())
-    connection.close()
+    recording = make_recording(folder / "run.sqlite")
     run("cmake", "-S", ROOT / "examples/consumer", "-B", folder / "consumer", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", folder / "consumer")
     # By pkg-config alone, without cmake.

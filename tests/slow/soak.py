@@ -9,7 +9,6 @@ import os
 import pathlib
 import resource
 import shutil
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -17,7 +16,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/real"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/real")]
+from recording import make_recording  # noqa: E402
 from runs import Runner  # noqa: E402
 
 
@@ -82,10 +82,7 @@ def soak_runs(program, workload, count, place):
 
 
 def soak_analyses(program, read_again, count, folder, place):
-    recording = folder / "run.sqlite"
-    connection = sqlite3.connect(recording)
-    connection.executescript((ROOT / "tests/golden/analyze-model/run.sqlite.sql").read_text())
-    connection.close()
+    recording = make_recording(folder / "run.sqlite")
     os.environ.update(HOME=str(place), TMPDIR=str(place))
     peaks = []
     for i in range(count):

@@ -5,9 +5,11 @@ import json
 import os
 import pathlib
 import shutil
-import sqlite3
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from recording import make_recording  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -42,12 +44,7 @@ def page(program, recording, folder, name, ready_ms=1000, extra=(), **more):
 
 def golden(case, folder):
     """The recording of a golden case, made of its SQL."""
-    source = HERE.parent / "golden" / case / "run.sqlite.sql"
-    path = folder / f"{case}.sqlite"
-    connection = sqlite3.connect(path)
-    connection.executescript(source.read_text())
-    connection.close()
-    return path
+    return make_recording(folder / f"{case}.sqlite", case)
 
 
 def check(pages, folder, out):
