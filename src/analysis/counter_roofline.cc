@@ -210,23 +210,22 @@ std::optional<double> num_sms(const Metrics& metrics) {
   return peak && lanes ? std::optional(std::round(*peak / *lanes)) : std::nullopt;
 }
 
-const GpuTableRow* find_gpu(const Metrics& metrics, const std::vector<GpuTableRow>& table) {
-  const GpuTableRow* found = nullptr;
-  for (const GpuTableRow& row : table) {
-    if (!metrics.device_name().empty()) {
-      if (std::find(row.device_names.begin(), row.device_names.end(), metrics.device_name()) !=
-          row.device_names.end()) {
-        return &row;
-      }
-    } else if (row.compute_capability == metrics.compute_capability() &&
-               num_sms(metrics) == row.num_sms) {
-      if (found != nullptr) {
-        return nullptr;  // two GPUs it may be
-      }
-      found = &row;
-    }
+// By its name; without one, by what only one row of the table has.
+std::optional<GpuSpec> gpu_of(const Metrics& metrics, const std::vector<GpuSpec>& table) {
+  constexpr double kMostSms = 100'000;
+  const auto counted = num_sms(metrics);
+  const std::int64_t sms =
+      counted && *counted > 0 && *counted < kMostSms ? static_cast<std::int64_t>(*counted) : 0;
+  if (!metrics.device_name().empty()) {
+    return find_gpu(table, std::string(metrics.device_name()), {.sms = sms}).gpu;
   }
-  return found;
+  const auto is_it = [&](const GpuSpec& gpu) {
+    return gpu.compute_capability == metrics.compute_capability() && gpu.sms == sms;
+  };
+  const auto found = std::find_if(table.begin(), table.end(), is_it);
+  const bool is_the_only_one =
+      found != table.end() && std::none_of(std::next(found), table.end(), is_it);
+  return is_the_only_one ? std::optional(*found) : std::nullopt;
 }
 
 // Both edges of the clock carry data, on GDDR and HBM alike.
@@ -326,16 +325,16 @@ RooflineInput roofline_input(const Counters& counters, const CounterResult& resu
 }
 
 GpuRoofs roofs_of(const Counters& counters, const CounterResult& result,
-                  const std::vector<GpuTableRow>& table) {
+                  const std::vector<GpuSpec>& table) {
   const Metrics metrics(counters, result);
   GpuRoofs roofs;
   roofs.name = metrics.device_name();
-  const GpuTableRow* row = find_gpu(metrics, table);
+  const std::optional<GpuSpec> gpu = gpu_of(metrics, table);
   const auto lanes = fp32_lanes(metrics.compute_capability());
   const auto clock_hz = sm_clock_hz(counters, result);
   std::optional<double> boost_hz = product(metrics.attribute("max_gpu_frequency_khz"), 1e3);
-  if (!boost_hz && row != nullptr && lanes && row->roofs.flops_per_s.contains("fp32")) {
-    boost_hz = row->roofs.flops_per_s.at("fp32") / (row->num_sms * *lanes * 2);
+  if (const auto fp32 = gpu ? gpu->flops_per_s("fp32") : std::nullopt; !boost_hz && fp32 && lanes) {
+    boost_hz = *fp32 / (static_cast<double>(gpu->sms) * *lanes * 2);
   }
   const double scale = clock_fraction(clock_hz, boost_hz);
   roofs.boost_clock_hz = boost_hz;
@@ -355,15 +354,15 @@ GpuRoofs roofs_of(const Counters& counters, const CounterResult& result,
     roofs.flops_per_s["fp32"] = *fp32_per_cycle * *clock;
   }
   roofs.source = roofs.memory_bytes_per_s || !roofs.flops_per_s.empty() ? "the report" : "";
-  if (row != nullptr) {
-    for (const auto& [dtype, flops_per_s] : row->roofs.flops_per_s) {
-      roofs.flops_per_s.try_emplace(dtype, flops_per_s * scale);
+  if (gpu) {
+    for (const auto& [dtype, tflops] : gpu->dense_tflops) {
+      roofs.flops_per_s.try_emplace(dtype, tflops * 1e12 * scale);
     }
     if (!roofs.memory_bytes_per_s) {
-      roofs.memory_bytes_per_s = row->roofs.memory_bytes_per_s;
+      roofs.memory_bytes_per_s = gpu->bytes_per_s();
     }
-    roofs.name = row->roofs.name;
-    roofs.source += (roofs.source.empty() ? "" : ", then ") + row->roofs.source;
+    roofs.name = gpu->name;
+    roofs.source += std::string(roofs.source.empty() ? "" : ", then ") + "conf/hardware/gpus.yaml";
   }
   return roofs;
 }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "model/gpu.h"
 #include "model/roofline.h"
 #include "trace/counters.h"
 
@@ -14,7 +15,7 @@ RooflineInput roofline_input(const Counters& counters, const CounterResult& resu
 // The ceilings of the GPU it ran on, at the clock the counters were taken at: from the report's
 // device attributes and measured peaks first, from `table` second. What neither knows is absent.
 GpuRoofs roofs_of(const Counters& counters, const CounterResult& result,
-                  const std::vector<GpuTableRow>& table);
+                  const std::vector<GpuSpec>& table);
 
 // The SM clock under the profiler.
 std::optional<double> sm_clock_hz(const Counters& counters, const CounterResult& result);

@@ -348,8 +348,7 @@ const char* confidence_name(Confidence confidence) {
   return kNames[static_cast<std::size_t>(confidence)];
 }
 
-void join_counters(const Counters& counters, const std::vector<GpuTableRow>& gpus,
-                   Analysis& analysis) {
+void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, Analysis& analysis) {
   CounterFindings findings;
   findings.tool_version = counters.tool_version;
   findings.clock_control = counters.clock_control;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/launch_groups.h"
+#include "model/gpu.h"
 #include "model/roofline.h"
 #include "trace/counters.h"
 
@@ -72,7 +73,6 @@ struct CounterFindings {
 
 // Joins and judges; fills in Analysis::counters and what it says of each row of the kernel table.
 // Each launch group is covered by at most one result: the one nearest to its median duration.
-void join_counters(const Counters& counters, const std::vector<GpuTableRow>& gpus,
-                   Analysis& analysis);
+void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, Analysis& analysis);
 
 }  // namespace llmprof

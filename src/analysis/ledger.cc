@@ -184,10 +184,7 @@ class Sweep {
       on_gap(Bucket::kTail, time_ns_, end_ns);
     }
     put(Bucket::kTail, end_ns);
-    while (!ends_.empty()) {
-      ends_.pop();
-    }
-    assert(ledger.sum_ns() == ledger.window_ns);
+    assert(ends_.empty() && ledger.sum_ns() == ledger.window_ns);
     return ledger;
   }
 
@@ -256,6 +253,10 @@ class Sweep {
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
 };
 
+bool has_lower_device(const StageLedger& a, const StageLedger& b) {
+  return a.device < b.device;
+}
+
 class LedgerMaker {
  public:
   LedgerMaker(const Trace& trace, const Stages& stages, const Attribution& attribution,
@@ -300,11 +301,8 @@ class LedgerMaker {
       result.busy_ns.push_back(ledger[Bucket::kCompute] + ledger[Bucket::kComm] +
                                ledger[Bucket::kCopy]);
     }
-    std::sort(result.capture.begin(), result.capture.end(),
-              [](const StageLedger& a, const StageLedger& b) { return a.device < b.device; });
-    std::stable_sort(
-        result.phases.begin(), result.phases.end(),
-        [](const StageLedger& a, const StageLedger& b) { return a.device < b.device; });
+    std::sort(result.capture.begin(), result.capture.end(), has_lower_device);
+    std::stable_sort(result.phases.begin(), result.phases.end(), has_lower_device);
     add_coverage(start_ns, end_ns, result);
     return result;
   }
@@ -449,8 +447,7 @@ class LedgerMaker {
     for (auto& [device, ledger] : by_device) {
       result.stages.push_back(std::move(ledger));
     }
-    std::sort(result.stages.begin() + first, result.stages.end(),
-              [](const StageLedger& a, const StageLedger& b) { return a.device < b.device; });
+    std::sort(result.stages.begin() + first, result.stages.end(), has_lower_device);
   }
 
   // How the windows of the stages that are not nested cover the capture.

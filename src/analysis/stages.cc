@@ -27,11 +27,15 @@ struct Found {
   std::optional<std::int64_t> sequences = std::nullopt;
 };
 
+// No step has more tokens or sequences: what says so counts something else, or comes from a
+// stranger. Sums of what is left cannot overflow.
+constexpr std::int64_t kMostTokens = 1'000'000'000;
+
 // Digits at the start of a text.
 std::optional<std::int64_t> leading_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end == text.data() || value < 0) {
+  if (failure != std::errc() || end == text.data() || value < 0 || value > kMostTokens) {
     return std::nullopt;
   }
   return value;
@@ -157,7 +161,7 @@ class Finder {
     instance.is_process_wide = ranges.kind[row] == RangeKind::kStartEnd;
     instance.tokens = found.tokens;
     instance.sequences = found.sequences;
-    if (!instance.tokens && ranges.payload[row] != kNoPayload) {
+    if (!instance.tokens && ranges.payload[row] >= 0 && ranges.payload[row] <= kMostTokens) {
       instance.tokens = ranges.payload[row];
     }
     stages_.instances.push_back(instance);

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -24,10 +25,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a run exits with: see cli/exit_code.h.
-constexpr int kCapture = 4;
-constexpr int kEnvironment = 5;
-constexpr int kInterrupted = 130;
+constexpr int kCapture = kExitInconclusive;
+constexpr int kEnvironment = kExitEnvironment;
+constexpr int kInterrupted = kExitInterrupted;
 
 constexpr ReasonMeaning kReasons[] = {
     {"gate_not_fired", kCapture, "the range that opens the recording was never entered"},

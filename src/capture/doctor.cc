@@ -243,12 +243,8 @@ Check check_disk(const Facts& facts) {
           *free < kComfortableDisk ? remedy : ""};
 }
 
-fs::path tmp_dir(const System& system) {
-  return system.variable("TMPDIR").value_or("/tmp");
-}
-
 Check check_tmp(const Facts& facts) {
-  const fs::path tmp = tmp_dir(facts.system);
+  const fs::path tmp = facts.system.temporary_directory();
   std::error_code ignored;
   if (!fs::is_directory(tmp, ignored) || ::access(tmp.c_str(), W_OK) != 0) {
     return {"tmpdir", kFail, fmt::format("{} is not a writable directory", tmp.string()),
@@ -265,7 +261,7 @@ Check check_tmp(const Facts& facts) {
 
 // ncu takes this lock whoever runs it; left behind by another user it cannot be opened.
 Check check_ncu_lock(const Facts& facts) {
-  const fs::path lock = tmp_dir(facts.system) / "nsight-compute-lock";
+  const fs::path lock = fs::path(facts.system.temporary_directory()) / "nsight-compute-lock";
   struct stat owner {};
   if (::stat(lock.c_str(), &owner) != 0 || ::access(lock.c_str(), W_OK) == 0) {
     return {"ncu_lock", kOk, "free", ""};

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -39,16 +40,21 @@ bool is_at_work(const System& system, const fs::path& bundle) {
   }
 }
 
-// The scratch folder of an unfinished bundle. It will be removed: what does not look like one of
-// ours is none.
+bool is_folder_of_mine(const fs::path& path) {
+  struct stat facts {};
+  return ::lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) &&
+         facts.st_uid == ::geteuid();
+}
+
+// The scratch folder of an unfinished bundle. The user will be told to remove it, and the bundle
+// may be a stranger's: what does not look like one of ours is none.
 std::optional<fs::path> scratch_of(const fs::path& bundle) {
   try {
     const std::string name = (bundle / kRunningFile).string();
     const fs::path scratch = parse_json(read_file(name), name).at("scratch").get<std::string>();
-    std::error_code ignored;
     const bool is_ours = scratch.is_absolute() && scratch.lexically_normal() == scratch &&
                          scratch.filename().string().starts_with("llmprof-");
-    return is_ours && fs::is_directory(scratch, ignored) ? std::optional(scratch) : std::nullopt;
+    return is_ours && is_folder_of_mine(scratch) ? std::optional(scratch) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   } catch (const Json::exception&) {

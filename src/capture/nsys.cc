@@ -56,7 +56,7 @@ fs::path cache_directory(const System& system) {
   if (const auto home = system.variable("HOME")) {
     return fs::path(*home) / ".cache" / "llmprof" / "exports";
   }
-  return homeless_cache(system.variable("TMPDIR").value_or("/tmp"));
+  return homeless_cache(system.temporary_directory());
 }
 
 // Runs a step whose only proof of success is the file it leaves.

@@ -29,6 +29,8 @@ struct System {
     }
     return found->second;
   }
+
+  std::string temporary_directory() const { return variable("TMPDIR").value_or("/tmp"); }
 };
 
 }  // namespace llmprof

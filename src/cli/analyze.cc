@@ -7,11 +7,11 @@
 
 #include "analysis/efficiency.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/named_model.h"
 #include "cli/planned_analysis.h"
 #include "cli/rank_run.h"

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "bundle/manifest.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 
 namespace llmprof {
 namespace {

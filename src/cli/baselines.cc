@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/compared_runs.h"
-#include "cli/exit_code.h"
 
 namespace llmprof {
 namespace {

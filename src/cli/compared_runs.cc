@@ -11,10 +11,10 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/yaml.h"
-#include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "report/comparison.h"
 #include "report/run_summary.h"

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/exit_code.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 
 namespace llmprof {
 namespace {

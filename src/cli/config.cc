@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "base/yaml.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "config/compose.h"
 #include "config/options.h"
 #include "config/presets.h"

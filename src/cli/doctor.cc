@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/facts.h"
 #include "cli/planned_analysis.h"
 #include "config/compose.h"

@@ -15,11 +15,11 @@
 #include "analysis/kernels.h"
 #include "analysis/stages.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "report/origins.h"
 

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/fleet_target.h"
 #include "cli/fleet_text.h"
 #include "cli/recording.h"

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/budgets.h"
 #include "cli/command.h"
 #include "cli/compared_runs.h"
-#include "cli/exit_code.h"
 #include "report/comparison.h"
 
 namespace llmprof {

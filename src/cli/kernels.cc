@@ -3,8 +3,8 @@
 // llmprof kernels: the kernel table alone, for people and for scripts.
 #include <memory>
 
+#include "base/exit_code.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "report/report.h"
 #include "report/sections.h"

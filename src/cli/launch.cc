@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "capture/launcher.h"
 #include "capture/workload.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "cli/run_options.h"
 #include "config/compose.h"

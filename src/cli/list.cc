@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "capture/contract.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "config/compose.h"
 #include "config/embedded.h"
 #include "config/presets.h"

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "capture/subprocess.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 
 namespace llmprof {
 namespace {

@@ -14,11 +14,11 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/rank_folder.h"
 #include "cli/recording.h"
 #include "fleet/fleet_report.h"

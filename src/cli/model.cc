@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/model_text.h"
 #include "cli/named_model.h"
 #include "cli/recording.h"

@@ -11,11 +11,12 @@
 #include "analysis/counter_roofline.h"
 #include "base/csv.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
+#include "cli/named_model.h"
 #include "cli/recording.h"
 #include "ingest/ingest.h"
 
@@ -42,12 +43,12 @@ std::string shape_text(const CounterResult& result) {
 
 // Judged alone: without a recording nothing is known of the workload's own duration.
 Roofline judged(const Counters& counters, const CounterResult& result,
-                const std::vector<GpuTableRow>& gpus) {
+                const std::vector<GpuSpec>& gpus) {
   return roofline(roofline_input(counters, result), roofs_of(counters, result, gpus));
 }
 
 Json result_json(const Counters& counters, const CounterResult& result,
-                 const std::vector<GpuTableRow>& gpus) {
+                 const std::vector<GpuSpec>& gpus) {
   const StringPool& strings = counters.strings;
   Json row = {{"id", result.id},
               {"kernel_name", name_of(counters, result)},
@@ -107,7 +108,7 @@ Json counters_json(const Counters& counters) {
   document["tool_version"] = text_or_null(counters.tool_version);
   document["clock_control"] = text_or_null(counters.clock_control);
   std::vector<StringId> units(counters.strings.size());
-  const std::vector<GpuTableRow> gpus = gpu_ceilings();
+  const std::vector<GpuSpec> gpus = known_gpus();
   document["results"] = Json::array();
   for (const CounterResult& result : counters.results) {
     document["results"].push_back(result_json(counters, result, gpus));
@@ -150,7 +151,7 @@ std::string counters_csv(const Counters& counters) {
 
 // What a person looks at first; the rest is in --json.
 std::string result_text(const Counters& counters, const CounterResult& result,
-                        const std::vector<GpuTableRow>& gpus) {
+                        const std::vector<GpuSpec>& gpus) {
   static constexpr std::pair<const char*, const char*> kShares[] = {
       {"compute", "sm__throughput.avg.pct_of_peak_sustained_elapsed"},
       {"memory", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"},
@@ -198,7 +199,7 @@ std::string counters_text(const Counters& counters) {
       "{} profiled launch{}, {}{}\n", counters.results.size(),
       counters.results.size() == 1 ? "" : "es", counters.format,
       counters.tool_version.empty() ? "" : " of ncu " + printable(counters.tool_version));
-  const std::vector<GpuTableRow> gpus = gpu_ceilings();
+  const std::vector<GpuSpec> gpus = known_gpus();
   for (const CounterResult& result : counters.results) {
     text += result_text(counters, result, gpus);
   }

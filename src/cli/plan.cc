@@ -10,11 +10,11 @@
 
 #include "analysis/names.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/marks.h"
 #include "cli/recording.h"
 

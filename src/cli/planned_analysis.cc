@@ -13,12 +13,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "capture/machine.h"
-#include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "cli/trace_files.h"
 #include "ingest/ingest.h"

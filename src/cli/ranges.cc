@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "report/report.h"
 

@@ -249,24 +249,7 @@ void add_counters(const std::vector<std::string>& files, Analysis& analysis, Pas
   for (const std::string& file : files) {
     counters.push_back(load_counters(file));
   }
-  join_counters(merge_counters(std::move(counters)), gpu_ceilings(), analysis);
-}
-
-std::vector<GpuTableRow> gpu_ceilings() {
-  std::vector<GpuTableRow> rows;
-  for (const GpuSpec& gpu : known_gpus()) {
-    GpuTableRow& row = rows.emplace_back();
-    row.device_names = gpu.device_names;
-    row.compute_capability = gpu.compute_capability;
-    row.num_sms = static_cast<double>(gpu.sms);
-    row.roofs.name = gpu.name;
-    row.roofs.source = "conf/hardware/gpus.yaml";
-    row.roofs.memory_bytes_per_s = gpu.bytes_per_s();
-    for (const auto& [dtype, tflops] : gpu.dense_tflops) {
-      row.roofs.flops_per_s[dtype] = tflops * 1e12;
-    }
-  }
-  return rows;
+  join_counters(merge_counters(std::move(counters)), known_gpus(), analysis);
 }
 
 void keep_stage(const std::string& stage, Analysis& analysis) {

@@ -59,9 +59,6 @@ std::vector<std::string> counters_in(const std::filesystem::path& bundle);
 void add_counters(const std::vector<std::string>& files, Analysis& analysis,
                   PassTimer* timer = nullptr);
 
-// The ceilings of conf/hardware/gpus.yaml: TFLOP/s and GB/s there, base units here.
-std::vector<GpuTableRow> gpu_ceilings();
-
 // Leaves only one stage's rows in what is shown. Throws kUsage when there is no such stage.
 void keep_stage(const std::string& stage, Analysis& analysis);
 

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "cli/trace_files.h"
 #include "report/ci.h"

@@ -13,13 +13,13 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "bundle/manifest.h"
 #include "capture/leftovers.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 #include "cli/facts.h"
 #include "cli/rank_run.h"
 #include "cli/recording.h"

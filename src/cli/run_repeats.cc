@@ -14,12 +14,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "bundle/artifacts.h"
 #include "capture/supervise.h"
 #include "cli/compared_runs.h"
-#include "cli/exit_code.h"
 #include "cli/recording.h"
 #include "cli/run_once.h"
 #include "config/compose.h"

@@ -49,10 +49,6 @@ constexpr const char* kTimerVariables[] = {"NVTX_INJECTION64_PATH", "LLMPROF_NVT
 
 using Environment = std::map<std::string, std::string>;
 
-std::string tmpdir_of(const System& system) {
-  return system.variable("TMPDIR").value_or("/tmp");
-}
-
 Stages stages_in(const Trace& trace, const Rules& rules) {
   return find_stages(trace, rules, 0, 0);
 }
@@ -129,7 +125,7 @@ fs::path scratch_folder(const Artifacts& artifacts, const System& system) {
   static const std::uint64_t kNobodyKnows =
       (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
   const std::string name = fmt::format("{}-{:016x}", session_name(artifacts), kNobodyKnows);
-  return fs::absolute(fs::path(tmpdir_of(system)) / name).lexically_normal();
+  return fs::absolute(fs::path(system.temporary_directory()) / name).lexically_normal();
 }
 
 RunSession::RunSession(const RunSetup& setup, const Artifacts& artifacts, Context& context,
@@ -365,9 +361,9 @@ void RunSession::run_nsys() {
   for (const std::string& note : notes) {
     progress_.note(note);
   }
-  const auto argv = build_nsys_cmd(*setup_.nsys, setup_.options.nsys, gate,
-                                   {session_name(artifacts_), report, tmpdir_of(context_.system)},
-                                   work_argv("nsys"));
+  const auto argv = build_nsys_cmd(
+      *setup_.nsys, setup_.options.nsys, gate,
+      {session_name(artifacts_), report, context_.system.temporary_directory()}, work_argv("nsys"));
   const auto start = fs::file_time_type::clock::now();
   StepResult step = run_step(record, "nsys", argv, environment, setup_.options.limits);
   for (int retry = 0; retry < kMostRetries && agent_has_failed(step); ++retry) {

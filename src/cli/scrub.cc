@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "bundle/manifest.h"
 #include "bundle/scrub_files.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 
 namespace llmprof {
 namespace {

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/exit_code.h"
 #include "cli/planned_analysis.h"
 #include "export/chrome.h"
 #include "export/perfetto.h"

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/exit_code.h"
 
 namespace llmprof {
 namespace {

@@ -19,14 +19,6 @@ struct GpuRoofs {
   std::string source;                    // "device attributes", "conf/hardware/gpus.yaml"
 };
 
-// A row of the table of GPUs, and by what one is recognised.
-struct GpuTableRow {
-  std::vector<std::string> device_names;
-  std::string compute_capability;
-  double num_sms = 0;
-  GpuRoofs roofs;  // at boost clock, dense
-};
-
 // What the counters of one launch say. Fractions are of the GPU's ceiling, as the profiler measured
 // them at the clocks of its own run.
 struct RooflineInput {

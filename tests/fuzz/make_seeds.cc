@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <tuple>
 
 #include <sqlite3.h>
 
@@ -102,6 +103,29 @@ std::string summary_seed() {
   return summary_bytes(summary);
 }
 
+// A step each, with a kernel in it.
+std::string marked_trace(const char* first, const char* second) {
+  Json events = Json::array();
+  int start_us = 10;
+  for (const char* text : {first, second}) {
+    const Json where = {{"ph", "X"}, {"pid", 1}, {"tid", 1}};
+    for (const auto& [category, name, offset_us, length_us] :
+         {std::tuple("user_annotation", text, 0, 50),
+          std::tuple("cuda_runtime", "cudaLaunchKernel", 5, 2),
+          std::tuple("kernel", "k", 10, 20)}) {
+      Json event = where;
+      event.update(
+          {{"cat", category}, {"name", name}, {"ts", start_us + offset_us}, {"dur", length_us}});
+      if (std::string_view(category) != "user_annotation") {
+        event["args"] = {{"correlation", start_us}, {"device", 0}, {"stream", 7}};
+      }
+      events.push_back(event);
+    }
+    start_us += 100;
+  }
+  return Json{{"schemaVersion", 1}, {"traceEvents", events}}.dump();
+}
+
 void write_seed(const fs::path& out, const char* target, const char* name, std::string_view bytes) {
   fs::create_directories(out / target);
   write_file(out / target / name, bytes);
@@ -124,6 +148,11 @@ void run(const fs::path& golden, const fs::path& out) {
     write_sqlite(golden, name, out);
   }
   write_seed(out, "kineto", "trace.json", read_file(golden / "analyze-kineto/trace.json"));
+  write_seed(out, "kineto", "vllm.json",
+             marked_trace("execute_context_1(512)_generation_2(2)",
+                          "execute_context_0(0)_generation_3(3)"));
+  write_seed(out, "kineto", "sglang.json",
+             marked_trace("step[EXTEND bs=4 toks=512]", "step[DECODE bs=8 g_sq=8]"));
   write_seed(out, "ncu_rep", "two", ncu_seed());
   write_seed(out, "ncu_csv", "details.csv", read_file(golden / "ncu-csv/details.csv"));
   write_seed(out, "ncu_csv", "raw.csv", read_file(golden / "analyze-sqlite-ncu/counters.csv"));
@@ -135,10 +164,10 @@ void run(const fs::path& golden, const fs::path& out) {
   write_seed(out, "safetensors", "llama", made_safetensors(made_tensors(Json::parse(kModel))));
   write_seed(out, "llm_config", "llama.json", kModel);
   write_seed(out, "llm_config", "mixture.json", kMixture);
-  write_seed(
-      out, "overrides", "some",
-      "run.mode=light\n+model.note={a: [1, 2]}\n~pipeline.nsys.delay_s\nprofiling/ncu=light\n");
-  write_seed(out, "yaml", "some", "a: [1, 2.5, \"x\"]\nb: {c: null, d: |\n  text\n  }\n- &x 1\n");
+  write_seed(out, "overrides", "some",
+             "run.mode=light\n+model.note={a: [1, 2]}\n~contract.stages\nprofiling/ncu=light\n");
+  write_seed(out, "yaml", "some",
+             "a: [1, 2.5, \"x\"]\nb:\n  c: null\n  d: |\n    text\n  e: 'it''s'\n");
   write_seed(out, "yaml", "plain", "run:\n  mode: light\n  passes: [baseline, nsys]\n");
   write_seed(out, "config_file", "run",
              "run:\n  mode: light\n  passes: [baseline, nsys]\nmodel: {name: x}\n");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inputs that once broke something, and the seeds, read again by every build: llmprof_fuzz_replay
-// SEEDS FOUND, each with a folder a target in it. Every target has seeds.
+// SEEDS FOUND, each with a folder a target in it. Every target has seeds, and none of them may be
+// refused: a target that refuses all it is given is never fuzzed.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,15 +13,20 @@
 
 namespace {
 
-int replay(const llmprof::FuzzTarget& target, const std::filesystem::path& folder) {
+struct Replayed {
   int num_files = 0;
+  int num_refused = 0;
+};
+
+Replayed replay(const llmprof::FuzzTarget& target, const std::filesystem::path& folder) {
+  Replayed replayed;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream in(entry.path(), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    target.run(bytes);
-    ++num_files;
+    replayed.num_refused += target.run(bytes) ? 0 : 1;
+    ++replayed.num_files;
   }
-  return num_files;
+  return replayed;
 }
 
 }  // namespace
@@ -30,18 +36,24 @@ int main(int argc, char** argv) {
     return 2;
   }
   int num_files = 0;
+  bool is_wrong = false;
   for (const llmprof::FuzzTarget& target : llmprof::fuzz_targets()) {
     const std::filesystem::path seeds = std::filesystem::path(argv[1]) / target.name;
     if (!std::filesystem::is_directory(seeds)) {
       std::printf("%s has no seeds in %s\n", target.name, seeds.c_str());
       return 1;
     }
-    num_files += replay(target, seeds);
+    const Replayed read = replay(target, seeds);
+    if (read.num_files == 0 || read.num_refused > 0) {
+      std::printf("%s refuses %d of its %d seeds\n", target.name, read.num_refused, read.num_files);
+      is_wrong = true;
+    }
+    num_files += read.num_files;
     const std::filesystem::path found = std::filesystem::path(argv[2]) / target.name;
     if (std::filesystem::is_directory(found)) {
-      num_files += replay(target, found);
+      num_files += replay(target, found).num_files;
     }
   }
   std::printf("%d files\n", num_files);
-  return num_files > 0 ? 0 : 1;
+  return is_wrong || num_files == 0 ? 1 : 0;
 }

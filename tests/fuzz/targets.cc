@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "analysis/analysis.h"
@@ -18,7 +18,10 @@
 #include "cli/budgets.h"
 #include "config/compose.h"
 #include "config/override.h"
+#include "fleet/fleet_summary.h"
+#include "fleet/merge.h"
 #include "fleet/summary_file.h"
+#include "fleet/table_file.h"
 #include "ingest/ingest.h"
 #include "ingest/ncu_csv.h"
 #include "ingest/ncu_rep.h"
@@ -39,22 +42,25 @@ void must(bool holds, const char* what) {
   }
 }
 
-// The bytes as a file, for readers that map or seek. `name` matters to those that go by it.
+// The bytes as a file, for readers that map or seek. In memory where there is a folder for it; not
+// a memfd, which SQLite does not open.
 class MemoryFile {
  public:
-  explicit MemoryFile(std::string_view bytes) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    must(descriptor_ >= 0 &&
-             write(descriptor_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
-         "no memory file");
+  explicit MemoryFile(std::string_view bytes) {
+    std::ofstream out(path(), std::ios::binary | std::ios::trunc);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    must(out.flush().good(), "no file in memory");
   }
-  ~MemoryFile() { close(descriptor_); }
+  ~MemoryFile() { std::filesystem::remove(path()); }
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  std::filesystem::path path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  int descriptor_;
+  static const std::filesystem::path& path() {
+    static const std::filesystem::path kPath =
+        std::filesystem::path(std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp") /
+        ("llmprof-fuzz-" + std::to_string(getpid()));
+    return kPath;
+  }
 };
 
 void check_analysis(const Analysis& analysis) {
@@ -135,20 +141,32 @@ void run_budgets(std::string_view bytes) {
   read_budgets(file.path());
 }
 
+// The checksum is against accidents, and a fuzzer that has to guess it reads nothing.
 void run_summary(std::string_view bytes) {
-  const std::string again = summary_bytes(read_summary(bytes));
+  constexpr std::size_t kHeadBytes = 16;
+  std::string file(bytes);
+  if (file.size() > kHeadBytes) {
+    with_checksum(file);
+  }
+  const std::string again = summary_bytes(read_summary(file));
   must(summary_bytes(read_summary(again)) == again, "a summary does not come back");
+  FleetMerge merge;
+  merge.add(file);
+  merge.add(again);
+  fleet_bytes(merge.finish());
 }
 
 // An answer of the reader; whatever else is thrown leaves, and is found.
 template <void (*kRun)(std::string_view)>
-void answered(std::string_view bytes) {
+bool answered(std::string_view bytes) {
   try {
     kRun(bytes);
+    return true;
   } catch (const Error& error) {
     must(error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kUsage ||
              error.kind() == ErrorKind::kContract,
          error.what());
+    return false;
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One function an input that comes from strangers. Each reads `bytes` as that input; a kInput or
-// kUsage error is an answer, anything else that leaves it is a defect, as is a sum that does not
-// add up.
+// One function an input that comes from strangers. Each reads `bytes` as that input and says
+// whether they were one; a kInput or kUsage error is an answer, anything else that leaves it is a
+// defect, as is a sum that does not add up.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace llmprof {
 
 struct FuzzTarget {
   const char* name;
-  void (*run)(std::string_view bytes);
+  bool (*run)(std::string_view bytes);  // false: refused
 };
 std::span<const FuzzTarget> fuzz_targets();
 

@@ -1,10 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/counter_roofline.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace llmprof {
 namespace {
+
+using testing::Contains;
+using testing::Key;
+using testing::Not;
+
+GpuSpec gpu(const std::string& name, const std::string& device_name, const std::string& capability,
+            std::int64_t sms, const std::map<std::string, double>& dense_tflops) {
+  GpuSpec gpu;
+  gpu.name = name;
+  gpu.device_names = {device_name};
+  gpu.compute_capability = capability;
+  gpu.sms = sms;
+  gpu.dense_tflops = dense_tflops;
+  gpu.label_gb_per_s = 1000;
+  return gpu;
+}
 
 struct Launch {
   Counters counters;
@@ -25,7 +42,7 @@ struct Launch {
     return roofline_input(counters, counters.results[0]);
   }
 
-  GpuRoofs roofs(const std::vector<GpuTableRow>& table = {}) {
+  GpuRoofs roofs(const std::vector<GpuSpec>& table = {}) {
     complete_results(counters);
     return roofs_of(counters, counters.results[0], table);
   }
@@ -129,11 +146,8 @@ TEST(CounterRoofline, WavesFromLimitsWhereTheyAreNotCounted) {
 
 TEST(CounterRoofline, AttributesComeBeforeTheTable) {
   // A T4: 5001 MHz, 256 bits, 40 SMs of 64 lanes at 1590 MHz.
-  const std::vector<GpuTableRow> table = {
-      {{"Tesla T4"},
-       "7.5",
-       40,
-       {"T4", {{"fp32", 8.1e12}, {"fp16", 65e12}}, 320e9, std::nullopt, "the table"}}};
+  const std::vector<GpuSpec> table = {
+      gpu("T4", "Tesla T4", "7.5", 40, {{"fp32", 8.1}, {"fp16", 65}})};
   Launch launch("f", "7.5");
   launch.counters.results[0].device_name = launch.counters.strings.intern("Tesla T4");
   const GpuRoofs roofs = launch.set("device__attribute_max_mem_frequency_khz", 5'001'000)
@@ -147,12 +161,8 @@ TEST(CounterRoofline, AttributesComeBeforeTheTable) {
 }
 
 TEST(CounterRoofline, TheTableIsScaledToTheClockOfTheMeasurement) {
-  const std::vector<GpuTableRow> table = {
-      {{"X"},
-       "12.0",
-       100,
-       {"X", {{"fp32", 51.2e12}, {"bf16", 200e12}}, 1e12, std::nullopt, "the table"}},
-      {{"Y"}, "12.0", 50, {"Y", {{"fp32", 25.6e12}}, 1e12, std::nullopt, "the table"}}};
+  const std::vector<GpuSpec> table = {gpu("X", "X", "12.0", 100, {{"fp32", 51.2}, {"bf16", 200}}),
+                                      gpu("Y", "Y", "12.0", 50, {{"fp32", 25.6}})};
   // No name: found by compute capability and number of SMs. Boost is 51.2e12 / (100*128*2) = 2 GHz.
   const GpuRoofs roofs = Launch("f", "12.0")
                              .set("launch__sm_count", 100)
@@ -161,6 +171,24 @@ TEST(CounterRoofline, TheTableIsScaledToTheClockOfTheMeasurement) {
   EXPECT_EQ(roofs.name, "X");
   EXPECT_DOUBLE_EQ(roofs.flops_per_s.at("bf16"), 150e12);
   EXPECT_EQ(Launch("f", "12.0").roofs(table).flops_per_s.size(), 0U);
+}
+
+TEST(CounterRoofline, AGpuIsTheOneThatNothingElseCanBe) {
+  const std::vector<GpuSpec> table = {gpu("small", "NVIDIA Z", "9.0", 50, {{"bf16", 100}}),
+                                      gpu("large", "NVIDIA Z", "9.0", 100, {{"bf16", 200}}),
+                                      gpu("twin", "NVIDIA W", "9.0", 100, {{"bf16", 300}})};
+  const auto roofs_named = [&](const std::string& name, double sms) {
+    Launch launch("f", "9.0");
+    launch.counters.results[0].device_name = launch.counters.strings.intern(name);
+    return launch.set("launch__sm_count", sms).roofs(table);
+  };
+  EXPECT_EQ(roofs_named("NVIDIA Z", 100).name, "large");
+  EXPECT_EQ(roofs_named("Z", 50).name, "small");
+  // Two of this name, two of this size, a name that goes on, a count that is none.
+  EXPECT_THAT(roofs_named("NVIDIA Z", 0).flops_per_s, Not(Contains(Key("bf16"))));
+  EXPECT_THAT(roofs_named("", 100).flops_per_s, Not(Contains(Key("bf16"))));
+  EXPECT_THAT(roofs_named("NVIDIA W Laptop GPU", 100).flops_per_s, Not(Contains(Key("bf16"))));
+  EXPECT_THAT(roofs_named("NVIDIA Z", 1e300).flops_per_s, Not(Contains(Key("bf16"))));
 }
 
 }  // namespace

@@ -100,6 +100,20 @@ TEST(Stages, WhatOnlyLooksLikeAMarkerIsNone) {
               ElementsAre("all"));
 }
 
+// Sums of them would overflow.
+TEST(Stages, NumbersThatNoStepHasAreNoCounts) {
+  EXPECT_THAT(
+      found({{"", "execute_context_1(9223372036854775807)_generation_1(9223372036854775807)", 0, 1},
+             {"", "execute_context_1(600)_generation_0(0)", 2, 3}}),
+      ElementsAre("mixed", "prefill 600"));
+  EXPECT_THAT(found({{"", "step[EXTEND bs=4 toks=9223372036854775807]", 0, 1}}),
+              ElementsAre("prefill"));
+  EXPECT_THAT(found({{"LLM", "prefill", 0, 1, INT64_MAX},
+                     {"LLM", "prefill", 2, 3, -5},
+                     {"LLM", "prefill", 4, 5, 1'000'000'000}}),
+              ElementsAre("prefill", "prefill", "prefill 1000000000"));
+}
+
 TEST(Stages, RulesOfTheUserComeLast) {
   EXPECT_THAT(found({{"", "my_prefill of request 7", 0, 10},
                      {"mine", "decode", 10, 20},

@@ -122,6 +122,31 @@ TEST(RealMachine, ThisVeryProcessIsAtWork) {
   EXPECT_EQ(running.at("session").get<std::string>(), "llmprof-x");
 }
 
+// The user is told to remove it, and the bundle may come from a stranger.
+TEST_F(MadeMachine, OnlyAFolderOfOursIsAScratchFolder) {
+  const auto scratch = directory.path() / "llmprof-x";
+  const auto link = directory.path() / "llmprof-link";
+  std::filesystem::create_directory(scratch);
+  std::filesystem::create_directory_symlink(scratch, link);
+  directory.add("llmprof-file", "");
+  int count = 0;
+  for (const std::string& path :
+       {scratch.string(), link.string(), (directory.path() / "llmprof-file").string(),
+        (directory.path() / "artifacts").string(), scratch.string() + "/../llmprof-x",
+        std::string("llmprof-x"), std::string("/nowhere/llmprof-x")}) {
+    add_bundle(fmt::format("b{}", ++count),
+               to_json_text(Json{{"pid", 500}, {"start_time", "77"}, {"scratch", path}}));
+  }
+  const auto strangers = directory.path() / "llmprof-strangers";
+  std::filesystem::create_directory(strangers);
+  if (::chown(strangers.c_str(), 4711, 4711) == 0) {
+    add_bundle(
+        "b-strangers",
+        to_json_text(Json{{"pid", 500}, {"start_time", "77"}, {"scratch", strangers.string()}}));
+  }
+  EXPECT_THAT(find().scratch, ElementsAre(scratch));
+}
+
 TEST(RealMachine, AProcessIsFoundByItsVariable) {
   const TemporaryDirectory directory;
   const std::string bundle = (directory.path() / "killed").string();

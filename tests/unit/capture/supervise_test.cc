@@ -278,7 +278,7 @@ TEST_F(Supervise, TwoInterruptsAbort) {
 
 TEST_F(Supervise, InterruptsOfAnEarlierStepAreNotThisOnes) {
   const InterruptCounter counter;
-  ::raise(SIGHUP);
+  ::raise(SIGTERM);
   EXPECT_EQ(InterruptCounter::count(), 1);
   EXPECT_EQ(run("exit 0").end, StepEnd::kItself);
 }
