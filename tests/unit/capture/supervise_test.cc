@@ -235,7 +235,8 @@ TEST_F(Supervise, AProgramThatForksWhenItIsAskedToEnd) {
       run("setsid sh -c 'trap \"setsid sleep 63 & echo \\$! >> $D/pids; exit 0\" TERM; "
           "echo $$ >> $D/pids; while :; do sleep 0.05; done' & sleep 0.3; exit 0");
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(pids().size(), 2U);
+  // On a busy machine it is killed before it comes to fork.
+  EXPECT_THAT(pids().size(), testing::AnyOf(1U, 2U));
 }
 
 TEST_F(Supervise, OneInterruptStopsAndKeeps) {
