@@ -7,6 +7,7 @@ import subprocess
 
 from recording import make_recording
 
+TESTS = pathlib.Path(__file__).resolve().parent
 GOLDEN = ("analyze-llm", "analyze-graph", "analyze-sqlite-ncu", "analyze-nocuda")
 CORPUS = ("v2024.6.2_cs336_lm2.7B_a100_nvtx", "v2026.2.1_nsysai_mfu_h100x2_nccl_before", "v2023.1.2_memfusion_rtx3090x4",
           "v2024.6.2_cs336_lm2.7B_a100_cudagraph", "v2020.3.4_beast_report2")

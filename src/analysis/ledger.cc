@@ -32,6 +32,9 @@
 
 #include <fmt/format.h>
 
+#include "analysis/sync_calls.h"
+#include "base/error.h"
+
 namespace llmprof {
 
 const std::array<const char*, kNumBuckets> kBucketNames = {
@@ -61,43 +64,6 @@ struct Work {
   std::uint32_t nested;
   Bucket kind;  // compute, comm or copy
   bool is_graph_node;
-};
-
-// The synchronising calls of each thread, by start.
-class SyncCalls {
- public:
-  explicit SyncCalls(const Trace& trace) : by_thread_(trace.threads.size()) {
-    std::vector<bool> is_sync(trace.strings.size());
-    for (std::size_t id = 0; id < trace.strings.size(); ++id) {
-      const std::string_view name = trace.strings[static_cast<StringId>(id)];
-      is_sync[id] = name.starts_with("cu") &&
-                    (name.find("Synchronize") != std::string_view::npos || name == "cudaMemcpy" ||
-                     name == "cuMemcpyDtoH" || name == "cuMemcpyHtoD" || name == "cudaMemcpy2D");
-    }
-    const ApiCalls& calls = trace.api_calls;
-    for (std::size_t row = 0; row < calls.size(); ++row) {
-      if (is_sync[static_cast<std::size_t>(calls.name[row])]) {
-        by_thread_[calls.thread[row]].push_back({calls.start_ns[row], calls.end_ns[row]});
-      }
-    }
-    for (auto& calls_of_thread : by_thread_) {
-      std::sort(calls_of_thread.begin(), calls_of_thread.end());
-    }
-  }
-
-  // Whether the thread sat in one at `time_ns`, and it ended before `launch_ns`.
-  bool held_until(std::uint32_t thread, std::int64_t time_ns, std::int64_t launch_ns) const {
-    const auto& calls = by_thread_[thread];
-    auto after = std::upper_bound(calls.begin(), calls.end(), std::pair(time_ns, INT64_MAX));
-    if (after == calls.begin()) {
-      return false;
-    }
-    --after;
-    return time_ns < after->second && after->second <= launch_ns;
-  }
-
- private:
-  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> by_thread_;
 };
 
 // All work of one GPU, by start, with how far to the right the work up to each piece reaches.
@@ -402,6 +368,21 @@ class LedgerMaker {
       }
     }
     clip_windows();
+    check_sum();
+  }
+
+  // Windows of many threads overlap: nothing else bounds their sum.
+  void check_sum() const {
+    constexpr double kMostSumNs = 4e18;
+    double sum_ns = 0;
+    for (std::size_t i = 0; i < window_end_ns_.size(); ++i) {
+      sum_ns += static_cast<double>(window_end_ns_[i] - stages_.instances[i].start_ns) *
+                static_cast<double>(devices_of_[i].size());
+    }
+    if (sum_ns > kMostSumNs) {
+      throw Error(ErrorKind::kInput,
+                  "the recording's stages last longer than a century together: it is damaged");
+    }
   }
 
   void clip_windows() {

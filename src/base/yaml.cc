@@ -88,7 +88,7 @@ class Reader {
     }
     switch (node.Type()) {
       case YAML::NodeType::Scalar:
-        return node.Tag() == "!" ? Json(node.Scalar()) : resolve_yaml_scalar(node.Scalar());
+        return node.Tag() == "!" ? Json(text_of(node)) : resolve_yaml_scalar(text_of(node));
       case YAML::NodeType::Sequence:
         return read_list(node, depth);
       case YAML::NodeType::Map:
@@ -109,6 +109,14 @@ class Reader {
   }
 
  private:
+  // yaml-cpp makes a byte of "\N" and "\_", not the two that UTF-8 has for them.
+  const std::string& text_of(const YAML::Node& scalar) const {
+    if (find_not_utf8(scalar.Scalar()) != std::string::npos) {
+      fail(scalar.Mark(), "the escapes \\N and \\_ are not understood: write \\x85 and \\xa0");
+    }
+    return scalar.Scalar();
+  }
+
   Json read_list(const YAML::Node& node, int depth) {
     Json list = Json::array();
     for (const YAML::Node& item : node) {
@@ -123,7 +131,7 @@ class Reader {
       if (!entry.first.IsScalar()) {
         fail(entry.first.Mark(), "a key must be plain text");
       }
-      const std::string& key = entry.first.Scalar();
+      const std::string& key = text_of(entry.first);
       if (map.contains(key)) {
         fail(entry.first.Mark(), fmt::format("key '{}' is given twice", key));
       }

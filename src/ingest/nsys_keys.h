@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/filter.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -79,8 +80,28 @@ struct StreamKey {
   auto operator<=>(const StreamKey&) const = default;
 };
 
+// Of events as they are read: whether one cannot be, and how long they last together, which has to
+// fit into a number.
+struct SeenTimes {
+  std::int64_t num_implausible = 0;
+  double sum_ns = 0;
+
+  void add(std::int64_t start_ns, std::int64_t end_ns) {
+    if (is_plausible(start_ns, end_ns)) {
+      sum_ns += static_cast<double>(end_ns - start_ns);
+    } else {
+      ++num_implausible;
+    }
+  }
+  void add(const SeenTimes& other) {
+    num_implausible += other.num_implausible;
+    sum_ns += other.sum_ns;
+  }
+};
+
 // What the rows of one chunk refer to.
 struct ChunkKeys {
+  SeenTimes times;
   Dictionary<std::uint64_t> processes;
   Dictionary<DeviceKey> devices;
   Dictionary<StreamKey> streams;

@@ -14,7 +14,7 @@
 // small dictionary; the dictionaries are joined in the order of the chunks, so the result does not
 // depend on which thread was faster.
 //
-// One class of nearly five hundred lines: each of its parts fills the same columns and
+// One class of more than five hundred lines: each of its parts fills the same columns and
 // dictionaries, and alone would be handed all of them.
 #include <algorithm>
 #include <functional>
@@ -175,6 +175,7 @@ class Loader {
   static void keep_gpu_row(Table& table, std::size_t row, const SqlValue* values, ChunkKeys& keys) {
     table.start_ns[row] = values[kStart].as_integer();
     table.end_ns[row] = std::max(values[kEnd].as_integer(), table.start_ns[row]);
+    keys.times.add(table.start_ns[row], table.end_ns[row]);
     table.correlation[row] = correlation_of(values[kCorrelation]);
     const auto global_pid = process_part(static_cast<std::uint64_t>(values[kProcess].as_integer()));
     const std::uint32_t device = keys.devices.id({global_pid, values[kDevice].as_integer()});
@@ -276,6 +277,20 @@ class Loader {
     for (std::size_t row = 0; row < trace_.ranges.size(); ++row) {
       trace_.ranges.thread[row] = thread_number(range_threads_[trace_.ranges.thread[row]]);
     }
+    check_times({&kernel_keys, &call_keys, &copy_keys, &memset_keys, &graph_keys});
+  }
+
+  void check_times(const std::vector<const std::vector<ChunkKeys>*>& tables) {
+    constexpr double kMostSumNs = 4e18;
+    for (const auto* keys : tables) {
+      for (const ChunkKeys& chunk : *keys) {
+        times_.add(chunk.times);
+      }
+    }
+    if (times_.sum_ns > kMostSumNs) {
+      throw Error(ErrorKind::kInput,
+                  "the recording's events last longer than a century together: it is damaged");
+    }
   }
 
   void keep_kernel(std::size_t row, const SqlValue* values, ChunkKeys& keys) {
@@ -297,6 +312,7 @@ class Loader {
     ApiCalls& calls = trace_.api_calls;
     calls.start_ns[row] = values[0].as_integer();
     calls.end_ns[row] = std::max(values[1].as_integer(), calls.start_ns[row]);
+    keys.times.add(calls.start_ns[row], calls.end_ns[row]);
     calls.thread[row] = keys.threads.id(static_cast<std::uint64_t>(values[2].as_integer()));
     calls.correlation[row] = correlation_of(values[3]);
     calls.name[row] = api_names_[values[4].as_integer()];
@@ -334,6 +350,7 @@ class Loader {
         const bool is_open = row[1].is_null() || row[1].as_integer() >= recording_end_ns_;
         ranges.end_ns[kept] =
             is_open ? kOpenEnd : std::max(row[1].as_integer(), row[0].as_integer());
+        times_.add(row[0].as_integer(), is_open ? row[0].as_integer() : ranges.end_ns[kept]);
         ranges.text[kept] = text;
         ranges.thread[kept] = threads.id(global_tid);
         ranges.kind[kept] = kind;
@@ -549,6 +566,13 @@ class Loader {
   }
 
   void add_diagnostics() {
+    if (times_.num_implausible > 0) {
+      drop_implausible(trace_);
+      trace_.diagnostics.push_back(
+          {"implausible_event", Severity::kWarning, times_.num_implausible,
+           fmt::format("{} events lie a year or more from the recording's start, and were left out",
+                       times_.num_implausible)});
+    }
     std::int64_t num_open = 0;
     for (std::size_t row = 0; row < trace_.ranges.size(); ++row) {
       num_open +=
@@ -567,6 +591,7 @@ class Loader {
   NameMap names_;
   NameMap api_names_;
   std::vector<std::uint64_t> range_threads_;
+  SeenTimes times_;
   std::map<std::uint64_t, std::uint16_t> processes_;
   std::map<std::uint64_t, std::uint32_t> threads_;
   std::map<StreamInfo, std::uint32_t> streams_;

@@ -39,44 +39,34 @@ void keep_common(Table& table, const std::vector<std::size_t>& rows) {
   keep_rows(table.end_ns, rows);
 }
 
-}  // namespace
-
-void apply_filter(const TraceFilter& filter, Trace& trace) {
-  const auto keeps_process = [&](std::uint16_t process) {
-    return !filter.pid || trace.processes[process].pid == *filter.pid;
+// `keep` is asked for each row of each table.
+template <typename KeepWork, typename KeepHost>
+void keep_where(Trace& trace, KeepWork keep_work, KeepHost keep_host) {
+  const auto work_rows = [&](const auto& table) {
+    return rows_where(table.size(), [&](std::size_t row) { return keep_work(table, row); });
   };
-  const auto keeps_device = [&](std::uint16_t device) {
-    return !filter.device || trace.devices[device].ordinal == *filter.device;
+  const auto host_rows = [&](const auto& table) {
+    return rows_where(table.size(), [&](std::size_t row) { return keep_host(table, row); });
   };
-  const auto rows_of = [&](const auto& table) {
-    return rows_where(table.size(), [&](std::size_t row) {
-      return keeps_process(table.process[row]) && keeps_device(table.device[row]);
-    });
-  };
-  const std::vector<std::size_t> kernels = rows_of(trace.kernels);
+  const std::vector<std::size_t> kernels = work_rows(trace.kernels);
   keep_rows(trace.kernels.name, kernels);
   keep_rows(trace.kernels.mangled_name, kernels);
   keep_rows(trace.kernels.shape, kernels);
   keep_rows(trace.kernels.is_graph_node, kernels);
   keep_common(trace.kernels, kernels);
-  const std::vector<std::size_t> copies = rows_of(trace.copies);
+  const std::vector<std::size_t> copies = work_rows(trace.copies);
   keep_rows(trace.copies.size_bytes, copies);
   keep_rows(trace.copies.kind, copies);
   keep_common(trace.copies, copies);
-  keep_common(trace.graphs, rows_of(trace.graphs));
+  keep_common(trace.graphs, work_rows(trace.graphs));
 
-  const auto of_thread = [&](const Column<std::uint32_t>& thread) {
-    return rows_where(thread.size(), [&](std::size_t row) {
-      return keeps_process(trace.threads[thread[row]].process);
-    });
-  };
-  const std::vector<std::size_t> calls = of_thread(trace.api_calls.thread);
+  const std::vector<std::size_t> calls = host_rows(trace.api_calls);
   keep_rows(trace.api_calls.name, calls);
   keep_rows(trace.api_calls.correlation, calls);
   keep_rows(trace.api_calls.thread, calls);
   keep_rows(trace.api_calls.start_ns, calls);
   keep_rows(trace.api_calls.end_ns, calls);
-  const std::vector<std::size_t> ranges = of_thread(trace.ranges.thread);
+  const std::vector<std::size_t> ranges = host_rows(trace.ranges);
   keep_rows(trace.ranges.text, ranges);
   keep_rows(trace.ranges.domain, ranges);
   keep_rows(trace.ranges.payload, ranges);
@@ -84,13 +74,15 @@ void apply_filter(const TraceFilter& filter, Trace& trace) {
   keep_rows(trace.ranges.thread, ranges);
   keep_rows(trace.ranges.start_ns, ranges);
   keep_rows(trace.ranges.end_ns, ranges);
-  const std::vector<std::size_t> ops = of_thread(trace.ops.thread);
+  const std::vector<std::size_t> ops = host_rows(trace.ops);
   keep_rows(trace.ops.name, ops);
   keep_rows(trace.ops.kind, ops);
   keep_rows(trace.ops.thread, ops);
   keep_rows(trace.ops.start_ns, ops);
   keep_rows(trace.ops.end_ns, ops);
+}
 
+void drop_idle_devices(Trace& trace) {
   // Numbers of the devices that still work, in their old order.
   std::vector<bool> works(trace.devices.size());
   const auto mark = [&](const Column<std::uint16_t>& device) {
@@ -116,6 +108,43 @@ void apply_filter(const TraceFilter& filter, Trace& trace) {
     }
   }
   trace.devices = std::move(devices);
+}
+
+}  // namespace
+
+void apply_filter(const TraceFilter& filter, Trace& trace) {
+  const auto keeps_process = [&](std::uint16_t process) {
+    return !filter.pid || trace.processes[process].pid == *filter.pid;
+  };
+  keep_where(
+      trace,
+      [&](const auto& table, std::size_t row) {
+        return keeps_process(table.process[row]) &&
+               (!filter.device || trace.devices[table.device[row]].ordinal == *filter.device);
+      },
+      [&](const auto& table, std::size_t row) {
+        return keeps_process(trace.threads[table.thread[row]].process);
+      });
+  drop_idle_devices(trace);
+}
+
+bool is_plausible(std::int64_t start_ns, std::int64_t end_ns) {
+  constexpr std::int64_t kMostNs = 365LL * 24 * 3600 * 1'000'000'000;
+  return start_ns > -kMostNs && start_ns < kMostNs && end_ns > -kMostNs && end_ns < kMostNs;
+}
+
+void drop_implausible(Trace& trace) {
+  const auto keep = [](const auto& table, std::size_t row) {
+    const bool is_open = table.end_ns[row] == kOpenEnd;
+    return is_plausible(table.start_ns[row], is_open ? table.start_ns[row] : table.end_ns[row]);
+  };
+  keep_where(
+      trace,
+      [](const auto& table, std::size_t row) {
+        return is_plausible(table.start_ns[row], table.end_ns[row]);
+      },
+      keep);
+  drop_idle_devices(trace);
 }
 
 }  // namespace llmprof

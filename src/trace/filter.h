@@ -20,4 +20,11 @@ struct TraceFilter {
 // they may have launched what stays.
 void apply_filter(const TraceFilter& filter, Trace& trace);
 
+// Whether an event can be one of a recording whose times begin at 0. No recording lasts a year; and
+// neither differences of such times nor millions of them overflow.
+bool is_plausible(std::int64_t start_ns, std::int64_t end_ns);
+
+// Drops all that is not, for recordings whose times begin at 0.
+void drop_implausible(Trace& trace);
+
 }  // namespace llmprof

@@ -55,6 +55,11 @@ TEST(Yaml, BombsAreRefused) {
                HasSubstr("not UTF-8 (at byte 3)"), _);
   expect_error([] { parse_yaml(std::string("r\0\0\0a", 5), "x.yaml"); }, ErrorKind::kInput,
                HasSubstr("not UTF-8 (at byte 1)"), _);
+  expect_error([] { parse_yaml(R"(a: "x\N")", "x.yaml"); }, ErrorKind::kInput,
+               HasSubstr("x.yaml:1:4: the escapes"), _);
+  expect_error([] { parse_yaml(R"("\_": 1)", "x.yaml"); }, ErrorKind::kInput,
+               HasSubstr("the escapes"), _);
+  EXPECT_EQ(parse_yaml(R"("\x85\xa0\L")", "x.yaml"), "\xc2\x85\xc2\xa0\xe2\x80\xa8");
   // yaml-cpp finds empty documents in it for ever.
   expect_error([] { parse_yaml(",", "x.yaml"); }, ErrorKind::kInput, HasSubstr("one document"), _);
 }

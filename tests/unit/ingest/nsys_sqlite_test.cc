@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exports whose numbers cannot be. What they hold otherwise is what tests/golden reads.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "analysis/analysis.h"
+#include "expect_error.h"
+#include "ingest/ingest.h"
+#include "temporary.h"
+
+namespace llmprof {
+namespace {
+
+using testing::_;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kTables =
+    "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+    "INSERT INTO StringIds VALUES (1, 'gemm'), (2, 'cudaLaunchKernel'), (3, 'prefill');"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, contextId, streamId, "
+    "correlationId, globalPid, demangledName);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start, end, globalTid, correlationId, nameId);"
+    "CREATE TABLE NVTX_EVENTS(start, end, eventType, text, globalTid, textId, domainId);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 200, 0, 1, 7, 1, 16777216, 1);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 20, 16777217, 1, 2);"
+    "INSERT INTO NVTX_EVENTS VALUES (5, 300, 59, 'prefill', 16777217, NULL, 0);";
+
+class NsysSqlite : public testing::Test {
+ protected:
+  Trace load(const std::string& sql) {
+    const std::filesystem::path path = directory_.path() / "made.sqlite";
+    std::filesystem::remove(path);
+    sqlite3* database = nullptr;
+    sqlite3_open(path.c_str(), &database);
+    EXPECT_EQ(sqlite3_exec(database, (kTables + sql).c_str(), nullptr, nullptr, nullptr),
+              SQLITE_OK);
+    sqlite3_close(database);
+    return load_trace(path, 2);
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(NsysSqlite, EventsThatLieAYearAwayAreLeftOutAndCounted) {
+  const Trace trace = load(
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (-9223372036090872117, 5, 1, 1, 7, 2, "
+      "16777216, "
+      "1), (300, 9223372036854775807, 0, 1, 7, 3, 16777216, 1), (400, 500, 0, 1, 7, 4, 16777216, "
+      "1);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (9223372036854775807, 5, 16777217, 2, 2);"
+      "INSERT INTO NVTX_EVENTS VALUES (-9223372036854775808, NULL, 59, 'prefill', 16777217, NULL, "
+      "0), (6, NULL, 59, 'prefill', 16777217, NULL, 0);");
+  EXPECT_THAT(trace.kernels.start_ns.span(), ElementsAre(100, 400));
+  EXPECT_THAT(trace.api_calls.start_ns.span(), ElementsAre(10));
+  EXPECT_THAT(trace.ranges.start_ns.span(), ElementsAre(5, 6));
+  EXPECT_EQ(trace.devices.size(), 1U);  // the other had nothing else
+  ASSERT_EQ(trace.diagnostics.size(), 2U);
+  EXPECT_EQ(trace.diagnostics[0].kind, "implausible_event");
+  EXPECT_EQ(trace.diagnostics[0].count, 4);
+  const Analysis analysis = analyze(trace, Rules());
+  EXPECT_EQ(analysis.kernel_ns, 200);
+}
+
+TEST_F(NsysSqlite, SumsThatDoNotFitAreRefused) {
+  expect_error(
+      [&] {
+        load(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) "
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 0, 31000000000000000, 0, 1, 7, i, "
+            "16777216, 1 FROM n;");
+      },
+      ErrorKind::kInput, HasSubstr("longer than a century together"), _);
+}
+
+// Short ranges of many threads, each with a kernel that ends a year later.
+TEST_F(NsysSqlite, StagesWhoseWindowsDoNotFitAreRefused) {
+  const std::string numbers =
+      "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 200) ";
+  const Trace trace =
+      load(numbers +
+           "INSERT INTO NVTX_EVENTS SELECT 0, 10, 59, 'execute_context_1(5)_generation_0(0)', "
+           "16777216 + "
+           "i, NULL, 0 FROM n;" +
+           numbers +
+           "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT 1, 2, 16777216 + i, 100 + i, 2 FROM n;" +
+           numbers +
+           "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 31000000000000000, 31000000000000001, 0, "
+           "1, 7, "
+           "100 + i, 16777216, 1 FROM n;");
+  expect_error([&] { analyze(trace, Rules()); }, ErrorKind::kInput,
+               HasSubstr("stages last longer than a century together"), _);
+}
+
+}  // namespace
+}  // namespace llmprof
