@@ -303,8 +303,11 @@ class LedgerMaker {
                   LedgerResult& result) const {
     constexpr std::int64_t kLeastPart = 20;  // one in so many: less is no phase
     const std::int64_t from_ns = device < model_start_ns_.size() ? model_start_ns_[device] : end_ns;
+    if (from_ns >= end_ns) {
+      return;
+    }
     const std::int64_t startup_ns = capture.window_ns - (end_ns - from_ns);
-    if (from_ns >= end_ns || startup_ns * kLeastPart < capture.window_ns) {
+    if (startup_ns * kLeastPart < capture.window_ns) {
       return;
     }
     Sweep sweep(trace_, syncs_, devices_[device]);
