@@ -107,6 +107,9 @@ class Document:
 
     def process(self):
         text = self.path.read_text()
+        # Each second one closes and says nothing: what stands outside is not checked.
+        if any((fence == "```") != (number % 2 == 1) for number, fence in enumerate(re.findall(r"^```.*$", text, re.M))):
+            self.problems.append("the fences of its blocks do not pair")
         screen = SCREEN.search(text)
         with tempfile.TemporaryDirectory() as directory:
             self.make_recordings(text, directory)

@@ -23,6 +23,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <set>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -50,7 +51,7 @@ constexpr milliseconds kPoll{100};
 constexpr seconds kBetweenLooks{1};         // at sizes and free space
 constexpr milliseconds kGraceOfRest{1500};  // for orphans to end by themselves
 constexpr milliseconds kGraceOfTerm{2000};
-constexpr milliseconds kGraceOfKill{2000};
+constexpr milliseconds kGraceOfKill{4000};
 constexpr std::size_t kKeptOutput = 8 * kKiB;
 constexpr std::size_t kLongestLine = 400;
 
@@ -297,19 +298,11 @@ class Supervision {
 
   // Orphans get time to end by themselves, then SIGTERM, then SIGKILL.
   void end_the_rest() {
-    reap_orphans();
-    std::vector<RunningProcess> rest = descendants();
-    rest = wait_for(rest, kGraceOfRest);
-    for (const RunningProcess& process : rest) {
+    for (const RunningProcess& process : wait_for_rest(kGraceOfRest, 0)) {
       result_.left_over.push_back(process.text());
     }
-    signal_all(rest, SIGTERM);
-    rest = wait_for(rest, kGraceOfTerm);
-    signal_all(rest, SIGKILL);
-    rest = wait_for(rest, kGraceOfKill);
-    signal_all(rest, SIGKILL);  // what was started while the others ended
-    wait_for(rest, kGraceOfKill);
-    reap_orphans();
+    wait_for_rest(kGraceOfTerm, SIGTERM);
+    wait_for_rest(kGraceOfKill, SIGKILL);
   }
 
   // The list of processes is read one by one: a child that passes from its ending parent to us may
@@ -319,15 +312,25 @@ class Supervision {
     return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
 
-  std::vector<RunningProcess> wait_for(std::vector<RunningProcess> rest, milliseconds grace) {
+  // Those that are there when they have had their time. Each gets the signal when it is first seen:
+  // what is started while the others end, too.
+  std::vector<RunningProcess> wait_for_rest(milliseconds grace, int signal) {
     const Clock::time_point until = Clock::now() + grace;
-    while ((!rest.empty() || has_children()) && Clock::now() < until) {
+    std::set<int> told;
+    while (true) {
+      reap_orphans();
+      const std::vector<RunningProcess> rest = descendants();
+      if ((rest.empty() && !has_children()) || Clock::now() >= until) {
+        return rest;
+      }
+      for (const RunningProcess& process : rest) {
+        if (signal != 0 && told.insert(process.pid).second) {
+          ::kill(process.pid, signal);
+        }
+      }
       output_.take();
       ::usleep(10'000);
-      reap_orphans();
-      rest = descendants();
     }
-    return rest;
   }
 
   const Step& step_;
