@@ -124,14 +124,14 @@ def run(probe, count, damage=None):
     if damage:
         damage(answer)
     checker = Checker()
-    for i, (case, ours) in enumerate(zip(cases, answer["cases"])):
+    for i, (case, ours) in enumerate(zip(cases, answer["cases"], strict=True)):
         a, b = numpy.array(case["a"]), numpy.array(case["b"])
         check_tests(checker, i, a, b, ours)
         check_interval(checker, i, a, b, ours["shift"])
-    for i, (p_list, ours) in enumerate(zip(p_lists, answer["adjusted"])):
+    for i, (p_list, ours) in enumerate(zip(p_lists, answer["adjusted"], strict=True)):
         for mine, theirs in zip(ours, false_discovery(p_list), strict=True):
             checker.equal("adjusted p", mine, theirs, i)
-    for p, ours in zip(quantiles, answer["quantiles"]):
+    for p, ours in zip(quantiles, answer["quantiles"], strict=True):
         checker.equal("quantile", ours, scipy.stats.norm.ppf(p), p)
     return checker
 

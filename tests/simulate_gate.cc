@@ -112,7 +112,8 @@ int main(int argc, char** argv) {
   const Rates loud = simulate(pairs, 0, random, [&] { return any_session(random); });
   is_kept &= check("no difference, any session", loud, loud.regress <= 0.01);
   const Rates quiet = simulate(pairs, 0, random, [&] { return usual; });
-  is_kept &= check("no difference, noise 0.5 %, 9 repeats", quiet, quiet.regress <= 0.01);
+  is_kept &= check("no difference, noise 0.5 %, 9 repeats", quiet,
+                   quiet.regress <= 0.01 && quiet.pass >= 0.8);
   const Rates planted = simulate(pairs, 0.03, random, [&] { return usual; });
   is_kept &= check("3 %, noise 0.5 %, 9 repeats", planted, planted.regress >= 0.95);
   const Rates small = simulate(pairs, 0.003, random, [&] { return usual; });

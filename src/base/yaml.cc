@@ -149,6 +149,7 @@ bool is_plain(std::string_view text) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./@%+=- ";
   if (text.empty() || text.front() == ' ' || text.back() == ' ' ||
+      text.starts_with("...") ||  // ends a document at the start of a line
       std::string_view("@%=-+").find(text.front()) != std::string_view::npos ||
       text.find_first_not_of(kPlain) != std::string_view::npos) {
     return false;

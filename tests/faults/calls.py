@@ -81,6 +81,7 @@ def main(asked, scratch):
         command.learn(scratch / "reference" / command.name.replace(" ", "_") / "out")
     jobs = [(check, asked, scratch, outcomes, command, kind) for command in commands for kind in KINDS]
     outcomes.each(jobs + [(check_push, asked, scratch, outcomes, kind) for kind in KINDS + CLOCKS])
+    outcomes.want({(name, kind) for name in [command.name for command in commands] + ["fleet push"] for kind in KINDS})
     return outcomes.finish(400)
 
 

@@ -46,6 +46,8 @@ def main(asked, scratch):
     for command in commands:
         command.learn(scratch / "reference" / command.name.replace(" ", "_") / "out")
     outcomes.each([(check, asked, scratch, outcomes, command, kind) for command in commands for kind in ("forwards", "backwards")])
+    came = {(name, kind) for name, kind, outcome in outcomes.table if outcome != "does not look at it"}
+    outcomes.want({(name, kind) for name in ("run", "run --repeat 2") for kind in ("forwards", "backwards")}, came)
     return outcomes.finish(20)
 
 

@@ -190,6 +190,11 @@ class Outcomes:
             for done in [pool.submit(*job) for job in jobs]:
                 done.result()
 
+    def want(self, pairs, came=None):
+        """Faults that must have come: one that never does is never tested."""
+        missing = set(pairs) - (came if came is not None else {(command, fault) for command, fault, _ in self.table})
+        assert not missing, f"never came: {sorted(missing)}"
+
     def finish(self, least):
         for (command, fault, outcome), count in sorted(self.table.items()):
             print(f"{command:22} {fault:24} {outcome:20} {count}")

@@ -57,7 +57,8 @@ def check(asked, scratch, outcomes, command, number, delay_s, place):
         made.mkdir(parents=True)
     command.prepare(folder)
     with (place / "stdout").open("w") as out, (place / "stderr").open("w") as err:
-        process = subprocess.Popen(command.words(folder), stdout=out, stderr=err, cwd=place,
+        process = subprocess.Popen(command.words(folder), stdout=out, stderr=err,
+                                   cwd=folder if command.name == "report chrome" else place,
                                    env={**os.environ, "TMPDIR": str(place / "tmp"), "FAULTS_PLACE": str(place)})
         time.sleep(delay_s)
         process.send_signal(number)
@@ -89,8 +90,8 @@ def main(asked, scratch):
         command.prepare(folder)
         start = time.monotonic()
         if command.name == "report chrome":
-            # It writes into the directory it stands in.
-            command.verify = lambda folder: common.is_whole(folder.parent / "trace.json")
+            # It writes into the directory it stands in, which is the folder that is looked at.
+            command.verify = lambda folder: common.is_whole(folder / "trace.json")
         result = command.run(folder)
         took_s = time.monotonic() - start
         command.reference = common.contents(folder)
@@ -99,6 +100,8 @@ def main(asked, scratch):
                   scratch / f"{command.name} {number:d} {i:02}".replace(" ", "_"))
                  for number in SIGNALS for i in range(MOMENTS * (2 if command.name == "run" else 1))]
     outcomes.each(jobs)
+    in_time = sum(count for (_, _, outcome), count in outcomes.table.items() if outcome != "complete")
+    assert in_time >= len(jobs) // 10, f"only {in_time} signals came in time"
     return outcomes.finish(len(jobs))
 
 

@@ -254,8 +254,10 @@ def test_credentials(test):
     file.chmod(0o600)
     expect(test.run("status", "--to", server.url, "--credentials", file), 0)
     assert server.requests[-1][1]["X-ClickHouse-Key"] == secret
-    for path in test.folder.rglob("*.batch"):
-        assert secret.encode() not in path.read_bytes()
+    away = test.run("push", test.data, "--to", "http://127.0.0.1:1", "--wait", "1", spool="kept", environment=environment)
+    expect(away, 5)
+    batches = list((test.folder / "kept").rglob("*.batch"))
+    assert batches and not any(secret.encode() in path.read_bytes() for path in batches), batches
     broken = {**environment, "LLMPROF_CLICKHOUSE_PASSWORD": "a\nX-Evil: 1"}
     expect(test.run("status", "--to", server.url, environment=broken), 2, "control characters")
     for wrong in ("ftp://host", "http://", "http://a b", "http://host/?query=DROP", "http://host#x"):

@@ -11,8 +11,11 @@
 
 #include <sqlite3.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "fleet/fleet_summary.h"
+#include "fleet/merge.h"
 #include "fleet/summary_file.h"
 #include "ingest/ncu_report_writer.h"
 #include "model/made_checkpoint.h"
@@ -85,10 +88,10 @@ std::string ranges_seed() {
   return bytes;
 }
 
-std::string summary_seed() {
+std::string summary_seed(std::int64_t rank) {
   RankSummary summary;
   summary.identity.run_id = "run";
-  summary.identity.rank = 3;
+  summary.identity.rank = rank;
   summary.identity.num_ranks = 8;
   KernelCell kernel;
   kernel.stage = "decode";
@@ -136,11 +139,15 @@ void write_sqlite(const fs::path& golden, const char* name, const fs::path& out)
   fs::create_directories(file.parent_path());
   fs::remove(file);
   sqlite3* database = nullptr;
-  sqlite3_open(file.c_str(), &database);
+  int failure = sqlite3_open(file.c_str(), &database);
   // Small pages: most of a small database is empty otherwise, and a fuzzer changes emptiness.
   const std::string sql = "PRAGMA page_size=512;" + read_file(golden / name / "run.sqlite.sql");
-  sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr);
+  failure = failure == SQLITE_OK ? sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr)
+                                 : failure;
   sqlite3_close(database);
+  if (failure != SQLITE_OK) {
+    throw Error(ErrorKind::kFailure, "no SQLite seed could be made of " + std::string(name));
+  }
 }
 
 void run(const fs::path& golden, const fs::path& out) {
@@ -171,7 +178,11 @@ void run(const fs::path& golden, const fs::path& out) {
   write_seed(out, "yaml", "plain", "run:\n  mode: light\n  passes: [baseline, nsys]\n");
   write_seed(out, "config_file", "run",
              "run:\n  mode: light\n  passes: [baseline, nsys]\nmodel: {name: x}\n");
-  write_seed(out, "summary", "rank", summary_seed());
+  write_seed(out, "summary", "rank", summary_seed(3));
+  FleetMerge merge;
+  merge.add(summary_seed(3));
+  merge.add(summary_seed(4));
+  write_seed(out, "summary", "merged", fleet_bytes(merge.finish()));
   write_seed(out, "ranges", "two", ranges_seed());
   write_seed(out, "budgets", "two", read_file(golden / "gate-budget/budgets.yaml"));
 }

@@ -127,6 +127,12 @@ int run(std::size_t count, const char* corpus) {
   const std::vector<std::string> seeds = seeds_of(corpus);
   const Analysis recording = small_recording();
   Random random(20'261'115);
+  for (const std::string& seed : seeds_of(nullptr)) {
+    if (!read_all(seed, recording)) {
+      std::printf("a seed is refused\n");
+      return 1;
+    }
+  }
   std::size_t num_read = 0;
   double slowest_s = 0;
   double largest = 0;

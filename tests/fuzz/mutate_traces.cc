@@ -103,14 +103,24 @@ int run(std::size_t count, const char* corpus) {
   double slowest_s = 0;
   double largest = 0;
   bool is_good = true;
+  const auto write_file = [&](const std::string& bytes) {
+    return ftruncate(memory, 0) == 0 &&
+           pwrite(memory, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
+  };
+  for (const std::string& seed : seeds_of(nullptr)) {
+    bool adds_up = true;
+    if (!write_file(seed) || !read_all(file, adds_up) || !adds_up) {
+      std::printf("a seed is refused\n");
+      return 1;
+    }
+  }
   for (std::size_t i = 0; i < count && is_good; ++i) {
     std::string bytes = seeds[pick(random, seeds.size())];
     const std::string& other = seeds[pick(random, seeds.size())];
     for (std::size_t changes = 1 + pick(random, 4); changes > 0; --changes) {
       mutate(bytes, other, random);
     }
-    if (ftruncate(memory, 0) != 0 ||
-        pwrite(memory, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    if (!write_file(bytes)) {
       return 1;
     }
     const std::size_t before = live_bytes;

@@ -45,6 +45,7 @@ class ChromeTrace:
         self.slices = collections.defaultdict(list)  # (pid, tid) -> [(start, end)]
         self.categories = collections.Counter()
         self.closed = [0, 0]
+        self.num_counters = 0
         for event in load(path):
             key = (event["pid"], event.get("tid"))
             if event["ph"] == "M":
@@ -62,6 +63,7 @@ class ChromeTrace:
                 self.categories["mark"] += 1
             else:
                 assert event["ph"] == "C" and 0 <= event["args"]["%"] <= 100, event
+                self.num_counters += 1
         for slices in self.slices.values():
             check_nesting(slices)
 
@@ -82,6 +84,7 @@ def compare(path, trace):
     assert streams == recorded.streams(), (streams, recorded.streams())
     calls = sorted((int(name.split()[1].rstrip(":")), *sums) for (_, name), sums in trace.rows("CUDA API").items())
     assert calls == recorded.calls(), (calls, recorded.calls())
+    assert trace.num_counters > 0 or not recorded.streams(), "no counter"
     assert (trace.categories["mark"], *trace.closed) == recorded.ranges(), (trace.categories, recorded.ranges())
 
 

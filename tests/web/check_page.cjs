@@ -207,6 +207,19 @@ const kWheel = `(async () => { const { timeline } = window.llmprof; if (!timelin
   }
   times.sort((a, b) => a - b); return times[Math.floor(times.length * 0.95)]; })()`;
 
+// What the checks above look at where there are kernels: they say nothing of what is not there.
+async function checkParts(page, one) {
+  if (JSON.parse(fs.readFileSync(one.metrics, 'utf8')).kernels.length === 0) return;
+  const parts = await page.evaluate(() => ({
+    search: document.querySelectorAll('#kernel-search').length,
+    sort: document.querySelectorAll('[data-sort="calls"]').length,
+    row: document.querySelectorAll('tr[data-row] .name-button').length,
+    'heat map': document.querySelectorAll('[data-family]').length,
+    'idle row of the timeline': window.llmprof.timeline ? window.llmprof.timeline.data.rows.filter((row) => row.kind === 'idle').length : 0,
+  }));
+  for (const [part, count] of Object.entries(parts)) check(count > 0, `there is no ${part}`);
+}
+
 async function visit(browser, one) {
   current = one.name;
   const factor = spec.factor;
@@ -221,6 +234,7 @@ async function visit(browser, one) {
   check(state.failed === null, `views failed: ${state.failed}`);
   result.ready_ms = Math.min(firstMs, state.ms);
   check(result.ready_ms <= one.readyMs * factor, `interactive after ${result.ready_ms} ms`);
+  await checkParts(page, one);
   result.numbers = await checkNumbers(page, one);
   tell('numbers');
   result.search_ms = await measure(page, kSearch, 5);

@@ -64,6 +64,12 @@ TEST(Yaml, BombsAreRefused) {
   expect_error([] { parse_yaml(",", "x.yaml"); }, ErrorKind::kInput, HasSubstr("one document"), _);
 }
 
+TEST(Yaml, ATextThatEndsADocumentIsQuoted) {
+  for (const char* text : {"...", "... x", "---", "--- x", "..", "a..."}) {
+    EXPECT_EQ(parse_yaml(to_yaml_text(Json(text)), "x.yaml"), text);
+  }
+}
+
 TEST(Yaml, DeceptiveTextIsWrittenAsEscapes) {
   const Json value = {{"a", "x\x1b[31m"},
                       {"b",
