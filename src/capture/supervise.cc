@@ -319,7 +319,7 @@ class Supervision {
     std::set<int> told;
     while (true) {
       reap_orphans();
-      const std::vector<RunningProcess> rest = descendants();
+      std::vector<RunningProcess> rest = descendants();
       if ((rest.empty() && !has_children()) || Clock::now() >= until) {
         return rest;
       }
