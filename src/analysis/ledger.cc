@@ -33,7 +33,7 @@
 #include <fmt/format.h>
 
 #include "analysis/sync_calls.h"
-#include "base/error.h"
+#include "trace/filter.h"
 
 namespace llmprof {
 
@@ -376,16 +376,12 @@ class LedgerMaker {
 
   // Windows of many threads overlap: nothing else bounds their sum.
   void check_sum() const {
-    constexpr double kMostSumNs = 4e18;
     double sum_ns = 0;
     for (std::size_t i = 0; i < window_end_ns_.size(); ++i) {
       sum_ns += static_cast<double>(window_end_ns_[i] - stages_.instances[i].start_ns) *
                 static_cast<double>(devices_of_[i].size());
     }
-    if (sum_ns > kMostSumNs) {
-      throw Error(ErrorKind::kInput,
-                  "the recording's stages last longer than a century together: it is damaged");
-    }
+    require_sum_fits(sum_ns, "stages");
   }
 
   void clip_windows() {

@@ -281,16 +281,12 @@ class Loader {
   }
 
   void check_times(const std::vector<const std::vector<ChunkKeys>*>& tables) {
-    constexpr double kMostSumNs = 4e18;
     for (const auto* keys : tables) {
       for (const ChunkKeys& chunk : *keys) {
         times_.add(chunk.times);
       }
     }
-    if (times_.sum_ns > kMostSumNs) {
-      throw Error(ErrorKind::kInput,
-                  "the recording's events last longer than a century together: it is damaged");
-    }
+    require_sum_fits(times_.sum_ns, "events");
   }
 
   void keep_kernel(std::size_t row, const SqlValue* values, ChunkKeys& keys) {

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "base/error.h"
+
 namespace llmprof {
 namespace {
 
@@ -131,6 +135,15 @@ void apply_filter(const TraceFilter& filter, Trace& trace) {
 bool is_plausible(std::int64_t start_ns, std::int64_t end_ns) {
   constexpr std::int64_t kMostNs = 365LL * 24 * 3600 * 1'000'000'000;
   return start_ns > -kMostNs && start_ns < kMostNs && end_ns > -kMostNs && end_ns < kMostNs;
+}
+
+void require_sum_fits(double sum_ns, std::string_view what) {
+  constexpr double kMostSumNs = 4e18;
+  if (sum_ns > kMostSumNs) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("the recording's {} last longer than a century together: it is damaged", what));
+  }
 }
 
 void drop_implausible(Trace& trace) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "trace/trace.h"
 
@@ -26,5 +27,8 @@ bool is_plausible(std::int64_t start_ns, std::int64_t end_ns);
 
 // Drops all that is not, for recordings whose times begin at 0.
 void drop_implausible(Trace& trace);
+
+// Throws kInput where durations add up to more than a number holds: "events", "stages".
+void require_sum_fits(double sum_ns, std::string_view what);
 
 }  // namespace llmprof

@@ -57,8 +57,7 @@ def check(asked, scratch, outcomes, command, number, delay_s, place):
         made.mkdir(parents=True)
     command.prepare(folder)
     with (place / "stdout").open("w") as out, (place / "stderr").open("w") as err:
-        process = subprocess.Popen(command.words(folder), stdout=out, stderr=err,
-                                   cwd=folder if command.name == "report chrome" else place,
+        process = subprocess.Popen(command.words(folder), stdout=out, stderr=err, cwd=folder,
                                    env={**os.environ, "TMPDIR": str(place / "tmp"), "FAULTS_PLACE": str(place)})
         time.sleep(delay_s)
         process.send_signal(number)
@@ -81,7 +80,9 @@ def main(asked, scratch):
     program, recording = asked.program, scratch / "run.sqlite"
     commands = {command.name: command for command in common.commands(program, asked.workload, scratch)}
     commands = [commands[name] for name in ("run", "analyze --out", "scrub")] + [
-        common.Command("report chrome", [program, "report", recording, "--format", "chrome"]),
+        # It writes into the directory it stands in.
+        common.Command("report chrome", [program, "report", recording, "--format", "chrome"],
+                       verify=lambda folder: common.is_whole(folder / "trace.json")),
         common.Command("report html > file", [program, "report", recording, "--format", "html"], verify=lambda folder: None)]
     jobs = []
     for command in commands:
@@ -89,9 +90,6 @@ def main(asked, scratch):
         folder.mkdir(parents=True)
         command.prepare(folder)
         start = time.monotonic()
-        if command.name == "report chrome":
-            # It writes into the directory it stands in, which is the folder that is looked at.
-            command.verify = lambda folder: common.is_whole(folder / "trace.json")
         result = command.run(folder)
         took_s = time.monotonic() - start
         command.reference = common.contents(folder)

@@ -9,15 +9,13 @@
 #include <filesystem>
 #include <tuple>
 
-#include <sqlite3.h>
-
-#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "fleet/fleet_summary.h"
 #include "fleet/merge.h"
 #include "fleet/summary_file.h"
 #include "ingest/ncu_report_writer.h"
+#include "made_sqlite.h"
 #include "model/made_checkpoint.h"
 #include "nvtx/range_file.h"
 
@@ -138,16 +136,8 @@ void write_sqlite(const fs::path& golden, const char* name, const fs::path& out)
   const fs::path file = out / "nsys_sqlite" / name;
   fs::create_directories(file.parent_path());
   fs::remove(file);
-  sqlite3* database = nullptr;
-  int failure = sqlite3_open(file.c_str(), &database);
   // Small pages: most of a small database is empty otherwise, and a fuzzer changes emptiness.
-  const std::string sql = "PRAGMA page_size=512;" + read_file(golden / name / "run.sqlite.sql");
-  failure = failure == SQLITE_OK ? sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr)
-                                 : failure;
-  sqlite3_close(database);
-  if (failure != SQLITE_OK) {
-    throw Error(ErrorKind::kFailure, "no SQLite seed could be made of " + std::string(name));
-  }
+  execute_sql(file, "PRAGMA page_size=512;" + read_file(golden / name / "run.sqlite.sql"));
 }
 
 void run(const fs::path& golden, const fs::path& out) {

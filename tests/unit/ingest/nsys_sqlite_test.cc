@@ -3,11 +3,11 @@
 // Exports whose numbers cannot be. What they hold otherwise is what tests/golden reads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include "analysis/analysis.h"
 #include "expect_error.h"
 #include "ingest/ingest.h"
+#include "made_sqlite.h"
 #include "temporary.h"
 
 namespace llmprof {
@@ -33,11 +33,7 @@ class NsysSqlite : public testing::Test {
   Trace load(const std::string& sql) {
     const std::filesystem::path path = directory_.path() / "made.sqlite";
     std::filesystem::remove(path);
-    sqlite3* database = nullptr;
-    sqlite3_open(path.c_str(), &database);
-    EXPECT_EQ(sqlite3_exec(database, (kTables + sql).c_str(), nullptr, nullptr, nullptr),
-              SQLITE_OK);
-    sqlite3_close(database);
+    execute_sql(path, kTables + sql);
     return load_trace(path, 2);
   }
 

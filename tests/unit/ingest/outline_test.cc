@@ -3,12 +3,12 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "ingest/ingest.h"
 #include "ingest/kineto_outline.h"
+#include "made_sqlite.h"
 
 namespace llmprof {
 namespace {
@@ -18,10 +18,7 @@ class Outline : public testing::Test {
   void TearDown() override { std::filesystem::remove(path_); }
 
   TraceOutline of_sql(const std::string& sql) {
-    sqlite3* database = nullptr;
-    sqlite3_open(path_.c_str(), &database);
-    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
-    sqlite3_close(database);
+    execute_sql(path_, sql);
     return outline_trace(path_);
   }
 

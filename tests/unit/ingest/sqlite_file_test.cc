@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "expect_error.h"
+#include "made_sqlite.h"
 #include "temporary.h"
 
 namespace llmprof {
@@ -81,15 +82,6 @@ int compare_all_tables(const fs::path& path) {
   return num_direct;
 }
 
-void execute(const fs::path& path, const std::string& sql) {
-  sqlite3* connection = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &connection), SQLITE_OK);
-  char* message = nullptr;
-  EXPECT_EQ(sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, &message), SQLITE_OK)
-      << message;
-  sqlite3_close(connection);
-}
-
 TEST(SqliteFile, EveryTableOfTheCorpusReadsAsSqliteReadsIt) {
   const fs::path corpus = fs::path(LLMPROF_CORPUS) / "nsys_sqlite";
   if (!fs::exists(corpus)) {
@@ -109,17 +101,18 @@ TEST(SqliteFile, EveryKindOfValueAndPage) {
   const TemporaryDirectory directory;
   for (const int page_size : {512, 4096, 65536}) {
     const fs::path path = directory.path() / ("p" + std::to_string(page_size));
-    execute(path,
-            "PRAGMA page_size = " + std::to_string(page_size) +
-                "; CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER, b TEXT, c BLOB, d, e REAL);"
-                "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
-                "INSERT INTO t SELECT i * 7, CASE i % 9 WHEN 0 THEN 0 WHEN 1 THEN 1 WHEN 2 THEN -5 "
-                "WHEN 3 THEN 30000 WHEN 4 THEN -8000000 WHEN 5 THEN 2000000000 WHEN 6 THEN "
-                "-100000000000000 WHEN 7 THEN 9223372036854775807 ELSE NULL END, "
-                "CASE WHEN i % 500 = 0 THEN printf('%.*c', i * 5, 'x') ELSE 'row' || i END, "
-                "CASE i % 3 WHEN 0 THEN zeroblob(i % 50) END, i * 0.5, i FROM n;"
-                "DELETE FROM t WHERE id % 11 = 3; ALTER TABLE t ADD COLUMN later;"
-                "ALTER TABLE t ADD COLUMN preset INTEGER DEFAULT 5;");
+    execute_sql(
+        path,
+        "PRAGMA page_size = " + std::to_string(page_size) +
+            "; CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER, b TEXT, c BLOB, d, e REAL);"
+            "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+            "INSERT INTO t SELECT i * 7, CASE i % 9 WHEN 0 THEN 0 WHEN 1 THEN 1 WHEN 2 THEN -5 "
+            "WHEN 3 THEN 30000 WHEN 4 THEN -8000000 WHEN 5 THEN 2000000000 WHEN 6 THEN "
+            "-100000000000000 WHEN 7 THEN 9223372036854775807 ELSE NULL END, "
+            "CASE WHEN i % 500 = 0 THEN printf('%.*c', i * 5, 'x') ELSE 'row' || i END, "
+            "CASE i % 3 WHEN 0 THEN zeroblob(i % 50) END, i * 0.5, i FROM n;"
+            "DELETE FROM t WHERE id % 11 = 3; ALTER TABLE t ADD COLUMN later;"
+            "ALTER TABLE t ADD COLUMN preset INTEGER DEFAULT 5;");
     compare_all_tables(path);
     const SqliteFile file(path);
     EXPECT_TRUE(TableScan(file, "t", {"id", "a", "b", "c", "d", "later"}).reads_pages());
@@ -131,22 +124,22 @@ TEST(SqliteFile, EveryKindOfValueAndPage) {
 TEST(SqliteFile, UnusualTablesGoThroughSqlite) {
   const TemporaryDirectory directory;
   const fs::path path = directory.path() / "a.sqlite";
-  execute(
+  execute_sql(
       path,
       "CREATE TABLE w(k TEXT PRIMARY KEY, v) WITHOUT ROWID; INSERT INTO w VALUES('b', 1), ('a', 2);"
       "CREATE TABLE g(a INTEGER, b INTEGER AS (a * 2)); INSERT INTO g VALUES(21);"
       "CREATE TABLE empty(a);");
   compare_all_tables(path);
   const fs::path wide = directory.path() / "b.sqlite";
-  execute(wide,
-          "PRAGMA encoding = 'UTF-16'; CREATE TABLE t(a TEXT); INSERT INTO t VALUES('größer');");
+  execute_sql(
+      wide, "PRAGMA encoding = 'UTF-16'; CREATE TABLE t(a TEXT); INSERT INTO t VALUES('größer');");
   compare_all_tables(wide);
 }
 
 TEST(SqliteFile, MissingTablesAndColumnsAreEmpty) {
   const TemporaryDirectory directory;
   const fs::path path = directory.path() / "a.sqlite";
-  execute(path, "CREATE TABLE t(a); INSERT INTO t VALUES(1);");
+  execute_sql(path, "CREATE TABLE t(a); INSERT INTO t VALUES(1);");
   const SqliteFile file(path);
   EXPECT_EQ(TableScan(file, "absent", {"a"}).num_rows(), 0U);
   const TableScan scan(file, "t", {"absent", "a"});
@@ -169,11 +162,11 @@ TEST(SqliteFile, SaysWhatAFileIsInstead) {
   refused(directory.add("header", std::string("SQLite format 3\0", 16)),
           "is not a SQLite database");
   const fs::path path = directory.path() / "a.sqlite";
-  execute(path, "CREATE TABLE t(a); INSERT INTO t SELECT zeroblob(100000);");
+  execute_sql(path, "CREATE TABLE t(a); INSERT INTO t SELECT zeroblob(100000);");
   fs::resize_file(path, fs::file_size(path) / 2);
   refused(path, "is cut short");
   const fs::path logged = directory.path() / "b.sqlite";
-  execute(logged, "CREATE TABLE t(a);");
+  execute_sql(logged, "CREATE TABLE t(a);");
   directory.add("b.sqlite-wal", "x");
   refused(logged, "unfinished b.sqlite-wal");
 }
@@ -181,7 +174,7 @@ TEST(SqliteFile, SaysWhatAFileIsInstead) {
 TEST(SqliteFile, AFileBeingWrittenIsRefused) {
   const TemporaryDirectory directory;
   const fs::path path = directory.path() / "a.sqlite";
-  execute(path, "CREATE TABLE t(a);");
+  execute_sql(path, "CREATE TABLE t(a);");
   const pid_t writer = ::fork();
   if (writer == 0) {
     sqlite3* connection = nullptr;
@@ -207,10 +200,10 @@ TEST(SqliteFile, AFileBeingWrittenIsRefused) {
 TEST(SqliteFile, DamageIsAnErrorNeverACrash) {
   const TemporaryDirectory directory;
   const fs::path path = directory.path() / "a.sqlite";
-  execute(path,
-          "PRAGMA page_size = 512; CREATE TABLE t(a INTEGER, b TEXT);"
-          "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 400)"
-          "INSERT INTO t SELECT i * 1000003, printf('%.*c', i % 97 * 11, 'x') FROM n;");
+  execute_sql(path,
+              "PRAGMA page_size = 512; CREATE TABLE t(a INTEGER, b TEXT);"
+              "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 400)"
+              "INSERT INTO t SELECT i * 1000003, printf('%.*c', i % 97 * 11, 'x') FROM n;");
   const std::string good = [&] {
     std::ifstream file(path, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
