@@ -9,6 +9,9 @@ lines. An exit code other than 0 is noted on the command as `# exit 2`.
 A comment `<!-- recording NAME.sqlite of CASE -->` makes the recording of a golden case there first; `<!-- screen 100x40 -->` says
 that every session of the document, with what it prints, fits a terminal of that size.
 
+A command that is only mentioned, `llmprof compare --json` in a sentence or in a block of another kind, may name only commands and
+options that there are.
+
 A block fenced as ```sh is what a person types once on a machine; each of its lines must stand in .ci/run, which
 really does it. docs/cli.md must show `llmprof COMMAND --help` for every command that `llmprof list commands` names.
 
@@ -30,6 +33,9 @@ FENCE = re.compile(r"^```(console|sh)\n(.*?)^```$", re.M | re.S)
 RECORDING = re.compile(r"^<!-- recording (\S+) of (\S+) -->$", re.M)
 SCREEN = re.compile(r"^<!-- screen (\d+)x(\d+) -->$", re.M)
 EXIT = re.compile(r"\s+# exit (\d+)$")
+# Up to the end of the code it stands in, the program that is run, or what the shell does next.
+MENTION = re.compile(r"(?:^|[`\s({]|release/)llmprof ([a-z]+(?![a-z,.])[^`\n|;>]*)", re.M)
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 def run(program, command, directory):
@@ -127,6 +133,36 @@ class Document:
             return text, FENCE.sub(replace, text)
 
 
+class Mentions:
+    """Holds what documents say of commands against what the program says of itself."""
+
+    def __init__(self, program, commands):
+        self.program, self.commands, self.options = program, commands, {}
+        self.parents = {command.split()[0] for command in commands if " " in command}
+
+    def options_of(self, command):
+        if command not in self.options:
+            help_text = subprocess.run([str(self.program), *command.split(), "--help"], check=True, capture_output=True, text=True).stdout
+            self.options[command] = set(OPTION.findall(help_text))
+        return self.options[command]
+
+    def problems(self, text):
+        """Blocks of sessions are run, and prose may say what llmprof does: only code counts there."""
+        fenced = re.findall(r"^```(?!console|cpp|sql)\w*\n(.*?)^```$", text, re.M | re.S)
+        inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+        for mention in MENTION.findall("\n".join(fenced + inline)):
+            words = mention.split(" -- ")[0].split("#")[0].split()
+            command = " ".join(words[:2]) if words[0] in self.parents else words[0]
+            if words[0] in self.parents and (len(words) == 1 or words[1].startswith("--")):
+                continue  # all commands of that name
+            if command not in self.commands:
+                yield f"llmprof has no command '{command}': 'llmprof {mention}'"
+                continue
+            for option in OPTION.findall(" ".join(words)):
+                if option not in self.options_of(command):
+                    yield f"llmprof {command} has no option {option}: 'llmprof {mention}'"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", type=pathlib.Path, required=True)
@@ -138,6 +174,9 @@ def main():
     ci_script = {line.strip() for line in ci_script}
     failed = False
     shown = set()
+    listed = json.loads(subprocess.run([str(program), "list", "commands", "--json"], check=True,
+                                       capture_output=True).stdout)["rows"]
+    mentions = Mentions(program, {row["command"] for row in listed})
     for path in [arguments.source / "README.md", *sorted((arguments.source / "docs").rglob("*.md"))]:
         document = Document(path, program, ci_script)
         before, after = document.process()
@@ -146,11 +185,13 @@ def main():
         if arguments.update and before != after:
             path.write_text(after)
             continue
-        for problem in document.problems:
+        for problem in document.problems + list(mentions.problems(before)):
             failed = True
             print(f"{path.relative_to(arguments.source)}: {problem}", file=sys.stderr)
-    listed = json.loads(subprocess.run([str(program), "list", "commands", "--json"], check=True,
-                                       capture_output=True).stdout)["rows"]
+    for name in ["CONTRIBUTING.md", "SECURITY.md", "packaging/README.md"]:
+        for problem in mentions.problems((arguments.source / name).read_text()):
+            failed = True
+            print(f"{name}: {problem}", file=sys.stderr)
     for row in listed:
         if f"llmprof {row['command']} --help" not in shown:
             failed = True
