@@ -109,15 +109,20 @@ std::vector<StageStep> steps_of(const Stages& stages) {
 }
 
 // Kernels and opaque graphs of each stage; nested stages count theirs again, inside.
-void add_kernel_time(const Stages& stages, const Origins& origins,
-                     const Column<std::int64_t>& start_ns, const Column<std::int64_t>& end_ns,
+template <typename Table>
+void add_kernel_time(const Stages& stages, const Origins& origins, const Table& table,
                      std::vector<StageSummary>& summaries) {
-  for (std::size_t row = 0; row < start_ns.size(); ++row) {
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    bool is_graph = true;
+    if constexpr (requires { table.is_graph_node; }) {
+      is_graph = table.is_graph_node[row] != 0;
+    }
     for (const std::uint32_t instance : {origins.instance[row], origins.nested[row]}) {
       if (instance != kNone) {
         StageSummary& summary = summaries[stages.instances[instance].stage];
-        summary.kernel_ns += end_ns[row] - start_ns[row];
+        summary.kernel_ns += table.end_ns[row] - table.start_ns[row];
         ++summary.num_kernels;
+        summary.num_graph_kernels += is_graph ? 1 : 0;
       }
     }
   }
@@ -181,10 +186,8 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer, Timel
     return attribute(trace, stages);
   }();
   add_orphans(attribution.kernels, trace.kernels.size(), analysis.diagnostics);
-  add_kernel_time(stages, attribution.kernels, trace.kernels.start_ns, trace.kernels.end_ns,
-                  analysis.stages);
-  add_kernel_time(stages, attribution.graphs, trace.graphs.start_ns, trace.graphs.end_ns,
-                  analysis.stages);
+  add_kernel_time(stages, attribution.kernels, trace.kernels, analysis.stages);
+  add_kernel_time(stages, attribution.graphs, trace.graphs, analysis.stages);
 
   // Which kernels cost what? From here on: the times of the stages and `outside` sum to kernel_ns.
   {

@@ -54,6 +54,9 @@ struct Ledger {
   std::array<std::int64_t, kNumBuckets> buckets_ns{};
   std::int64_t window_ns = 0;
   std::int64_t lead_ns = 0;  // of launch_late: from the window's start to its first work
+  // What the cause of a gap hides: it is one for the whole gap, and says nothing of how it went on.
+  std::int64_t sync_held_ns = 0;     // of sync: until the synchronising call returned
+  std::int64_t after_launch_ns = 0;  // of launch_late: after the launching call had returned
 
   std::int64_t operator[](Bucket bucket) const {
     return buckets_ns[static_cast<std::size_t>(bucket)];
@@ -86,6 +89,7 @@ struct StageSummary {
       steady_mean_ns;          // of all but the first; nothing when there are no others
   std::int64_t kernel_ns = 0;  // sum over its kernels, and opaque graphs
   std::int64_t num_kernels = 0;
+  std::int64_t num_graph_kernels = 0;  // of these, launched as part of a CUDA graph
   std::optional<std::int64_t> tokens;  // sum of what the marks carried
 };
 

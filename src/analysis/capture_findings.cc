@@ -42,9 +42,11 @@ void check_gpu_activity(const FindingContext& context) {
     finding.evidence = {"environment.gpus", "capture.kernel_ns"};
     return;
   }
-  finding.next =
-      "llmprof doctor checks driver and tools; llmprof run follows forked children with "
-      "pipeline.nsys.trace_fork_before_exec=true";
+  finding.next = analysis.capture.format.starts_with("PyTorch")
+                     ? "record again with torch.profiler.profile(activities=["
+                       "ProfilerActivity.CPU, ProfilerActivity.CUDA])"
+                     : "llmprof doctor checks driver and tools; llmprof run follows forked "
+                       "children with pipeline.nsys.trace_fork_before_exec=true";
   finding.evidence = {"capture.kernel_ns", "tool_messages"};
 }
 
@@ -140,7 +142,9 @@ void check_other_family(const FindingContext& context) {
   }
   Finding& finding = context.note("other_family", "capture");
   finding.sentence = "kernels without a family take more than 10 % of the time";
-  finding.next = "add a rule to conf/rules/kernels.yaml";
+  finding.next =
+      "read them by name; words for a family stand in conf/rules/kernels.yaml, from which llmprof "
+      "is built";
   finding.evidence = {"families[family=other].total_ns", "unmatched_names"};
 }
 

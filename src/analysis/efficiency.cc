@@ -236,10 +236,19 @@ void describe_gpu(const EfficiencySetup& setup, Efficiency& result) {
 
 }  // namespace
 
-Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& setup) {
+Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& given) {
+  EfficiencySetup setup = given;
   Efficiency result;
   result.model = setup.model_name;
-  result.num_gpus = count_gpus(analysis);
+  result.num_gpus = setup.num_gpus.value_or(count_gpus(analysis));
+  const std::int64_t num_ranks = analysis.capture.world_size.value_or(1);
+  if (!setup.num_gpus && num_ranks > result.num_gpus) {
+    setup.gpu = {std::nullopt,
+                 fmt::format("the recording holds {} of a job's {} ranks, and not how they share "
+                             "the model: --tp N says how many GPUs hold one copy of it",
+                             result.num_gpus, num_ranks),
+                 {}};
+  }
   result.notes = setup.llm.notes;
   result.notes.insert(result.notes.end(), setup.gpu.notes.begin(), setup.gpu.notes.end());
   describe_gpu(setup, result);

@@ -36,7 +36,7 @@ struct FindingContext {
   void silent(const char* id, const std::string& reason) const;
 };
 
-// What `saving_ns` is a part of: the stage's window, or the whole capture's for its parts.
+// What `saving_ns` is a part of: the stage's window; of what comes before the model, the capture's.
 std::int64_t window_of(const Analysis& analysis, const StageLedger& row);
 
 // Whether a kernel's time lies in the row. Kernels of a recording without stages count in its

@@ -67,6 +67,13 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
   return phases;
 }
 
+// Before the model's first kernel, or after its last: shorter recordings do not have it, and no
+// step becomes faster.
+bool is_around_loop(const Finding& finding) {
+  const bool is_stage = finding.stage != "steady" && finding.stage != "capture";
+  return finding.stage == "startup" || (finding.id == "idle_at_end" && !is_stage);
+}
+
 void mark_overlaps(std::vector<Finding>& found) {
   std::set<std::tuple<std::string, std::string, std::string>> taken;
   for (Finding& finding : found) {
@@ -110,8 +117,7 @@ void FindingContext::silent(const char* id, const std::string& reason) const {
 }
 
 std::int64_t window_of(const Analysis& analysis, const StageLedger& row) {
-  const bool is_phase = row.stage == "startup" || row.stage == "steady";
-  return is_phase ? analysis.capture_ns : row.ledger.window_ns;
+  return row.stage == "startup" ? analysis.capture_ns : row.ledger.window_ns;
 }
 
 bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row) {
@@ -133,8 +139,10 @@ Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
   }
   std::stable_sort(findings.found.begin(), findings.found.end(),
                    [](const Finding& a, const Finding& b) {
-                     return std::tie(b.is_blocker, b.saving_ns, a.id, a.stage, a.device) <
-                            std::tie(a.is_blocker, a.saving_ns, b.id, b.stage, b.device);
+                     const bool a_last = is_around_loop(a);
+                     const bool b_last = is_around_loop(b);
+                     return std::tie(b.is_blocker, a_last, b.saving_ns, a.id, a.stage, a.device) <
+                            std::tie(a.is_blocker, b_last, a.saving_ns, b.id, b.stage, b.device);
                    });
   mark_overlaps(findings.found);
   return findings;

@@ -37,16 +37,22 @@ struct SilentRule {
 };
 
 struct Findings {
-  std::vector<Finding> found;  // blockers, then by saving, then by id, stage, device
+  // Blockers first, what happens before the model's first kernel or after its last at the end; then
+  // by saving, id, stage, device.
+  std::vector<Finding> found;
   std::vector<SilentRule> silent;
+};
+
+struct TensorCores {
+  double speedup = 0;     // how many times as fast as fp32 on CUDA cores: 312 / 19.5
+  bool has_bf16 = false;  // and TF32, which came with it
 };
 
 // What the rules know besides the analysis.
 struct FindingFacts {
-  // How many times as fast as fp32 on CUDA cores a GPU's tensor cores are, as 312 / 19.5; 0 where
-  // that is not known. Asked only where it matters: reading the table of GPUs costs more than a
-  // small analysis.
-  std::function<double(const std::string& device_name)> tensor_speedup = {};
+  // Of a GPU's tensor cores; nothing where that is not known. Asked only where it matters: reading
+  // the table of GPUs costs more than a small analysis.
+  std::function<std::optional<TensorCores>(const std::string& device_name)> tensor_cores = {};
   std::optional<bool> has_gpu = {};             // the machine of the run
   std::optional<int> num_other_gpu_users = {};  // processes on the GPUs when the run began
   std::optional<bool> keeps_clocks = {};        // persistence mode, without which locks are lost

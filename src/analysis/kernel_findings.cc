@@ -24,12 +24,13 @@ constexpr double kLowOccupancy = 0.25;  // of the warps an SM can hold
 constexpr double kFewerBytes = 0.75;
 
 // cuBLAS and CUTLASS name the type in the kernel: sgemm is fp32 on CUDA cores, s16816gemm and
-// s1688gemm are tensor cores, f32f32_f32f32_f32 is fp32 without tensor cores.
+// s1688gemm are tensor cores, f32f32_f32f32_f32 is fp32 without tensor cores. cuDNN's
+// convolve_sgemm<__half, ...> has a type of its own.
 bool is_off_tensor_cores(const KernelRecord& kernel) {
   const std::string name = to_lower(kernel.kernel_name);
   const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
-  return kernel.family == "gemm" &&
-         (has("_sgemm") || has("simt_sgemm") || has("f32f32_f32f32_f32") || has("dgemm"));
+  return kernel.family == "gemm" && (has("_sgemm") || has("f32f32_f32f32_f32")) && !has("__half") &&
+         !has("bfloat16");
 }
 
 // Time of the row's kernels that `wanted` takes, at most what the stage computed.
@@ -84,21 +85,25 @@ void check_tensor_cores(const FindingContext& context) {
     const auto device =
         std::find_if(context.analysis.devices.begin(), context.analysis.devices.end(),
                      [&](const DeviceSummary& d) { return d.device == row.device; });
-    const double speedup = device == context.analysis.devices.end() || !context.facts.tensor_speedup
-                               ? 0
-                               : context.facts.tensor_speedup(device->name);
-    const bool is_known = speedup > 1;
-    const auto remains = is_known ? 1 / speedup : 0;
+    const TensorCores cores =
+        device == context.analysis.devices.end() || !context.facts.tensor_cores
+            ? TensorCores{}
+            : context.facts.tensor_cores(device->name).value_or(TensorCores{});
+    const bool is_known = cores.speedup > 1;
+    const auto remains = is_known ? 1 / cores.speedup : 0;
     Finding& finding =
         context.add("gemm_off_tensor_cores", row, Bucket::kCompute,
                     static_cast<std::int64_t>(static_cast<double>(time_ns) * (1 - remains)));
     finding.confidence = is_known ? "medium" : "low";
     finding.sentence = fmt::format(
         "{} is matrix products in fp32 on CUDA cores{}", time_in(context, time_ns, row),
-        is_known ? fmt::format("; its tensor cores are {:.0f} times as fast", speedup) : "");
+        is_known ? fmt::format("; its tensor cores are {:.0f} times as fast", cores.speedup) : "");
     finding.next =
-        "run the model in bf16 (model.to(torch.bfloat16) or autocast), or allow TF32: "
-        "torch.backends.cuda.matmul.allow_tf32 = True";
+        is_known && !cores.has_bf16
+            ? "run the model in fp16 (autocast(dtype=torch.float16), in training with GradScaler): "
+              "this GPU has neither bf16 nor TF32"
+            : "run the model in bf16 (model.to(torch.bfloat16) or autocast), or allow TF32: "
+              "torch.backends.cuda.matmul.allow_tf32 = True";
     finding.evidence = {"families[family=gemm].total_ns"};
   }
 }
@@ -151,8 +156,8 @@ void check_families(const FindingContext& context) {
 void check_roofs(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
   if (!analysis.efficiency || analysis.efficiency->gpu.empty()) {
-    const char* reason = analysis.efficiency ? "the GPU is not in conf/hardware/gpus.yaml"
-                                             : "needs a model: llmprof analyze --model NAME";
+    const std::string reason = analysis.efficiency ? analysis.efficiency->reason
+                                                   : "needs a model: llmprof analyze --model NAME";
     context.silent("decode_off_memory_roof", reason);
     context.silent("prefill_off_compute_roof", reason);
     return;

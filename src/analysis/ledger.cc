@@ -21,13 +21,15 @@
 // overlap is reported.
 //
 // What it gets wrong: a gap has one cause, that of the work which ends it, though several may have
-// played their part.
+// played their part. How much of the gap the host really sat in the call, or had launched already,
+// is counted beside the buckets, for those who put the cause into words.
 #include "analysis/ledger.h"
 
 #include <algorithm>
 #include <cassert>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <queue>
 
 #include <fmt/format.h>
@@ -48,6 +50,8 @@ std::int64_t Ledger::sum_ns() const {
 void Ledger::add(const Ledger& other) {
   window_ns += other.window_ns;
   lead_ns += other.lead_ns;
+  sync_held_ns += other.sync_held_ns;
+  after_launch_ns += other.after_launch_ns;
   for (std::size_t i = 0; i < kNumBuckets; ++i) {
     buckets_ns[i] += other.buckets_ns[i];
   }
@@ -137,6 +141,7 @@ class Sweep {
         const Bucket cause = cause_of_gap(previous, work);
         const bool is_lead = time_ns_ == start_ns && cause == Bucket::kLaunchLate;
         ledger.lead_ns = is_lead ? work.start_ns - start_ns : ledger.lead_ns;
+        add_parts(cause, work);
         on_gap(cause, time_ns_, work.start_ns);
         put(cause, work.start_ns);
       }
@@ -202,11 +207,25 @@ class Sweep {
     if (previous != nullptr && next.is_graph_node && previous->call == next.call) {
       return Bucket::kGraph;
     }
-    const std::int64_t launch_ns = trace_.api_calls.start_ns[next.call];
-    if (syncs_.held_until(trace_.api_calls.thread[next.call], time_ns_, launch_ns)) {
+    if (held_until(next)) {
       return Bucket::kSync;
     }
-    return launch_ns > time_ns_ ? Bucket::kLaunchLate : Bucket::kQueued;
+    return trace_.api_calls.start_ns[next.call] > time_ns_ ? Bucket::kLaunchLate : Bucket::kQueued;
+  }
+
+  std::optional<std::int64_t> held_until(const Work& next) const {
+    return syncs_.held_until(trace_.api_calls.thread[next.call], time_ns_,
+                             trace_.api_calls.start_ns[next.call]);
+  }
+
+  // How a gap that `next` ends went on after it had opened.
+  void add_parts(Bucket cause, const Work& next) {
+    if (cause == Bucket::kSync) {
+      ledger_->sync_held_ns += std::min(*held_until(next), next.start_ns) - time_ns_;
+    } else if (cause == Bucket::kLaunchLate) {
+      const std::int64_t launched_ns = trace_.api_calls.end_ns[next.call];
+      ledger_->after_launch_ns += next.start_ns - std::clamp(launched_ns, time_ns_, next.start_ns);
+    }
   }
 
   const Trace& trace_;
@@ -314,6 +333,8 @@ class LedgerMaker {
     const Ledger steady = sweep.run(from_ns, end_ns, [](const Work& work) { return work.kind; });
     Ledger startup = capture;
     startup.window_ns -= steady.window_ns;
+    startup.sync_held_ns -= steady.sync_held_ns;
+    startup.after_launch_ns -= steady.after_launch_ns;
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
       startup.buckets_ns[i] -= steady.buckets_ns[i];
     }

@@ -25,33 +25,30 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// The part before the parameter list: up to the first '(' outside of <...> that does not follow
-// "operator" or open a cast or "(anonymous namespace)".
-std::string_view without_parameters(std::string_view name) {
-  int depth = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (name[i] == '<') {
-      ++depth;
-    } else if (name[i] == '>') {
-      --depth;
-    } else if (name[i] == '(' && depth <= 0 && i > 0 &&
-               (is_word(name[i - 1]) || name[i - 1] == '>')) {
-      return name.substr(0, i);
+// How deep in brackets. Inside of round ones < and > compare: enable_if<((8)>(0))>.
+class Nesting {
+ public:
+  void add(char c) {
+    if (c == '(' || c == ')') {
+      round_ += c == '(' ? 1 : -1;
+    } else if (round_ <= 0 && (c == '<' || c == '>')) {
+      angle_ += c == '<' ? 1 : -1;
     }
   }
-  return name;
-}
+  bool is_outside() const { return angle_ <= 0 && round_ <= 0; }
+
+ private:
+  int angle_ = 0;
+  int round_ = 0;
+};
 
 // Behind the last blank outside of <...>: "void f" and "std::enable_if<A, B>::type f" are both f.
 std::string_view without_return_type(std::string_view name) {
-  int depth = 0;
+  Nesting nesting;
   std::size_t start = 0;
   for (std::size_t i = 0; i + 1 < name.size(); ++i) {
-    if (name[i] == '<' || name[i] == '(') {
-      ++depth;
-    } else if (name[i] == '>' || name[i] == ')') {
-      --depth;
-    } else if (name[i] == ' ' && depth <= 0) {
+    nesting.add(name[i]);
+    if (name[i] == ' ' && nesting.is_outside()) {
       start = i + 1;
     }
   }
@@ -102,6 +99,20 @@ std::string shortened(const std::string& name, std::size_t limit) {
 }
 
 }  // namespace
+
+// The part before the parameter list: up to the first '(' outside of <...> that does not follow
+// "operator" or open a cast or "(anonymous namespace)".
+std::string_view without_parameters(std::string_view name) {
+  Nesting nesting;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '(' && nesting.is_outside() && i > 0 &&
+        (is_word(name[i - 1]) || name[i - 1] == '>')) {
+      return name.substr(0, i);
+    }
+    nesting.add(name[i]);
+  }
+  return name;
+}
 
 std::string bare_kernel_name(std::string_view demangled) {
   // Only a function with a parameter list has its return type printed before it.

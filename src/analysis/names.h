@@ -11,6 +11,9 @@ namespace llmprof {
 // is left.
 std::string bare_kernel_name(std::string_view demangled);
 
+// A kernel's name up to its parameters.
+std::string_view without_parameters(std::string_view demangled);
+
 // A short name for each of `names` (all different), in their order; no two are the same.
 std::vector<std::string> short_kernel_names(const std::vector<std::string>& names);
 

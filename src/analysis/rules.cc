@@ -9,6 +9,7 @@
 // `other`, and the report lists those names when they matter.
 #include "analysis/rules.h"
 
+#include "analysis/names.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -37,7 +38,7 @@ Rules rules_from(const Json& kernels, const Json& stages) {
 }
 
 std::string_view family_of(const Rules& rules, std::string_view kernel_name) {
-  const std::string lower = to_lower(kernel_name);
+  const std::string lower = to_lower(without_parameters(kernel_name));
   for (const FamilyRule& rule : rules.families) {
     for (const std::string& word : rule.words) {
       if (lower.find(word) != std::string::npos) {

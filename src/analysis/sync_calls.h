@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,9 +22,7 @@ class SyncCalls {
     std::vector<bool> is_sync(trace.strings.size());
     for (std::size_t id = 0; id < trace.strings.size(); ++id) {
       const std::string_view name = trace.strings[static_cast<StringId>(id)];
-      is_sync[id] = name.starts_with("cu") &&
-                    (name.find("Synchronize") != std::string_view::npos || name == "cudaMemcpy" ||
-                     name == "cuMemcpyDtoH" || name == "cuMemcpyHtoD" || name == "cudaMemcpy2D");
+      is_sync[id] = is_synchronising(name);
     }
     const ApiCalls& calls = trace.api_calls;
     for (std::size_t row = 0; row < calls.size(); ++row) {
@@ -35,18 +35,30 @@ class SyncCalls {
     }
   }
 
-  // Whether the thread sat in one at `time_ns`, and it ended before `launch_ns`.
-  bool held_until(std::uint32_t thread, std::int64_t time_ns, std::int64_t launch_ns) const {
+  // Where the thread sat in one at `time_ns`, and it ended before `launch_ns`: its end.
+  std::optional<std::int64_t> held_until(std::uint32_t thread, std::int64_t time_ns,
+                                         std::int64_t launch_ns) const {
     const auto& calls = by_thread_[thread];
     auto after = std::upper_bound(calls.begin(), calls.end(), std::pair(time_ns, INT64_MAX));
     if (after == calls.begin()) {
-      return false;
+      return std::nullopt;
     }
     --after;
-    return time_ns < after->second && after->second <= launch_ns;
+    const bool is_held = time_ns < after->second && after->second <= launch_ns;
+    return is_held ? std::optional(after->second) : std::nullopt;
   }
 
  private:
+  // CUDA's, and those of AMD's runtime, which PyTorch's profiler records in the same form.
+  static bool is_synchronising(std::string_view name) {
+    static constexpr std::string_view kCopies[] = {"cudaMemcpy",   "cudaMemcpy2D",
+                                                   "cuMemcpyDtoH", "cuMemcpyHtoD",
+                                                   "hipMemcpy",    "hipMemcpyWithStream"};
+    return ((name.starts_with("cu") || name.starts_with("hip")) &&
+            name.find("Synchronize") != std::string_view::npos) ||
+           std::find(std::begin(kCopies), std::end(kCopies), name) != std::end(kCopies);
+  }
+
   std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> by_thread_;
 };
 

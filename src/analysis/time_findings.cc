@@ -24,44 +24,111 @@ struct BucketRule {
   const char* next;
 };
 
+constexpr const char* kRemoveCalls =
+    "find the call (nsys: CUDA API row) and remove it from the step: .item(), .cpu(), "
+    "torch.cuda.synchronize(), printing tensors";
+
 constexpr BucketRule kBucketRules[] = {
     {"launch_bound", Bucket::kLaunchLate, kLeastIdleShare,
      "{2} waited {0} ({1}) in {3} for the host to launch its next kernel",
      "put the steps into CUDA graphs (PyTorch: torch.compile(mode=\"reduce-overhead\"); vLLM: "
      "leave out --enforce-eager), or give the host less to do between launches"},
     {"host_sync", Bucket::kSync, kLeastExposedShare,
-     "{2} was idle {0} ({1}) in {3} while the host sat in a synchronising call",
-     "find the call (nsys: CUDA API row) and remove it from the step: .item(), .cpu(), "
-     "torch.cuda.synchronize(), printing tensors"},
+     "{2} was idle {0} ({1}) in {3} while the host sat in a synchronising call", kRemoveCalls},
     {"exposed_comm", Bucket::kComm, kLeastExposedShare,
      "{2} only communicated for {0} ({1}) in {3}",
      "overlap it with compute, or send less: larger buckets, fewer ranks a group, fused "
      "all-reduce"},
     {"exposed_copy", Bucket::kCopy, kLeastExposedShare, "{2} only copied for {0} ({1}) in {3}",
-     "keep data on the GPU, use pinned memory and a stream of its own"},
+     "keep data on the GPU, copy less of it, and copy on a stream of its own while kernels run"},
     {"queue_wait", Bucket::kQueued, kLeastIdleShare,
      "{2} was idle {0} ({1}) in {3} with work launched that waited for other work",
      "look for streams that wait for each other's events"},
+    {"idle_at_end", Bucket::kTail, kLeastIdleShare,
+     "{2} had nothing to do for {0} ({1}) at the end of {3}, after its last work", nullptr},
 };
 
 // Before the model's first kernel other things help, or nothing does.
 constexpr BucketRule kStartupRules[] = {
     {"launch_bound", Bucket::kLaunchLate, kLeastIdleShare,
-     "{2} waited {0} ({1}) before the first kernel of the model: start-up, not the steady loop",
+     "{2} waited {0} ({1} of the recording) before the first kernel of the model: start-up, not "
+     "the steady loop",
      "leave it out of the recording: gate it on the steady loop (run.gate, docs/marking.md)"},
     {"host_sync", Bucket::kSync, kLeastExposedShare,
-     "{2} was idle {0} ({1}) before the first kernel of the model while the host sat in a "
+     "{2} was idle {0} ({1} of the recording) before the first kernel of the model while the host "
+     "sat in a "
      "synchronising call",
      "gate the recording on the steady loop (run.gate, docs/marking.md)"},
     {"exposed_comm", Bucket::kComm, kLeastExposedShare,
-     "{2} only communicated for {0} ({1}) before the first kernel of the model",
+     "{2} only communicated for {0} ({1} of the recording) before the first kernel of the model",
      "gate the recording on the steady loop (run.gate, docs/marking.md)"},
     {"exposed_copy", Bucket::kCopy, kLeastExposedShare,
-     "{2} only copied for {0} ({1}) before the first kernel of the model: loading, not the steady "
+     "{2} only copied for {0} ({1} of the recording) before the first kernel of the model: "
+     "loading, not the steady "
      "loop",
      "load from pinned memory or straight from disk, once; gate the recording on the steady loop "
      "(run.gate, docs/marking.md)"},
 };
+
+// Whether most of the row's kernels are nodes of CUDA graphs.
+bool is_in_graphs(const Analysis& analysis, const StageLedger& row) {
+  std::int64_t in_graphs = 0;
+  std::int64_t all = 0;
+  const bool is_stage =
+      std::any_of(analysis.stages.begin(), analysis.stages.end(),
+                  [&](const StageSummary& stage) { return stage.stage == row.stage; });
+  for (const StageSummary& stage : analysis.stages) {
+    if (is_stage ? stage.stage == row.stage : !stage.is_nested) {
+      in_graphs += stage.num_graph_kernels;
+      all += stage.num_kernels;
+    }
+  }
+  return in_graphs * 2 > all;
+}
+
+// The cause of a gap is told by how it began. How it went on decides what helps.
+void say_more(const FindingContext& context, const BucketRule& rule, const StageLedger& row,
+              Finding& finding) {
+  const Ledger& ledger = row.ledger;
+  const std::string key =
+      fmt::format("ledgers[stage={},device={}].", path_value(row.stage), row.device);
+  finding.next = rule.next == nullptr ? "" : rule.next;
+  if (rule.bucket == Bucket::kSync && ledger.sync_held_ns * 2 < ledger[Bucket::kSync]) {
+    const std::int64_t after_ns = ledger[Bucket::kSync] - ledger.sync_held_ns;
+    finding.confidence = "medium";
+    finding.sentence = fmt::format(
+        "{} was idle {} ({}) in {} from synchronising calls on to the next launch: {} until they "
+        "returned, {} of other work of the host",
+        row.device, format_duration_ns(ledger[Bucket::kSync]),
+        format_fraction(fraction_of(ledger[Bucket::kSync], window_of(context.analysis, row))),
+        printable(row.stage), format_duration_ns(ledger.sync_held_ns),
+        format_duration_ns(after_ns));
+    finding.next =
+        "give the host less to do between its calls (CUDA graphs, work that can be done before), "
+        "and launch the next step before waiting for this one";
+    finding.evidence.push_back(key + "sync_held_ns");
+  } else if (rule.bucket == Bucket::kLaunchLate &&
+             ledger.after_launch_ns * 2 > ledger[Bucket::kLaunchLate]) {
+    finding.confidence = "medium";
+    finding.sentence += fmt::format("; {} of it after the launch had returned",
+                                    format_duration_ns(ledger.after_launch_ns));
+    finding.next =
+        "look for what holds work back that is launched: another process on the GPU, modules and "
+        "graphs that are loaded with their first launch, clocks of host and GPU that differ";
+    finding.evidence.push_back(key + "after_launch_ns");
+  } else if (rule.bucket == Bucket::kLaunchLate && is_in_graphs(context.analysis, row)) {
+    finding.next =
+        "its kernels are in CUDA graphs already: do what the host does between them (scheduling, "
+        "sampling, detokenising) while the step before runs; vLLM: --async-scheduling, SGLang: "
+        "leave out --disable-overlap-schedule";
+  } else if (rule.bucket == Bucket::kTail) {
+    const bool is_part = row.stage == "capture" || row.stage == "steady";
+    finding.next = is_part ? "end the recording with the last step: gate it (run.gate, "
+                             "docs/marking.md)"
+                           : "do what the host does after its last kernel while the next step "
+                             "runs, or after its answer";
+  }
+}
 
 void check_bucket(const FindingContext& context, const BucketRule& rule, const StageLedger& row) {
   const std::int64_t time_ns = row.ledger[rule.bucket];
@@ -73,9 +140,13 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const S
   finding.confidence = "high";
   finding.sentence = fmt::format(fmt::runtime(rule.sentence), format_duration_ns(time_ns),
                                  format_fraction(share), row.device, printable(row.stage));
-  finding.next = rule.next;
   finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.{}",
                                   path_value(row.stage), row.device, finding.bucket)};
+  if (row.stage == "startup") {
+    finding.next = rule.next;
+  } else {
+    say_more(context, rule, row, finding);
+  }
 }
 
 }  // namespace
@@ -88,6 +159,9 @@ void check_buckets(const FindingContext& context) {
     return;
   }
   for (const StageLedger& row : context.scopes) {
+    if (context.analysis.kernel_ns == 0) {
+      continue;  // nothing waited for
+    }
     if (row.stage == "startup") {
       for (const BucketRule& rule : kStartupRules) {
         check_bucket(context, rule, row);

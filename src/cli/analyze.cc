@@ -43,6 +43,7 @@ struct AnalyzeOptions {
   std::string batch;
   std::string context;
   std::string image;
+  std::string num_gpus;
 };
 
 void write_results(const std::optional<Trace>& trace, Analysis& analysis, const Timeline& timeline,
@@ -104,6 +105,7 @@ Efficiency efficiency_for(const AnalyzeOptions& asked, const Analysis& analysis)
   setup.new_tokens = optional_count("--new-tokens", asked.new_tokens);
   setup.batch = optional_count("--batch", asked.batch);
   setup.context = optional_count("--context", asked.context);
+  setup.num_gpus = optional_count("--tp", asked.num_gpus);
   if (!asked.image.empty()) {
     if (!setup.llm.vision) {
       throw Error(ErrorKind::kUsage, fmt::format("{} takes no images", printable(named.name)));
@@ -115,9 +117,13 @@ Efficiency efficiency_for(const AnalyzeOptions& asked, const Analysis& analysis)
 
 void check_model_options(const AnalyzeOptions& asked) {
   const std::pair<const char*, const std::string&> given[] = {
-      {"--gpu-name", asked.gpu_name},     {"--prompt-tokens", asked.prompt_tokens},
-      {"--new-tokens", asked.new_tokens}, {"--batch", asked.batch},
-      {"--context", asked.context},       {"--image", asked.image}};
+      {"--gpu-name", asked.gpu_name},
+      {"--prompt-tokens", asked.prompt_tokens},
+      {"--new-tokens", asked.new_tokens},
+      {"--batch", asked.batch},
+      {"--context", asked.context},
+      {"--image", asked.image},
+      {"--tp", asked.num_gpus}};
   for (const auto& [option, value] : given) {
     if (!value.empty() && asked.model.empty()) {
       throw Error(ErrorKind::kUsage, fmt::format("{} says something of a model: which?", option),
@@ -221,6 +227,8 @@ Command analyze_command() {
       {"--batch", "B", "Sequences at once, where no mark says", &asked->batch},
       {"--context", "C", "Mean tokens a decode step attends to, where no mark says",
        &asked->context},
+      {"--tp", "N", "GPUs that share one copy of the model, where the recording holds some of them",
+       &asked->num_gpus},
       {"--image", "WxH", "The image that prefill looks at, in pixels", &asked->image},
       json_option(asked->json),
   };

@@ -214,15 +214,15 @@ Json load_metrics(const std::string& path, const RecordingOptions& options, cons
 }
 
 void add_findings(Analysis& analysis, FindingFacts facts) {
-  facts.tensor_speedup = [](const std::string& device) {
+  facts.tensor_cores = [](const std::string& device) -> std::optional<TensorCores> {
     const GpuMatch match = find_gpu(known_gpus(), device);
     if (!match.gpu) {
-      return 0.0;
+      return std::nullopt;
     }
     const double fp32 = match.gpu->flops_per_s("fp32").value_or(0);
     const bool has_bf16 = match.gpu->dense_tflops.contains("bf16");
     const double tensor = match.gpu->flops_per_s(has_bf16 ? "bf16" : "fp16").value_or(0);
-    return fp32 > 0 ? tensor / fp32 : 0.0;
+    return fp32 > 0 ? std::optional(TensorCores{tensor / fp32, has_bf16}) : std::nullopt;
   };
   analysis.findings = find_findings(analysis, facts);
 }

@@ -16,6 +16,7 @@
 #include "cli/trace_files.h"
 #include "report/ci.h"
 #include "report/page.h"
+#include "report/section_parts.h"
 #include "report/sections.h"
 
 namespace llmprof {
@@ -63,6 +64,14 @@ int run_report(const ReportCommandOptions& asked, Context& context) {
     context.console.out(asked.ci == "github"    ? github_summary(metrics)
                         : asked.ci == "bencher" ? to_json_text(bencher_json(metrics))
                                                 : to_json_text(google_benchmark_json(metrics)));
+    const bool is_empty = integer_of(metrics, "capture.kernel_ns") == 0;
+    if (is_empty && asked.ci != "github") {
+      context.console.err(fmt::format(
+          "{}: no kernel was recorded, so there is no time of kernels to follow; llmprof report {} "
+          "--section findings says what to do\n",
+          printable(asked.file), printable(asked.file)));
+      return kExitInconclusive;
+    }
     return kExitOk;
   }
   const Document document = document_for(asked, metrics);

@@ -47,7 +47,12 @@ std::vector<Measure> measures_of(const Json& metrics) {
   add_times(metrics, "tpot", measures);
   add(field_of(metrics, "aggregates"), "decode_tokens_per_s", "decode", "throughput_per_s",
       measures);
+  // Of a recording without kernels their time is not 0 but unknown.
+  const bool has_kernels = integer_of(metrics, "capture.kernel_ns") > 0;
   for (const Json& stage : rows_of(metrics, "stages")) {
+    if (!has_kernels) {
+      break;
+    }
     add(stage, "kernel_ns", text_of(stage, "stage") + "/kernels", "latency_ns", measures,
         integer_of(stage, "instances"));
   }

@@ -59,7 +59,14 @@ std::string late_sentence(const Json& row) {
                         integer_of(row, "last"), integer_of(row, "met"),
                         format_duration_ns(integer_of(row, "blamed_ns")));
   }
-  if (!text_of(reason, "kernel").empty()) {
+  if (text_of(reason, "kernel").empty()) {
+    return text;
+  }
+  constexpr double kAsFast = 1.02;
+  if (number_of(reason, "compute_ratio") < kAsFast) {
+    text +=
+        "; its kernels take no longer than those of the others: its host launches late, or waits";
+  } else {
     text += fmt::format("; most in {}", printable(text_of(reason, "stage")));
     // One kernel that explains a third is worth its name; else it is the whole GPU.
     text += number_of(reason, "kernel_share_fraction") >= 1.0 / 3

@@ -23,6 +23,8 @@ Json ledger_json(const StageLedger& stage) {
           {"instances", stage.num_instances},
           {"window_ns", stage.ledger.window_ns},
           {"lead_ns", stage.ledger.lead_ns},
+          {"sync_held_ns", stage.ledger.sync_held_ns},
+          {"after_launch_ns", stage.ledger.after_launch_ns},
           {"buckets_ns", buckets}};
 }
 
@@ -39,6 +41,7 @@ Json stage_json(const StageSummary& stage) {
           {"host_steady_mean_ns", number_or_null(stage.steady_mean_ns)},
           {"kernel_ns", stage.kernel_ns},
           {"kernels", stage.num_kernels},
+          {"graph_kernels", stage.num_graph_kernels},
           {"tokens", number_or_null(stage.tokens)}};
 }
 

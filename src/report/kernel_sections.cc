@@ -11,7 +11,8 @@ namespace {
 
 // On a terminal names come last, where a narrow window cuts them; in files they come first, as the
 // specification has it, with milliseconds that scripts can read.
-std::vector<ReportColumn> kernel_columns(bool is_terminal, bool has_counters) {
+std::vector<ReportColumn> kernel_columns(bool is_terminal, bool has_counters,
+                                         bool has_several_gpus) {
   if (is_terminal) {
     std::vector<ReportColumn> columns = {{"share", "kernel_fraction", Unit::kFraction},
                                          {"total", "total_ns", Unit::kDuration},
@@ -21,6 +22,9 @@ std::vector<ReportColumn> kernel_columns(bool is_terminal, bool has_counters) {
                                          {"stage", "stage", Unit::kName}};
     if (has_counters) {
       columns.push_back({"bound", "bound", Unit::kText});
+    }
+    if (has_several_gpus) {
+      columns.push_back({"GPU", "device", Unit::kText});
     }
     columns.push_back({"kernel", "short_name", Unit::kName});
     return columns;
@@ -68,8 +72,10 @@ bool is_covered(const Json& row) {
 
 Section kernels_section(const Json& metrics, const SectionOptions& options) {
   Section section;
-  ReportTable table = table_of(
-      metrics, "kernels", kernel_columns(options.is_terminal, has_counters(metrics)), options.top);
+  ReportTable table = table_of(metrics, "kernels",
+                               kernel_columns(options.is_terminal, has_counters(metrics),
+                                              rows_of(metrics, "devices").size() > 1),
+                               options.top);
   if (table.rows.empty()) {
     section.missing = fmt::format("n/a ({}); llmprof doctor says what a recording needs",
                                   text_of(metrics, "verdict"));
@@ -81,7 +87,9 @@ Section kernels_section(const Json& metrics, const SectionOptions& options) {
     table.title = count;
   } else {
     section.paragraphs.push_back(
-        fmt::format("{}. Durations are from Nsight Systems; share is of all kernel time. {}", count,
+        fmt::format("{}. Durations are from {}; share is of all kernel time. {}", count,
+                    text_of(metrics, "capture.format").starts_with("PyTorch") ? "PyTorch's profiler"
+                                                                              : "Nsight Systems",
                     has_counters(metrics) ? "What bounds a kernel, and how much of its time "
                                             "counters cover, is from Nsight Compute."
                                           : "What bounds a kernel: n/a (needs an ncu capture)."));

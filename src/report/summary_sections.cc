@@ -2,6 +2,7 @@
 //
 // What a reader meets first and last: the verdict, what to fix, where it was measured, how far to
 // trust it.
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -13,12 +14,29 @@
 namespace llmprof {
 namespace {
 
+// The first findings. Of a few, none tells the time of another again.
+std::vector<Json> first_findings(const Json& metrics, std::size_t most) {
+  const Json& rows = rows_of(metrics, "findings");
+  std::vector<Json> chosen(rows.begin(), rows.end());
+  if (chosen.size() > most) {
+    std::stable_partition(chosen.begin(), chosen.end(),
+                          [](const Json& row) { return field_of(row, "overlaps") != Json(true); });
+    chosen.resize(most);
+  }
+  return chosen;
+}
+
+// "2 more: ..." where a list is cut short.
+void say_rest(const Json& metrics, std::size_t shown, const char* where, Section& section) {
+  const std::size_t all = rows_of(metrics, "findings").size();
+  if (shown < all) {
+    section.notes.push_back(fmt::format("{} more: {}", all - shown, where));
+  }
+}
+
 std::vector<Advice> advice_of(const Json& metrics, std::size_t most) {
   std::vector<Advice> advice;
-  for (const Json& row : rows_of(metrics, "findings")) {
-    if (advice.size() == most) {
-      break;
-    }
+  for (const Json& row : first_findings(metrics, most)) {
     Advice& made = advice.emplace_back();
     made.id = text_of(row, "id");
     made.sentence = text_of(row, "sentence");
@@ -70,6 +88,7 @@ Section summary_section(const Json& metrics, const SectionOptions& options) {
     return section;
   }
   section.advice = advice_of(metrics, options.num_findings);
+  say_rest(metrics, section.advice.size(), "report.md", section);
   if (section.advice.empty()) {
     section.paragraphs.emplace_back("No rule found anything worth fixing.");
   }
@@ -79,6 +98,7 @@ Section summary_section(const Json& metrics, const SectionOptions& options) {
 Section findings_section(const Json& metrics, const SectionOptions& options) {
   Section section;
   section.advice = advice_of(metrics, options.is_terminal ? options.num_findings : SIZE_MAX);
+  say_rest(metrics, section.advice.size(), "llmprof report FILE --format md", section);
   if (options.is_verbose) {
     for (const Json& rule : rows_of(metrics, "silent_rules")) {
       section.notes.push_back(
@@ -186,7 +206,7 @@ Section quality_section(const Json& metrics, const SectionOptions& options) {
     }
     section.notes.push_back(
         "kernels without a family take more than 10 % of the time; a rule for "
-        "conf/rules/kernels.yaml: {family: NAME, words: [" +
+        "conf/rules/kernels.yaml, from which llmprof is built: {family: NAME, words: [" +
         rule + "]}");
   }
   for (const Json& breach : rows_of(metrics, "contract")) {

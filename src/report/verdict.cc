@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One sentence: the largest waste of the GPU that worked most, or why nothing can be said. A
-// blocker comes before any figure that it spoils.
+// blocker comes before any figure that it spoils. Where no stage is marked, what came before the
+// model's first kernel is left out: no step is faster without it.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -13,29 +14,50 @@
 namespace llmprof {
 namespace {
 
-// What the GPU did most of the time it did not compute, when that is a tenth or more.
-std::string largest_waste(const Analysis& analysis, const std::string& device) {
-  static constexpr std::pair<Bucket, const char*> kWords[] = {
-      {Bucket::kLaunchLate, "it waited {} of the time for the host to launch"},
-      {Bucket::kSync, "it waited {} of the time for a host that sat in a synchronising call"},
-      {Bucket::kQueued, "{} of the time its next work was launched but waited for other work"},
-      {Bucket::kGraph, "it was idle {} of the time between nodes of CUDA graphs"},
-      {Bucket::kComm, "{} of the time it only communicated"},
-      {Bucket::kCopy, "{} of the time it only copied"}};
-  for (const StageLedger& row : analysis.ledgers) {
-    if (row.stage != "capture" || row.device != device) {
-      continue;
-    }
-    const auto largest = std::max_element(
-        std::begin(kWords), std::end(kWords),
-        [&](const auto& a, const auto& b) { return row.ledger[a.first] < row.ledger[b.first]; });
-    const std::int64_t time_ns = row.ledger[largest->first];
-    if (time_ns * 10 >= row.ledger.window_ns) {
-      return "; " + fmt::format(fmt::runtime(largest->second),
-                                format_fraction(fraction_of(time_ns, row.ledger.window_ns)));
-    }
+const char* words_of(Bucket bucket, const Ledger& ledger) {
+  switch (bucket) {
+    case Bucket::kLaunchLate:
+      return ledger.after_launch_ns * 2 > ledger[bucket]
+                 ? "it waited {} of the time for work that was launched late and began later still"
+                 : "it waited {} of the time for the host to launch";
+    case Bucket::kSync:
+      return ledger.sync_held_ns * 2 < ledger[bucket]
+                 ? "it waited {} of the time for a host that had been held by a synchronising call"
+                 : "it waited {} of the time for a host that sat in a synchronising call";
+    case Bucket::kQueued:
+      return "{} of the time its next work was launched but waited for other work";
+    case Bucket::kGraph:
+      return "it was idle {} of the time between nodes of CUDA graphs";
+    case Bucket::kComm:
+      return "{} of the time it only communicated";
+    case Bucket::kCopy:
+      return "{} of the time it only copied";
+    default:
+      return "{} of the time lies after its last work";
   }
-  return "";
+}
+
+// What the GPU did most of the time it did not compute, when that is a tenth or more.
+std::string largest_waste(const Ledger& ledger) {
+  static constexpr Bucket kWaste[] = {Bucket::kLaunchLate, Bucket::kSync, Bucket::kQueued,
+                                      Bucket::kGraph,      Bucket::kComm, Bucket::kCopy,
+                                      Bucket::kTail};
+  const Bucket largest =
+      *std::max_element(std::begin(kWaste), std::end(kWaste),
+                        [&](Bucket a, Bucket b) { return ledger[a] < ledger[b]; });
+  if (ledger[largest] * 10 < ledger.window_ns) {
+    return "";
+  }
+  return "; " + fmt::format(fmt::runtime(words_of(largest, ledger)),
+                            format_fraction(fraction_of(ledger[largest], ledger.window_ns)));
+}
+
+const Ledger* ledger_of(const Analysis& analysis, const std::string& stage,
+                        const std::string& device) {
+  const auto row =
+      std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
+                   [&](const StageLedger& l) { return l.stage == stage && l.device == device; });
+  return row == analysis.ledgers.end() ? nullptr : &row->ledger;
 }
 
 }  // namespace
@@ -73,10 +95,19 @@ std::string verdict(const Analysis& analysis) {
   const auto busiest = std::max_element(
       analysis.devices.begin(), analysis.devices.end(),
       [](const DeviceSummary& a, const DeviceSummary& b) { return a.busy_ns < b.busy_ns; });
+  if (const Ledger* steady = ledger_of(analysis, "steady", busiest->device)) {
+    const std::int64_t busy_ns =
+        (*steady)[Bucket::kCompute] + (*steady)[Bucket::kComm] + (*steady)[Bucket::kCopy];
+    return fmt::format("{} was busy {} of {} from the model's first kernel on ({} recorded){}.",
+                       busiest->device, format_fraction(fraction_of(busy_ns, steady->window_ns)),
+                       format_duration_ns(steady->window_ns),
+                       format_duration_ns(analysis.capture_ns), largest_waste(*steady));
+  }
+  const Ledger* whole = ledger_of(analysis, "capture", busiest->device);
   return fmt::format("{} was busy {} of {} recorded{}.", busiest->device,
                      format_fraction(fraction_of(busiest->busy_ns, analysis.capture_ns)),
                      format_duration_ns(analysis.capture_ns),
-                     largest_waste(analysis, busiest->device));
+                     whole == nullptr ? "" : largest_waste(*whole));
 }
 
 }  // namespace llmprof

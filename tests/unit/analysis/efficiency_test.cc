@@ -215,6 +215,22 @@ TEST(Efficiency, SeveralGpusShareTheWork) {
   EXPECT_DOUBLE_EQ(row(two, "prefill").mfu.wall_fraction.value(), one / 2);
 }
 
+TEST(Efficiency, OneRankOfManyMustSayHowTheyShareTheModel) {
+  Made made;
+  made.add("prefill", 1'000'000'000, 2048);
+  EfficiencySetup setup = setup_for("Llama-3.1-8B");
+  const double one =
+      row(efficiency_of(made.analysis(), setup), "prefill").mfu.wall_fraction.value();
+  made.analysis().capture.world_size = 8;
+  const Efficiency unknown = efficiency_of(made.analysis(), setup);
+  EXPECT_FALSE(row(unknown, "prefill").mfu.wall_fraction.has_value()) << "8 times too high";
+  EXPECT_GT(row(unknown, "prefill").flops, 0);
+  EXPECT_THAT(unknown.reason, testing::HasSubstr("1 of a job's 8 ranks"));
+  setup.num_gpus = 8;
+  EXPECT_DOUBLE_EQ(row(efficiency_of(made.analysis(), setup), "prefill").mfu.wall_fraction.value(),
+                   one / 8);
+}
+
 TEST(Efficiency, AnImageAddsItsTowersFlopsToPrefillAndNoTime) {
   Made made;
   made.add("prefill", 1'000'000'000, 693);

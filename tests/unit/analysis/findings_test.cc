@@ -82,6 +82,36 @@ TEST(Findings, PlantedWasteIsFoundToTheNanosecondAndRankedByIt) {
               ElementsAre("ledgers[stage=capture,device=cuda:0].buckets_ns.launch_late"));
 }
 
+TEST(Findings, HowAGapWentOnDecidesWhatHelps) {
+  Analysis analysis = analysis_with({{Bucket::kSync, 200'000'000}});
+  analysis.ledgers[0].ledger.sync_held_ns = 150'000'000;
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("remove it"));
+  analysis.ledgers[0].ledger.sync_held_ns = 10'000'000;
+  const Finding after = find_findings(analysis, {}).found.at(0);
+  EXPECT_THAT(after.sentence, HasSubstr("10.0 ms until they returned, 190 ms of other work"));
+  EXPECT_THAT(after.next, HasSubstr("less to do"));
+  EXPECT_EQ(after.saving_ns, 200'000'000);
+
+  analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}});
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("into CUDA graphs"));
+  analysis.ledgers[0].ledger.after_launch_ns = 190'000'000;
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).sentence,
+              HasSubstr("190 ms of it after the launch had returned"));
+  analysis.ledgers[0].ledger.after_launch_ns = 0;
+  analysis.stages.resize(1);
+  analysis.stages[0].num_kernels = 10;
+  analysis.stages[0].num_graph_kernels = 9;
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("graphs already"));
+}
+
+TEST(Findings, WhatComesAfterTheLastWorkIsToldApart) {
+  Analysis analysis = analysis_with({{Bucket::kTail, 600'000'000}, {Bucket::kCopy, 20'000'000}});
+  EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("exposed_copy", "idle_at_end"))
+      << "no step is faster without it, so it comes last";
+  analysis = analysis_with({{Bucket::kTail, 600'000'000}, {Bucket::kCopy, 20'000'000}}, "decode");
+  EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("idle_at_end", "exposed_copy"));
+}
+
 TEST(Findings, StagesAreJudgedAloneWhereTheyAreMarked) {
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 500'000'000}}, "decode");
   analysis.stages.resize(1);
@@ -97,11 +127,19 @@ TEST(Findings, MatrixProductsOffTheTensorCoresAreBoundedByWhatTheseCanDo) {
   Analysis analysis = analysis_with({});
   add_kernel(analysis, "ampere_sgemm_128x64_tn", "gemm", 100, 4'000'000);
   add_kernel(analysis, "ampere_bf16_s16816gemm_bf16_128x64", "gemm", 100, 1'000'000);
-  const Findings known = find_findings(
-      analysis, {[](const std::string& name) { return name == "Some GPU" ? 16.0 : 0.0; }});
+  add_kernel(analysis, "implicit_convolve_sgemm<__half, __half, 1024>", "gemm", 100, 1'000'000);
+  TensorCores cores = {16, true};
+  FindingFacts facts;
+  facts.tensor_cores = [&](const std::string& name) {
+    return name == "Some GPU" ? std::optional(cores) : std::nullopt;
+  };
+  const Findings known = find_findings(analysis, facts);
   ASSERT_THAT(ids_of(known), ElementsAre("gemm_off_tensor_cores"));
   EXPECT_EQ(known.found[0].saving_ns, 375'000'000) << "400 ms, of which a sixteenth remains";
   EXPECT_THAT(known.found[0].sentence, HasSubstr("16 times"));
+  EXPECT_THAT(known.found[0].next, HasSubstr("TF32"));
+  cores.has_bf16 = false;
+  EXPECT_THAT(find_findings(analysis, facts).found[0].next, HasSubstr("fp16"));
   const Findings unknown = find_findings(analysis, {});
   EXPECT_EQ(unknown.found[0].saving_ns, 400'000'000);
   EXPECT_EQ(unknown.found[0].confidence, "low");
@@ -120,6 +158,18 @@ TEST(Findings, KernelsThatOverlapSaveNoMoreThanTheyTook) {
   Analysis analysis = analysis_with({{Bucket::kTail, 900'000'000}});
   add_kernel(analysis, "ampere_sgemm_128x64_tn", "gemm", 100, 4'000'000);
   EXPECT_EQ(find_findings(analysis, {}).found.at(0).saving_ns, 100'000'000);
+  EXPECT_EQ(find_findings(analysis, {}).found.at(0).id, "gemm_off_tensor_cores");
+}
+
+TEST(Findings, SharesAreOfThePartTheySpeakOf) {
+  Analysis analysis = analysis_with({}, "startup");
+  analysis.capture_ns = 10'000'000'000;
+  analysis.ledgers.push_back(
+      analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "steady").ledgers[0]);
+  const Findings findings = find_findings(analysis, {});
+  ASSERT_THAT(ids_of(findings), ElementsAre("launch_bound"));
+  EXPECT_THAT(findings.found[0].sentence, HasSubstr("(20.0 %) in steady"));
+  EXPECT_EQ(findings.found[0].window_ns, 1'000'000'000);
 }
 
 TEST(Findings, ABadRecordingComesFirst) {
@@ -181,11 +231,12 @@ TEST(Findings, StartUpIsToldFromTheSteadyLoop) {
   analysis.ledgers.push_back(steady);
   analysis.ledgers.push_back(analysis_with({{Bucket::kCopy, 900'000'000}}).ledgers[0]);
   const Findings findings = find_findings(analysis, {});
-  EXPECT_THAT(ids_of(findings), ElementsAre("exposed_copy", "launch_bound"));
-  EXPECT_EQ(findings.found[0].saving_ns, 400'000'000)
+  EXPECT_THAT(ids_of(findings), ElementsAre("launch_bound", "exposed_copy"))
+      << "what makes no step faster comes last";
+  EXPECT_EQ(findings.found[0].stage, "steady");
+  EXPECT_EQ(findings.found[1].saving_ns, 400'000'000)
       << "the capture as a whole is not counted too";
-  EXPECT_THAT(findings.found[0].sentence, HasSubstr("loading"));
-  EXPECT_EQ(findings.found[1].stage, "steady");
+  EXPECT_THAT(findings.found[1].sentence, HasSubstr("loading"));
 }
 
 TEST(Findings, ARequestThatWaitsBeforeItsFirstKernel) {

@@ -231,7 +231,12 @@ class Plain {
   void add(const Range& range, int device, bool steps, Buckets& buckets) const {
     const std::int64_t end = window_end(range, steps);
     for (std::int64_t time = range.start; time < end; ++time) {
-      ++buckets[bucket(range, device, steps, time, end)];
+      std::string name = bucket(range, device, steps, time, end);
+      if (const std::size_t part = name.find(' '); part != std::string::npos) {
+        ++buckets[name];
+        name.resize(part);
+      }
+      ++buckets[name];
     }
   }
 
@@ -309,10 +314,13 @@ class Plain {
     for (const Call& call : r_.calls) {
       if (call.is_sync && call.thread == launch.thread && call.start <= opened &&
           opened < call.end && call.end <= launch.start) {
-        return "sync";
+        return time < call.end ? "sync held" : "sync";
       }
     }
-    return launch.start > opened ? "launch_late" : "queued";
+    if (launch.start <= opened) {
+      return "queued";
+    }
+    return time < launch.end ? "launch_late" : "launch_late after";
   }
 
   const Recording& r_;
@@ -355,6 +363,8 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
       }
       if (ledger.stage == "capture" && phases.contains(ledger.device)) {
         ASSERT_EQ(phases[ledger.device].buckets_ns, ledger.ledger.buckets_ns) << "recording " << i;
+        ASSERT_EQ(phases[ledger.device].sync_held_ns, ledger.ledger.sync_held_ns);
+        ASSERT_EQ(phases[ledger.device].after_launch_ns, ledger.ledger.after_launch_ns);
         ++num_split;
       }
       if (ledger.stage == "capture" || ledger.stage == "all") {
@@ -368,6 +378,13 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
             << kBucketNames[b];
         seen[kBucketNames[b]] += ledger.ledger.buckets_ns[b];
       }
+      for (const auto& [part, time_ns] :
+           {std::pair("sync held", ledger.ledger.sync_held_ns),
+            std::pair("launch_late after", ledger.ledger.after_launch_ns)}) {
+        const auto found = plain.find(part);
+        ASSERT_EQ(time_ns, found == plain.end() ? 0 : found->second) << "recording " << i;
+        seen[part] += time_ns;
+      }
       expected.erase({ledger.stage, ledger.device});
       ++num_ledgers;
     }
@@ -380,8 +397,9 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
   }
   EXPECT_GT(num_ledgers, 10'000);
   EXPECT_GT(num_split, 100) << "recordings with a start-up are too rare to prove anything";
-  for (const char* bucket : {"compute", "comm", "copy", "other_stage", "unattributed", "sync",
-                             "launch_late", "queued", "unknown_idle", "tail"}) {
+  for (const char* bucket :
+       {"compute", "comm", "copy", "other_stage", "unattributed", "sync", "launch_late", "queued",
+        "unknown_idle", "tail", "sync held", "launch_late after"}) {
     EXPECT_GT(seen[bucket], 0) << bucket << " never occurs: the test does not reach it";
   }
 }

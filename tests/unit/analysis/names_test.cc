@@ -18,6 +18,10 @@ TEST(Names, WhatAllNamesShareGoes) {
   EXPECT_EQ(bare_kernel_name(
                 "std::enable_if<!T7, void>::type internal::gemvx::kernel<int, (bool)1>(T13)"),
             "kernel<int, 1>");
+  EXPECT_EQ(bare_kernel_name("std::enable_if<(((8)>(0)))&&(_typeConvert<T>::exists), void>::type "
+                             "vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(T1*, int)"),
+            "fused_add_rms_norm_kernel<BFloat16, 8>")
+      << "a > in round brackets compares";
   EXPECT_EQ(bare_kernel_name("void at::<unnamed>::f<a::(anonymous namespace)::g>(int)"), "f<g>");
   EXPECT_EQ(bare_kernel_name("ampere_sgemm_128x64_tn"), "ampere_sgemm_128x64_tn");
   EXPECT_EQ(bare_kernel_name("[CUDA graph, recorded as a whole]"),
