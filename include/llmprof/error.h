@@ -2,10 +2,15 @@
 //
 // What the library throws, and nothing else: why a file could not be read or a question not be
 // answered.
+//
+// Threads: any number of them may call the library's functions at once, on the same file too; it
+// has no state that calls share. Results are plain values: what holds for a std::string holds for
+// them. read_recording() starts a thread of its own, which has ended when it returns or throws.
 #pragma once
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #define LLMPROF_API __attribute__((visibility("default")))
 

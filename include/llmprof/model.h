@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a language model must compute and move, whatever runs it: the numerators of MFU and MBU.
+// Threads: see error.h.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 //
 // Times are nanoseconds in whole numbers. The buckets of a ledger sum to its window, exactly. What
 // is not known is an empty optional, never 0. Everything `llmprof analyze` knows is in
-// `metrics_json`, whose keys are explained in docs/metrics.md.
+// `metrics_json`, whose keys are explained in docs/metrics.md. Threads: see error.h.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,11 @@ struct KernelRow {
   std::string family;  // "gemm", "attention", ...
   std::int64_t calls = 0;
   std::int64_t total_ns = 0;
+  // Where a kernel summary lacks one of these three, the mean stands for it.
   std::int64_t min_ns = 0;
   std::int64_t median_ns = 0;
-  std::int64_t p99_ns = 0;
   std::int64_t max_ns = 0;
+  std::optional<std::int64_t> p99_ns;  // no kernel summary tells it
 };
 
 struct StageRow {
@@ -62,8 +63,8 @@ struct FindingRow {
 };
 
 struct Recording {
-  std::string format;           // "nsys SQLite", ...
-  std::int64_t capture_ns = 0;  // from the first event to the last
+  std::string format;                      // "nsys SQLite", ...
+  std::optional<std::int64_t> capture_ns;  // from the first event to the last
   std::int64_t kernel_ns = 0;
   std::vector<std::string> devices;
   std::vector<StageRow> stages;

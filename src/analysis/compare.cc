@@ -199,12 +199,13 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
   const std::vector<double> after = values_of(candidate, metric.key);
   row.base = before.empty() ? std::nullopt : std::optional(median_of(before));
   row.candidate = after.empty() ? std::nullopt : std::optional(median_of(after));
-  if (!row.base || !row.candidate) {
+  const bool is_absolute = budget != nullptr && !budget->change_fraction;
+  if (!row.candidate || (!row.base && !is_absolute)) {
     row.reason = "not in every run";
     row.change = row.is_gated ? Change::kUnclear : Change::kNotJudged;
     return row;
   }
-  if (!are_positive(before) || !are_positive(after)) {
+  if (!row.base || !are_positive(before) || !are_positive(after)) {
     row.reason = "0 in some run: no ratio";
     row.change = row.is_gated ? Change::kUnclear : Change::kNotJudged;
   } else {
@@ -215,7 +216,6 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
       judge_runs(before, after, alpha, row);
     }
   }
-  const bool is_absolute = budget != nullptr && !budget->change_fraction;
   if (is_absolute) {  // asks nothing of the base
     row.change = Change::kSame;
     row.reason.clear();

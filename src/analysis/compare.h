@@ -15,7 +15,7 @@ namespace llmprof {
 // A number of a run, by its key in metrics.json.
 struct RunMetric {
   std::string key;
-  std::string unit;  // "ns", "1/s", "fraction"
+  std::string unit;  // "ns", "1/s", "fraction", "number"
   double value = 0;
   bool is_larger_better = false;
   bool is_gated = false;  // decides the verdict; the others are shown

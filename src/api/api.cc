@@ -28,6 +28,8 @@ auto guarded(Body&& body) {
     throw Error(error.what(), error.hint());
   } catch (const std::bad_alloc&) {
     throw Error("out of memory", "");
+  } catch (const std::exception& error) {
+    throw Error(error.what(), "");
   }
 }
 
@@ -52,9 +54,11 @@ StageRow stage_row(const StageSummary& stage) {
 }
 
 KernelRow kernel_row(const KernelRecord& kernel) {
+  const std::optional<std::int64_t> p99_ns =
+      kernel.histogram.empty() ? std::nullopt : std::optional(kernel.p99_ns);
   return {kernel.kernel_name, kernel.short_name, kernel.device,   kernel.stage,
           kernel.family,      kernel.calls,      kernel.total_ns, kernel.min_ns,
-          kernel.median_ns,   kernel.p99_ns,     kernel.max_ns};
+          kernel.median_ns,   kernel.max_ns,     p99_ns};
 }
 
 LedgerRow ledger_row(const StageLedger& stage) {
@@ -69,7 +73,9 @@ Recording recording_of(const std::string& path) {
   const Analysis analysis = analysis_of(path);
   Recording recording;
   recording.format = analysis.capture.format;
-  recording.capture_ns = analysis.capture_ns;
+  if (analysis.capture_ns > 0) {  // none in a summary, nor where nothing was recorded
+    recording.capture_ns = analysis.capture_ns;
+  }
   recording.kernel_ns = analysis.kernel_ns;
   for (const DeviceSummary& device : analysis.devices) {
     recording.devices.push_back(device.device);

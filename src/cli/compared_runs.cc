@@ -98,11 +98,13 @@ std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths,
   return runs;
 }
 
-std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs) {
+std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
+                                     const std::vector<MetricBudget>& budgets) {
   std::vector<RunSummary> summaries;
   summaries.reserve(runs.size());
   for (const ComparedRun& run : runs) {
     summaries.push_back(summary_of_run(run.label, run.metrics, run.inputs));
+    add_budgeted(budgets, run.metrics, summaries.back());
   }
   return summaries;
 }

@@ -23,7 +23,9 @@ struct ComparedRun {
 
 // A bundle, a metrics.json, a recording, or a file of `llmprof baseline`, which may hold several.
 std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system);
-std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs);
+// With the numbers that budgets name.
+std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
+                                     const std::vector<MetricBudget>& budgets = {});
 
 // Options that compare and gate share, as texts; throws kUsage.
 struct JudgeOptions {

@@ -50,10 +50,11 @@ std::string baseline_path(const GateCommandOptions& asked) {
 
 int run_self_test(const GateCommandOptions& asked, const CompareOptions& options,
                   Context& context) {
-  std::vector<RunSummary> runs = summaries_of(load_compared(asked.runs, context.system));
+  std::vector<RunSummary> runs =
+      summaries_of(load_compared(asked.runs, context.system), options.budgets);
   if (!asked.baseline.empty()) {
     std::vector<RunSummary> more =
-        summaries_of(load_compared({baseline_path(asked)}, context.system));
+        summaries_of(load_compared({baseline_path(asked)}, context.system), options.budgets);
     runs.insert(runs.end(), more.begin(), more.end());
   }
   if (runs.size() < 2) {
@@ -97,9 +98,9 @@ int run_gate(const GateCommandOptions& asked, Context& context) {
     return run_self_test(asked, options, context);
   }
   const std::vector<RunSummary> base =
-      summaries_of(load_compared({baseline_path(asked)}, context.system));
-  const Comparison comparison =
-      compare_runs(base, summaries_of(load_compared(asked.runs, context.system)), options);
+      summaries_of(load_compared({baseline_path(asked)}, context.system), options.budgets);
+  const Comparison comparison = compare_runs(
+      base, summaries_of(load_compared(asked.runs, context.system), options.budgets), options);
   const Json json = comparison_json(comparison);
   write_page(json, asked.judge, asked.output);
   if (asked.ci == "github") {

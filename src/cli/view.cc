@@ -10,6 +10,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "ingest/ingest.h"
 
 namespace llmprof {
 namespace {
@@ -38,19 +39,25 @@ std::string server_of(const std::string& connection) {
   return address.find(':') == std::string::npos ? address : "[" + address + "]";
 }
 
-std::filesystem::path page_of(const std::filesystem::path& path) {
+std::filesystem::path report_page(const std::filesystem::path& path) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(path, ignored);
   const std::filesystem::path page = is_folder ? path / "report.html" : path;
-  if (!std::filesystem::is_regular_file(page, ignored)) {
-    throw Error(ErrorKind::kInput, fmt::format("{} holds no report.html", printable(path.string())),
+  const auto refuse = [&](const std::filesystem::path& what, const char* why) {
+    throw Error(ErrorKind::kInput, fmt::format("{} {}", printable(what.string()), why),
                 "llmprof report BUNDLE --format html > report.html makes one");
+  };
+  if (!std::filesystem::is_regular_file(page, ignored)) {
+    refuse(path, "holds no report.html");
+  }
+  if (!to_lower(head_of(page)).starts_with("<!doctype html")) {
+    refuse(page, "is no page of HTML");
   }
   return std::filesystem::absolute(page, ignored).lexically_normal();
 }
 
 int run_view(const std::string& bundle, Context& context) {
-  const std::string page = page_of(bundle).string();
+  const std::string page = report_page(bundle).string();
   context.console.out(printable(page) + "\n");
   const std::string server = server_of(context.system.variable("SSH_CONNECTION").value_or(""));
   if (!server.empty()) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/run_tasks.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace llmprof {
@@ -23,13 +25,18 @@ void run_tasks(const std::vector<std::function<void()>>& tasks, unsigned num_thr
       }
     }
   };
-  std::vector<std::thread> threads;
-  for (unsigned i = 1; i < num_threads; ++i) {
-    threads.emplace_back(work);
-  }
-  work();
-  for (std::thread& thread : threads) {
-    thread.join();
+  {
+    std::vector<std::jthread> threads;  // each is joined at the end of this block
+    const std::size_t wanted = std::min<std::size_t>(num_threads, tasks.size());
+    threads.reserve(wanted);
+    try {
+      while (threads.size() + 1 < wanted) {
+        threads.emplace_back(work);
+      }
+    } catch (const std::system_error&) {
+      // The system gives no more: those that are there do it all.
+    }
+    work();
   }
   if (failure) {
     std::rethrow_exception(failure);

@@ -33,8 +33,6 @@ class ConfigReader {
   std::vector<std::string> texts(const char* key) const;
   // The mapping at `key`; empty if there is none.
   const Json& object(const char* key) const;
-  // True also for null: the author thought of it.
-  bool mentions(const char* key) const { return config_.contains(key); }
 
  private:
   const Json* find(const char* key) const;

@@ -291,10 +291,6 @@ LlmWork decode_work(std::int64_t context, std::int64_t batch) {
   return {LlmWork::Kind::kDecode, batch, 1, context - 1};
 }
 
-LlmWork generation_work(std::int64_t prompt, std::int64_t tokens, std::int64_t batch) {
-  return {LlmWork::Kind::kDecode, batch, tokens - 1, prompt};
-}
-
 LlmCost cost_of(const Llm& llm, const LlmWork& work) {
   check(work);
   const LayerShape shape = layer_shape(llm, work.is_mla_absorbed);

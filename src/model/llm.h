@@ -150,9 +150,6 @@ struct LlmWork {
 LlmWork prefill_work(std::int64_t tokens, std::int64_t batch = 1, std::int64_t cached_tokens = 0);
 // One step in which each sequence attends to `context` tokens, its new one included.
 LlmWork decode_work(std::int64_t context, std::int64_t batch = 1);
-// All steps that follow a prompt until `tokens` are there. The first of them is prefill's: these
-// are `tokens` - 1 steps.
-LlmWork generation_work(std::int64_t prompt, std::int64_t tokens, std::int64_t batch = 1);
 
 struct LlmCost {
   PartCounts flops;

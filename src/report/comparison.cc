@@ -184,7 +184,10 @@ Json bencher_comparison(const Json& comparison) {
     if (field_of(row, "gated") != Json(true)) {
       continue;
     }
-    const char* measure = text_of(row, "unit") == "ns" ? "latency_ns" : "throughput_per_s";
+    const std::string unit = text_of(row, "unit");
+    const char* measure = unit == "ns"    ? "latency_ns"
+                          : unit == "1/s" ? "throughput_per_s"
+                                          : "value";
     Json& made = document[text_of(row, "key")][measure];
     made["value"] = field_of(row, "candidate");
     if (field_of(row, "ratio_low").is_number() && field_of(row, "ratio_high").is_number()) {

@@ -16,7 +16,10 @@ ReportValue text_value(std::string text) {
 
 Unit metric_unit(const Json& row) {
   const std::string unit = text_of(row, "unit");
-  return unit == "ns" ? Unit::kDuration : unit == "1/s" ? Unit::kRate : Unit::kSmallRatio;
+  return unit == "ns"       ? Unit::kDuration
+         : unit == "1/s"    ? Unit::kRate
+         : unit == "number" ? Unit::kCount
+                            : Unit::kSmallRatio;
 }
 
 std::string metric_judgement(const Json& row) {

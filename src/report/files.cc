@@ -2,7 +2,6 @@
 //
 // The files of a report. All of them are written whatever is known, so that a reader who looks for
 // one finds it, with the reason for what it lacks.
-#include "base/file.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "report/sections.h"
@@ -40,15 +39,6 @@ std::vector<std::pair<std::string, std::string>> report_files(
           {"stakeholder_summary.md", markdown_text(stakeholder_document(metrics, {}))},
           {"kernels.md", markdown_text(kernels_document(metrics, rows(kKernelRows)))},
           {"operators.md", markdown_text(operators_document(metrics, rows(kOperatorRows)))}};
-}
-
-void write_kernel_markdown(const Json& metrics, const std::filesystem::path& path,
-                           std::size_t top) {
-  write_file(path, markdown_text(kernels_document(metrics, rows(top))));
-}
-
-void write_stakeholder_summary(const Json& metrics, const std::filesystem::path& path) {
-  write_file(path, markdown_text(stakeholder_document(metrics, {})));
 }
 
 }  // namespace llmprof

@@ -212,7 +212,9 @@ Json metrics_json(const Analysis& analysis, const RunFacts& run) {
          {"name", text_or_null(device.name)},
          {"busy_ns", device.busy_ns},
          {"busy_fraction", fraction_of(device.busy_ns, analysis.capture_ns)},
-         {"kernels", device.num_kernels}});
+         {"kernels", device.num_kernels},
+         {"copy_ns", device.copy_ns},
+         {"pageable_copy_ns", device.pageable_copy_ns}});
   }
   document["stages"] = Json::array();
   for (const StageSummary& stage : analysis.stages) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,11 +37,6 @@ Json operators_json(const Operators& operators);
 std::vector<std::pair<std::string, std::string>> report_files(
     const Json& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
     PassTimer* timer = nullptr);
-
-// The specification's files alone: kernel_name, total_ms, calls, mean_ms, device and more by total
-// time; and the summary for people who decide.
-void write_kernel_markdown(const Json& metrics, const std::filesystem::path& path, std::size_t top);
-void write_stakeholder_summary(const Json& metrics, const std::filesystem::path& path);
 
 // kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns with whole names. Scripts
 // rely on it.

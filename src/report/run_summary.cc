@@ -11,7 +11,9 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/json_path.h"
+#include "base/text.h"
 #include "report/section_parts.h"
 
 namespace llmprof {
@@ -30,6 +32,22 @@ void add_metric(const std::string& row, const Json& values, const char* field,
     run.metrics.push_back({row + "." + field, form.unit, value.get<double>(), form.is_larger_better,
                            form.is_gated, steps});
   }
+}
+
+// Names carry their unit.
+MetricForm form_of_name(std::string_view key) {
+  if (key.ends_with("_ns") || key.find("buckets_ns.") != std::string_view::npos) {
+    return {};
+  }
+  if (key.ends_with("_per_s")) {
+    return {"1/s", true, false};
+  }
+  return {key.ends_with("_fraction") ? "fraction" : "number", false, false};
+}
+
+// Less time is better, and more a second; a share or a number may be either.
+bool has_direction(std::string_view unit) {
+  return unit == "ns" || unit == "1/s";
 }
 
 bool is_nested(const Json& row) {
@@ -269,6 +287,28 @@ RunSummary summary_of_run(const std::string& label, const Json& metrics, const J
     run.absent = verdict.empty() ? "no kernel and no stage" : verdict;
   }
   return run;
+}
+
+void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics, RunSummary& run) {
+  for (const MetricBudget& budget : budgets) {
+    const bool is_known =
+        std::any_of(run.metrics.begin(), run.metrics.end(),
+                    [&](const RunMetric& metric) { return metric.key == budget.key; });
+    const Json* value = is_known ? nullptr : find_path(metrics, parse_path(budget.key));
+    if (value == nullptr || !value->is_number()) {
+      continue;
+    }
+    const MetricForm form = form_of_name(budget.key);
+    if (budget.change_fraction && !has_direction(form.unit)) {
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("the budget of {}: nobody knows whether more of it is better or worse",
+                      printable(budget.key)),
+          "give it {at_most: NUMBER} or {at_least: NUMBER} in place of change");
+    }
+    run.metrics.push_back(
+        {budget.key, form.unit, value->get<double>(), form.is_larger_better, false, ""});
+  }
 }
 
 Json compared_part(const Json& metrics) {

@@ -63,8 +63,8 @@ class System:
 
 def check_static(build, folder, recording, truth):
     if "llmprof_static" not in run("cmake", "--build", build, "--target", "help"):
-        print("no static libraries (tools/install-deps.sh static): the static program is Skipped")
-        return
+        print("skipped: no static libraries (tools/install-deps.sh static), so that there is no static program")
+        return False
     tarball = folder / "llmprof.tar.gz"
     run(ROOT / "packaging/tarball.sh", build, tarball)
     older = {"trixie": "bookworm", "bookworm": "bullseye", "bullseye": "buster"}.get(release(), "bullseye")
@@ -74,12 +74,13 @@ def check_static(build, folder, recording, truth):
     assert "not a dynamic" in subprocess.run(["ldd", program], capture_output=True, text=True).stderr
     system.check(f"/{program.relative_to(system.root)}", recording, truth)
     print(f"static program: {program.stat().st_size / 1e6:.1f} MB, used on {older}")
+    return True
 
 
 def check_package(build, folder, recording, truth):
     package = make_debian(build, folder)
     if package is None:
-        return
+        return False
     system = System(release(), folder)
     shutil.copy(package, system.root / "root/llmprof.deb")
     system.run("apt-get", "install", "-qq", "-y", "--no-install-recommends", "/root/llmprof.deb")
@@ -88,6 +89,7 @@ def check_package(build, folder, recording, truth):
     left = [path for path in system.root.glob("usr/**/*llmprof*") if not path.is_dir()]
     assert not left, left
     print(f"{package.name}: installed, used and removed on {release()}")
+    return True
 
 
 def main():
@@ -105,11 +107,10 @@ def main():
         recording = make_recording(folder / "run.sqlite")
         truth = json.loads(run(asked.program, "analyze", recording, "--json"))
         build = asked.program.resolve().parent
-        check_static(build, folder, recording, truth)
-        check_package(build, folder, recording, truth)
+        are_proven = [check(build, folder, recording, truth) for check in (check_static, check_package)]
     finally:
         shutil.rmtree(folder)
-    return 0
+    return 0 if all(are_proven) else 77
 
 
 if __name__ == "__main__":

@@ -144,6 +144,20 @@ TEST(Compare, OtherWorkIsInvalid) {
   EXPECT_EQ(broken_by([](RunSummary& run) { run.launches = 0; }), "content");
 }
 
+TEST(Compare, ALimitOnTheValueNeedsNoBase) {
+  std::vector<RunSummary> candidate = make_side(1e7, 5);
+  for (RunSummary& run : candidate) {
+    run.metrics.push_back({"capture.kernel_ns", "ns", 7, false, false, ""});
+  }
+  CompareOptions options;
+  options.budgets = {{"capture.kernel_ns", {}, 7, {}}};
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kPass);
+  options.budgets = {{"capture.kernel_ns", {}, 6, {}}};
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kRegress);
+  options.budgets = {{"capture.kernel_ns", 0.1, {}, {}}};
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kInconclusive);
+}
+
 TEST(Compare, BudgetsDecideToo) {
   CompareOptions options;
   options.budgets = {{"aggregates.decode_tokens_per_s", {}, {}, 200.0}};  // there are 100

@@ -117,13 +117,13 @@ TEST_P(Golden, PrefillIsTheSumOfItsDecodeSteps) {
   }
 }
 
-TEST_P(Golden, AWholeGenerationIsTheSumOfItsSteps) {
+TEST_P(Golden, ManyStepsAreTheSumOfEach) {
   const Llm model = llm();
   LlmCost sum;
   for (std::int64_t context = 301; context < 340; ++context) {
     sum.add(cost_of(model, decode_work(context, 3)));
   }
-  const LlmCost whole = cost_of(model, generation_work(300, 40, 3));
+  const LlmCost whole = cost_of(model, {LlmWork::Kind::kDecode, 3, 39, 300});
   EXPECT_EQ(whole.total_flops(), sum.total_flops());
   EXPECT_EQ(whole.total_bytes(), sum.total_bytes());
   EXPECT_EQ(whole.most_bytes(), sum.most_bytes());

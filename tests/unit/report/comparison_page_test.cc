@@ -7,6 +7,7 @@
 #include "base/json_path.h"
 #include "base/packed.h"
 #include "base/sha256.h"
+#include "expect_error.h"
 #include "report/comparison.h"
 #include "report/run_summary.h"
 #include "report/section_parts.h"
@@ -198,6 +199,52 @@ TEST(RunSummary, NumbersOfStrangersStayWithinWhatCanBeSummed) {
   EXPECT_EQ(run.operators[0].name, "c");
   EXPECT_EQ(run.operators_whole_ns, 0);
   EXPECT_EQ(run.ledgers[0].buckets_ns[0].second, 0);
+}
+
+TEST(RunSummary, BudgetsMayNameAnyNumber) {
+  const Json metrics = {
+      {"capture", {{"kernel_ns", 7}, {"format", "x"}}},
+      {"devices", {{{"device", "cuda:0"}, {"busy_fraction", 0.5}, {"kernels", 3}}}}};
+  const auto with = [&](const MetricBudget& budget) {
+    RunSummary run = summary_of_run("run", metrics, nullptr);
+    add_budgeted({budget, budget}, metrics, run);
+    return run.metrics;
+  };
+  MetricBudget budget;
+  budget.at_most = 1;
+  const std::tuple<const char*, double, const char*> numbers[] = {
+      {"capture.kernel_ns", 7, "ns"},
+      {"devices[device=cuda:0].busy_fraction", 0.5, "fraction"},
+      {"devices[0].kernels", 3, "number"}};
+  for (const auto& [key, value, unit] : numbers) {
+    budget.key = key;
+    const std::vector<RunMetric> found = with(budget);
+    ASSERT_EQ(found.size(), 1U) << key;
+    EXPECT_EQ(found[0].key, key);
+    EXPECT_EQ(found[0].value, value);
+    EXPECT_EQ(found[0].unit, unit);
+    EXPECT_FALSE(found[0].is_larger_better);
+  }
+  for (const char* key : {"capture.nosuch", "capture.format", "devices[device=cuda:1].kernels"}) {
+    budget.key = key;
+    EXPECT_TRUE(with(budget).empty()) << key;
+  }
+  budget.key = "capture..kernel_ns";
+  expect_error([&] { with(budget); }, ErrorKind::kUsage, HasSubstr("no key"),
+               HasSubstr("keys look like"));
+}
+
+TEST(RunSummary, AChangeIsBudgetedOnlyWhereItsDirectionIsKnown) {
+  const Json metrics = {{"capture", {{"kernel_ns", 7}}}, {"devices", {{{"busy_fraction", 0.5}}}}};
+  RunSummary run = summary_of_run("run", metrics, nullptr);
+  MetricBudget budget;
+  budget.change_fraction = 0.02;
+  budget.key = "capture.kernel_ns";
+  add_budgeted({budget}, metrics, run);
+  EXPECT_EQ(run.metrics.size(), 1U);
+  budget.key = "devices[0].busy_fraction";
+  expect_error([&] { add_budgeted({budget}, metrics, run); }, ErrorKind::kUsage,
+               HasSubstr("better or worse"), HasSubstr("at_least"));
 }
 
 TEST(RunSummary, ABaselineKeepsOperators) {
