@@ -48,13 +48,13 @@ struct Group {
     ++steps[static_cast<std::size_t>(step_of(duration_ns))];
   }
 
-  // To one step's width, and never beyond what was measured.
-  std::int64_t quantile_ns(double fraction) const {
-    const auto rank = static_cast<std::int64_t>(fraction * static_cast<double>(calls - 1)) + 1;
+  // The duration that so many of a hundred launches do not exceed, rounded up to its step, and never
+  // beyond what was measured.
+  std::int64_t percentile_ns(std::int64_t percent) const {
     std::int64_t seen = 0;
     for (std::size_t step = 0; step < steps.size(); ++step) {
       seen += steps[step];
-      if (seen >= rank) {
+      if (seen > 0 && seen * 100 >= calls * percent) {
         return std::clamp(last_of(static_cast<int>(step)), min_ns, max_ns);
       }
     }
@@ -118,8 +118,8 @@ void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& sta
     record.calls = group.calls;
     record.min_ns = group.min_ns;
     record.max_ns = group.max_ns;
-    record.median_ns = group.quantile_ns(0.5);
-    record.p99_ns = group.quantile_ns(0.99);
+    record.median_ns = group.percentile_ns(50);
+    record.p99_ns = group.percentile_ns(99);
     for (const std::uint32_t shape : group.shapes) {
       record.shapes.push_back(trace.shapes[shape]);
     }
