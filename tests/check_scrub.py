@@ -224,6 +224,11 @@ def check_places(program, folder):
     connection.execute("INSERT INTO odd VALUES (?, ?, ?, ?, ?, ?)",
                        (f"token={SHAPE}", json.dumps({"api_key": SECRETS["json"]}), f"x {SHAPE}",
                         b"\x01\x02password=" + SECRETS["url"].encode() + b"\0\x03", 1.5, bytes(16)))
+    # Rows without a number, and a column that hides it.
+    connection.execute("CREATE TABLE keyed (a TEXT PRIMARY KEY, b INTEGER) WITHOUT ROWID")
+    connection.executemany("INSERT INTO keyed VALUES (?, ?)", [(f"x {SHAPE}", 1), ("fine", 2)])
+    connection.execute("CREATE TABLE hidden (rowid TEXT, b TEXT)")
+    connection.executemany("INSERT INTO hidden VALUES (?, ?)", [("7", f"x {SHAPE}"), ("7", "fine")])
     connection.commit()
     connection.close()
     assert scrub(program, path) == {str(path): "changed"}
@@ -231,6 +236,8 @@ def check_places(program, folder):
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT d, e, zeros, typeof(d) FROM odd").fetchall() == [
         (b"\x01\x02password=[scrubbed]\0\x03", 1.5, bytes(16), "blob")]
+    assert connection.execute("SELECT * FROM keyed ORDER BY b").fetchall() == [("x [scrubbed]", 1), ("fine", 2)]
+    assert connection.execute("SELECT b FROM hidden").fetchall() == [("x [scrubbed]",), ("fine",)]
     connection.execute(f"CREATE TABLE preset (a TEXT DEFAULT 'token={SHAPE}')")
     connection.commit()
     connection.close()

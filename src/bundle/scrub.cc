@@ -47,6 +47,7 @@ class TextScrubber {
   explicit TextScrubber(std::string_view text) : text_(text) {}
 
   std::string run() {
+    clean_.reserve(text_.size());
     while (at_ < text_.size()) {
       if (take_private_key() || take_url_password()) {
         continue;
@@ -127,6 +128,9 @@ class TextScrubber {
 
   // "Bearer abc..." outside of a header; a short word behind it is prose.
   bool take_credential_after_scheme(std::string_view scheme, std::size_t end) {
+    if (scheme.size() != 6 && scheme.size() != 5) {
+      return false;
+    }
     const std::string lower = to_lower(scheme);
     if (lower != "bearer" && lower != "basic") {
       return false;
@@ -169,17 +173,15 @@ class TextScrubber {
   // `name=value`, `name: value`, `"name": "value"`, `\"name\": \"value\"`, `x["name"] = "value"`,
   // `name := value`.
   bool take_named_value(std::string_view name, std::size_t end) {
-    if (!is_secret_name(name)) {
-      return false;
-    }
     std::size_t cursor = end;
     while (cursor < text_.size() &&
            std::string_view("\\\"']").find(text_[cursor]) != std::string_view::npos) {
       ++cursor;
     }
     cursor = skip_blanks(cursor);
+    // Most words of a text stand before no value: what they mean is asked last.
     if (cursor >= text_.size() || (text_[cursor] != '=' && text_[cursor] != ':') ||
-        text_.substr(cursor, 3) == "://") {
+        text_.substr(cursor, 3) == "://" || !is_secret_name(name)) {
       return false;
     }
     while (cursor < text_.size() &&

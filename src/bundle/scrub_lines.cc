@@ -108,10 +108,10 @@ bool LineScrubber::is_value_of_name(std::string_view line) {
   return is_value;
 }
 
-std::string LineScrubber::clean(const std::string& line, const SecretValues& values) {
+std::string LineScrubber::clean(std::string_view line, const SecretValues& values) {
   const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
   if (is_in_private_key(line)) {
-    return begin == line.size() ? line : scrubbed_behind(line, begin);
+    return begin == line.size() ? std::string(line) : scrubbed_behind(line, begin);
   }
   if (form_ == Form::kYaml) {
     if (is_in_yaml_block(line)) {
@@ -121,7 +121,7 @@ std::string LineScrubber::clean(const std::string& line, const SecretValues& val
     // `password: |` opens a block: scrub_text would take the bar for the password.
     const std::string_view value = yaml_entry(line).value;
     if (is_in_block_ && (value.starts_with('|') || value.starts_with('>'))) {
-      return line;
+      return std::string(line);
     }
     if (is_value) {
       return scrubbed_behind(line, line.find(':') + 1).insert(line.find(':') + 1, " ");

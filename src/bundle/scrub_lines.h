@@ -17,7 +17,7 @@ class LineScrubber {
   explicit LineScrubber(Form form) : form_(form) {}
 
   // The next line, without its end. The indentation stays.
-  std::string clean(const std::string& line, const SecretValues& values);
+  std::string clean(std::string_view line, const SecretValues& values);
 
  private:
   bool is_in_private_key(std::string_view line);

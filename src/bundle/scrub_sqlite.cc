@@ -34,16 +34,18 @@ namespace {
 using Database = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
 using Statement = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
 
-struct Change {
-  std::int64_t row = 0;
-  std::size_t column = 0;
-  bool is_blob = false;
-  std::string text;
-};
-
 struct Table {
   std::string name;
   std::vector<std::string> columns;
+  bool has_rowid = true;  // not of tables WITHOUT ROWID, nor where a column is called so
+};
+
+struct Change {
+  std::int64_t row = 0;
+  std::string before;  // in place of the row, where rows have no number
+  std::size_t column = 0;
+  bool is_blob = false;
+  std::string text;
 };
 
 Statement prepare(sqlite3* database, const std::string& sql) {
@@ -106,6 +108,15 @@ std::vector<Table> tables_of(sqlite3* database) {
     }
     tables.back().columns.emplace_back(text_in(read.get(), 1));
   }
+  for (Table& table : tables) {
+    const std::string sql = "SELECT rowid FROM " + sql_name(table.name);
+    sqlite3_stmt* statement = nullptr;
+    table.has_rowid =
+        sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK &&
+        std::none_of(table.columns.begin(), table.columns.end(),
+                     [](const std::string& column) { return to_lower(column) == "rowid"; });
+    sqlite3_finalize(statement);
+  }
   return tables;
 }
 
@@ -124,7 +135,7 @@ void take_environment(std::string_view text, SqliteScrub& scrub) {
 std::vector<Change> changes_in(sqlite3* database, const Table& table, const SecretValues& values,
                                SqliteScrub& scrub) {
   std::vector<Change> changes;
-  std::string sql = "SELECT rowid";
+  std::string sql = table.has_rowid ? "SELECT rowid" : "SELECT 0";
   for (const std::string& column : table.columns) {
     sql += ", " + sql_name(column);
   }
@@ -139,13 +150,14 @@ std::vector<Change> changes_in(sqlite3* database, const Table& table, const Secr
       }
       const std::int64_t row = sqlite3_column_int64(read.get(), 0);
       const std::string_view text = text_in(read.get(), column);
+      const std::string before(table.has_rowid ? std::string_view() : text);
       if (is_environment(text)) {
         take_environment(text, scrub);
-        changes.push_back({row, i, type == SQLITE_BLOB, "[environment scrubbed]"});
+        changes.push_back({row, before, i, type == SQLITE_BLOB, "[environment scrubbed]"});
       } else if (std::string clean = scrub_text(text, values); clean != text) {
         add_removed(text, clean, scrub.keys);
         scrub.held_secret = true;
-        changes.push_back({row, i, type == SQLITE_BLOB, std::move(clean)});
+        changes.push_back({row, before, i, type == SQLITE_BLOB, std::move(clean)});
       }
     }
   }
@@ -157,26 +169,35 @@ std::vector<Change> changes_in(sqlite3* database, const Table& table, const Secr
   return changes;
 }
 
+void bind_bytes(sqlite3_stmt* statement, int place, const std::string& bytes, bool is_blob) {
+  const auto size = static_cast<int>(bytes.size());
+  if (is_blob) {
+    sqlite3_bind_blob(statement, place, bytes.data(), size, SQLITE_TRANSIENT);
+  } else {
+    sqlite3_bind_text(statement, place, bytes.data(), size, SQLITE_TRANSIENT);
+  }
+}
+
+Statement prepare_change(sqlite3* database, const Table& table, std::size_t column) {
+  const std::string name = sql_name(table.columns[column]);
+  return prepare(database, fmt::format("UPDATE {} SET {} = ?2 WHERE {} = ?1", sql_name(table.name),
+                                       name, table.has_rowid ? "rowid" : name + " COLLATE BINARY"));
+}
+
 void apply(sqlite3* database, const Table& table, const std::vector<Change>& changes) {
   std::map<std::size_t, Statement> writers;  // by column
   for (const Change& change : changes) {
     auto writer = writers.find(change.column);
     if (writer == writers.end()) {
-      writer = writers
-                   .emplace(change.column,
-                            prepare(database, fmt::format("UPDATE {} SET {} = ?2 WHERE rowid = ?1",
-                                                          sql_name(table.name),
-                                                          sql_name(table.columns[change.column]))))
-                   .first;
+      writer = writers.emplace(change.column, prepare_change(database, table, change.column)).first;
     }
     sqlite3_stmt* write = writer->second.get();
-    const auto size = static_cast<int>(change.text.size());
-    sqlite3_bind_int64(write, 1, change.row);
-    if (change.is_blob) {
-      sqlite3_bind_blob(write, 2, change.text.data(), size, SQLITE_TRANSIENT);
+    if (table.has_rowid) {
+      sqlite3_bind_int64(write, 1, change.row);
     } else {
-      sqlite3_bind_text(write, 2, change.text.data(), size, SQLITE_TRANSIENT);
+      bind_bytes(write, 1, change.before, change.is_blob);
     }
+    bind_bytes(write, 2, change.text, change.is_blob);
     if (sqlite3_step(write) != SQLITE_DONE) {
       throw Error(ErrorKind::kFailure,
                   fmt::format("cannot scrub the export: {}", sqlite3_errmsg(database)));

@@ -64,7 +64,9 @@ class RunReader {
     if (run_.size() >= kShortestText) {
       look_(run_);
     }
-    run_.clear();
+    if (!run_.empty()) {
+      run_.clear();
+    }
   }
 
   const std::string& run() const { return run_; }
@@ -177,11 +179,10 @@ class StreamSearch {
       result_.has_found = result_.has_found || values_.are_in(line);
       return;
     }
-    const std::string text(line);
-    const std::string clean = lines.clean(text, values_);
-    if (clean != text) {
+    const std::string clean = lines.clean(line, values_);
+    if (clean != line) {
       SecretValues found;
-      add_removed(text, clean, found);
+      add_removed(line, clean, found);
       result_.has_found = result_.has_found || !found.empty();
       result_.keys.add(found);
     }

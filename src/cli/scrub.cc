@@ -54,10 +54,9 @@ void print_result(const ScrubResult& result, Console& console) {
   console.out(result.files.empty()
                   ? "clean: nothing was found\n"
                   : fmt::format("{} different secrets were found\n", result.num_keys));
-  const auto num_unsearched =
-      std::count_if(result.files.begin(), result.files.end(), [](const ScrubbedFile& file) {
-        return file.what == ScrubbedFile::What::kNotSearched;
-      });
+  const auto num_unsearched = std::count_if(
+      result.files.begin(), result.files.end(),
+      [](const ScrubbedFile& file) { return file.what == ScrubbedFile::What::kNotSearched; });
   if (num_unsearched > 0) {
     console.out(fmt::format(
         "{} files could not be searched: unpack them and scrub again, or leave them out\n",
