@@ -28,6 +28,11 @@ def main():
         kept = json.loads((pathlib.Path(folder) / ".llmprof/baselines/main.json").read_text())
         assert [row["label"] for row in kept["runs"]] == ["a.sqlite", "b.sqlite"], kept["runs"]
         assert "main" in run("baseline", "list") and "a.sqlite" in run("baseline", "show", "main")
+        hostile = pathlib.Path(folder) / ".llmprof/baselines/a\x1b[31m.json"
+        hostile.write_text(json.dumps(kept))
+        listed = run("baseline", "list")
+        assert "\x1b" not in listed and "a\\x1b[31m" in listed, listed
+        hostile.unlink()
         # Two runs against one say little, and nothing wrong: the same files are no regression.
         told = run("gate", "a.sqlite", "--baseline", "main", code=4)
         assert "inconclusive" in told and "What changed" in told, told

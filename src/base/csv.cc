@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace llmprof {
 namespace {
 
@@ -89,11 +91,17 @@ const std::vector<std::string_view>& CsvReader::next() {
 }
 
 std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    return std::string(text);
+  std::string safe;
+  const char* separator = "";
+  for (const std::string_view line : split(text, '\n')) {
+    safe.append(separator).append(printable(line));
+    separator = "\n";
+  }
+  if (safe.find_first_of(",\"\n") == std::string::npos) {
+    return safe;
   }
   std::string cell = "\"";
-  for (const char c : text) {
+  for (const char c : safe) {
     cell += c == '"' ? std::string("\"\"") : std::string(1, c);
   }
   return cell + "\"";

@@ -35,7 +35,7 @@ class CsvReader {
   std::size_t num_unescaped_ = 0;
 };
 
-// `text` as one cell: quoted where it must be.
+// `text` as one cell: quoted where it must be, and printable(), but for its line breaks.
 std::string csv_cell(std::string_view text);
 
 }  // namespace llmprof

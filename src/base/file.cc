@@ -118,8 +118,17 @@ std::optional<std::uint64_t> free_bytes(const std::filesystem::path& path) {
   return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
 }
 
-void write_file(const std::filesystem::path& path, std::string_view contents) {
-  TemporaryFile file(path);
+unsigned mode_of(const std::filesystem::path& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+  }
+  return facts.st_mode & 0777U;
+}
+
+void write_file(const std::filesystem::path& path, std::string_view contents, unsigned mode) {
+  TemporaryFile file(path, mode);
   if (!write_all(file.descriptor(), contents)) {
     file.fail("write");
   }

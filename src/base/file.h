@@ -25,9 +25,12 @@ std::filesystem::path nearest_existing(std::filesystem::path path);
 // Free bytes of the file system that a path is on, or will be once it exists.
 std::optional<std::uint64_t> free_bytes(const std::filesystem::path& path);
 
+// Who may read and write a file, as open() has it: for one that takes its place. Throws kInput.
+unsigned mode_of(const std::filesystem::path& path);
+
 // Writes under a temporary name in the same directory, then renames: readers see the old file or
 // the new one, never a part. A failure leaves no temporary behind. Throws kFailure.
-void write_file(const std::filesystem::path& path, std::string_view contents);
+void write_file(const std::filesystem::path& path, std::string_view contents, unsigned mode = 0666);
 
 // The same for a file too large for memory: written piece by piece under a temporary name, and
 // there under its own only after commit(). All of it may throw kFailure.

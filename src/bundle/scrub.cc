@@ -22,11 +22,15 @@
 
 #include "base/text.h"
 #include "bundle/secrets.h"
+#include "bundle/whole_json.h"
 
 namespace llmprof {
 namespace {
 
 constexpr std::size_t kShortestSecret = 8;  // shorter ones occur in other words
+
+// Where a value without quotation marks ends. The zero is of environments and other binary text.
+constexpr std::string_view kValueEnds(" \t\r\n&,;\"'\0", 10);
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t';
@@ -43,6 +47,7 @@ class TextScrubber {
   explicit TextScrubber(std::string_view text) : text_(text) {}
 
   std::string run() {
+    clean_.reserve(text_.size());
     while (at_ < text_.size()) {
       if (take_private_key() || take_url_password()) {
         continue;
@@ -123,6 +128,9 @@ class TextScrubber {
 
   // "Bearer abc..." outside of a header; a short word behind it is prose.
   bool take_credential_after_scheme(std::string_view scheme, std::size_t end) {
+    if (scheme.size() != 6 && scheme.size() != 5) {
+      return false;
+    }
     const std::string lower = to_lower(scheme);
     if (lower != "bearer" && lower != "basic") {
       return false;
@@ -165,17 +173,15 @@ class TextScrubber {
   // `name=value`, `name: value`, `"name": "value"`, `\"name\": \"value\"`, `x["name"] = "value"`,
   // `name := value`.
   bool take_named_value(std::string_view name, std::size_t end) {
-    if (!is_secret_name(name)) {
-      return false;
-    }
     std::size_t cursor = end;
     while (cursor < text_.size() &&
            std::string_view("\\\"']").find(text_[cursor]) != std::string_view::npos) {
       ++cursor;
     }
     cursor = skip_blanks(cursor);
+    // Most words of a text stand before no value: what they mean is asked last.
     if (cursor >= text_.size() || (text_[cursor] != '=' && text_[cursor] != ':') ||
-        text_.substr(cursor, 3) == "://") {
+        text_.substr(cursor, 3) == "://" || !is_secret_name(name)) {
       return false;
     }
     while (cursor < text_.size() &&
@@ -230,9 +236,9 @@ class TextScrubber {
     if (lower.ends_with("authorization") || lower.ends_with("cookie")) {
       return std::min(text_.find_first_of("\r\n\"'", start), text_.size());
     }
-    std::size_t end = std::min(text_.find_first_of(" \t\r\n&,;\"'", start), text_.size());
+    std::size_t end = std::min(text_.find_first_of(kValueEnds, start), text_.size());
     if (is_scheme(text_.substr(start, end - start)) && end < text_.size() && is_blank(text_[end])) {
-      end = std::min(text_.find_first_of(" \t\r\n&,;\"'", end + 1), text_.size());
+      end = std::min(text_.find_first_of(kValueEnds, end + 1), text_.size());
     }
     return end;
   }
@@ -375,9 +381,10 @@ Json scrub_tree(const Json& tree) {
     if (value.is_structured()
             ? is_secret_name(key)
             : is_secret_value(key, text) && !value.is_null() && !value.is_boolean()) {
-      clean[key] = scrub_leaves(value);
+      append_key(clean, key, scrub_leaves(value));
     } else {
-      clean[key] = is_named_secret && key == "value" ? scrub_leaves(value) : scrub_tree(value);
+      append_key(clean, key,
+                 is_named_secret && key == "value" ? scrub_leaves(value) : scrub_tree(value));
     }
   }
   return clean;
@@ -393,18 +400,22 @@ std::vector<std::string> secret_values(const std::map<std::string, std::string>&
   return values;
 }
 
-std::string scrub_text(std::string_view text, const std::vector<std::string>& values) {
+std::string scrub_text(std::string_view text, const SecretValues& values) {
   std::string clean = scrub_text(text);
-  for (const std::string& value : values) {
-    for (std::size_t at = clean.find(value); at != std::string::npos; at = clean.find(value, at)) {
-      clean.replace(at, value.size(), kScrubbed);
-      at += kScrubbed.size();
-    }
-  }
-  return clean;
+  return values.are_in(clean) ? values.without(clean) : clean;
 }
 
-void add_removed(std::string_view text, std::string_view clean, std::vector<std::string>& removed) {
+bool ends_in_private_key(std::string_view text) {
+  const std::size_t begin = text.rfind("-----BEGIN ");
+  if (begin == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view key = text.substr(begin);
+  return key.find("PRIVATE KEY") != std::string_view::npos &&
+         key.find("-----END ") == std::string_view::npos;
+}
+
+void add_removed(std::string_view text, std::string_view clean, SecretValues& removed) {
   while (text != clean) {
     const std::size_t mark = clean.find(kScrubbed);
     if (mark == std::string_view::npos) {
@@ -417,7 +428,7 @@ void add_removed(std::string_view text, std::string_view clean, std::vector<std:
     const std::string_view gone =
         text.substr(std::min(mark, text.size()), end == std::string_view::npos ? end : end - mark);
     if (gone.size() >= kShortestSecret && gone != kScrubbed) {
-      removed.emplace_back(gone);
+      removed.add(gone);
     }
     if (end == std::string_view::npos) {
       return;

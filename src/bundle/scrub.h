@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "bundle/secret_values.h"
 
 namespace llmprof {
 
@@ -23,11 +24,14 @@ std::string scrub_text(std::string_view text);
 std::vector<std::string> secret_values(const std::map<std::string, std::string>& environment);
 
 // scrub_text(), and every occurrence of `values` replaced too.
-std::string scrub_text(std::string_view text, const std::vector<std::string>& values);
+std::string scrub_text(std::string_view text, const SecretValues& values);
+
+// Whether a private key begins in `text` and goes on behind its end.
+bool ends_in_private_key(std::string_view text);
 
 // Adds to `removed` what of `text` is not in `clean`, which is `text` with parts replaced by
 // kScrubbed. Short ones are left out: they occur in other words.
-void add_removed(std::string_view text, std::string_view clean, std::vector<std::string>& removed);
+void add_removed(std::string_view text, std::string_view clean, SecretValues& removed);
 
 // An argument list; the value that follows a flag like --token is replaced too.
 std::vector<std::string> scrub_arguments(const std::vector<std::string>& arguments);

@@ -6,9 +6,10 @@
 //
 // A secret has a shape or a name in front of it in one place, and in the next it stands alone. So
 // there are two rounds: the first takes out what can be told and remembers it, the second looks for
-// those bytes everywhere. Texts and SQLite files are written anew. A report of nsys or ncu, a
-// packed page or trace cannot be: it is removed, and said to be. What is made of the recording, and
-// packed, is removed too when a text of the recording changed, since its bytes cannot be searched.
+// those bytes everywhere. Texts, trees and SQLite files are written anew. A report of nsys or ncu,
+// a packed trace, a page cannot be: one that holds a secret is removed, and said to be. What
+// llmprof made of a recording is removed as soon as any file lost a secret: a short one is not
+// looked for in bytes, and it can be made anew.
 //
 // What this gets wrong: a secret that looks like nothing and has no name is not found, unless it is
 // given.
@@ -17,16 +18,21 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/units.h"
+#include "base/yaml.h"
+#include "bundle/manifest.h"
 #include "bundle/scrub.h"
+#include "bundle/scrub_lines.h"
 #include "bundle/scrub_sqlite.h"
+#include "bundle/secret_search.h"
+#include "bundle/whole_json.h"
 
 namespace llmprof {
 namespace {
@@ -34,35 +40,60 @@ namespace {
 namespace fs = std::filesystem;
 using What = ScrubbedFile::What;
 
-constexpr std::uint64_t kLargestJson = 512 * kMiB;
-constexpr const char* kPackedFiles[] = {"report.html", "compare.html", "trace.pftrace",
-                                        "kernels.pb.gz"};
+constexpr std::uint64_t kLargestTree = 512 * kMiB;
+constexpr std::size_t kHeadBytes = 4 * kKiB;
 
-enum class FileKind { kSqlite, kJson, kText, kPacked };
+enum class FileKind { kSqlite, kJson, kYaml, kText, kBinary };
+
+[[noreturn]] void cannot_scrub_unread(const fs::path& file) {
+  throw Error(ErrorKind::kInput, fmt::format("cannot read {}", file.string()),
+              "make it readable, or take it out of the folder");
+}
 
 std::string first_bytes(const fs::path& file) {
-  std::string head(512, '\0');
+  std::string head(kHeadBytes, '\0');
   std::ifstream in(file, std::ios::binary);
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  if (!in.is_open() || in.bad()) {
+    cannot_scrub_unread(file);
+  }
+  head.resize(static_cast<std::size_t>(in.gcount()));
   return head;
 }
 
+template <std::size_t Size>
+bool has_ending(const fs::path& file, const char* const (&endings)[Size]) {
+  const std::string name = file.filename().string();
+  return std::any_of(std::begin(endings), std::end(endings),
+                     [&](const char* ending) { return name.ends_with(ending); });
+}
+
 FileKind kind_of(const fs::path& file) {
+  constexpr const char* kBinaries[] = {".nsys-rep", ".qdrep", ".qdstrm", ".ncu-rep", ".pftrace"};
   const std::string head = first_bytes(file);
   if (head.starts_with("SQLite format 3")) {
     return FileKind::kSqlite;
   }
-  const bool is_packed = std::any_of(std::begin(kPackedFiles), std::end(kPackedFiles),
-                                     [&](const char* name) { return file.filename() == name; });
-  if (is_packed || head.find('\0') != std::string::npos || head.starts_with("\x1f\x8b")) {
-    return FileKind::kPacked;
+  if (has_ending(file, kBinaries) || is_page(head) || head.starts_with("\x1f\x8b") ||
+      head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff") ||
+      head.find('\0') != std::string::npos) {
+    return FileKind::kBinary;
   }
-  return file.extension() == ".json" ? FileKind::kJson : FileKind::kText;
+  return has_ending(file, {".json"})           ? FileKind::kJson
+         : has_ending(file, {".yaml", ".yml"}) ? FileKind::kYaml
+                                               : FileKind::kText;
+}
+
+// Pages and traces that llmprof makes of a recording, and can make again.
+bool is_made_of_recording(const fs::path& file) {
+  const std::string head = first_bytes(file);
+  return has_ending(file, {".pftrace", ".pb.gz"}) || head.starts_with("llmprof\x1a") ||
+         (is_page(head) &&
+          head.find(R"(<meta name="generator" content="llmprof">)") != std::string::npos);
 }
 
 // Values in every text of a tree, keys included.
-Json without_values(const Json& tree, const std::vector<std::string>& values) {
+Json without_values(const Json& tree, const SecretValues& values) {
   if (tree.is_string()) {
     return scrub_text(tree.get_ref<const std::string&>(), values);
   }
@@ -74,72 +105,94 @@ Json without_values(const Json& tree, const std::vector<std::string>& values) {
     if (tree.is_array()) {
       clean.push_back(without_values(value, values));
     } else {
-      clean[scrub_text(key, values)] = without_values(value, values);
+      append_key(clean, scrub_text(key, values), without_values(value, values));
     }
   }
   return clean;
 }
 
-void collect(const Json& before, const Json& after, std::vector<std::string>& keys) {
-  if (before.is_string() && after.is_string()) {
-    add_removed(before.get_ref<const std::string&>(), after.get_ref<const std::string&>(), keys);
-  } else if (before.is_array() && after.is_array() && before.size() == after.size()) {
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      collect(before[i], after[i], keys);
+// Both trees have the same form: what was taken out stands at the same place.
+void collect(const Json& before, const Json& after, SecretValues& keys) {
+  if (!before.is_structured()) {
+    if (after.is_string()) {
+      const std::string text = before.is_string() ? before.get<std::string>() : before.dump();
+      add_removed(text, after.get_ref<const std::string&>(), keys);
     }
-  } else if (before.is_object() && after.is_object()) {
-    for (const auto& [key, value] : before.items()) {
-      if (const auto other = after.find(key); other != after.end()) {
-        collect(value, *other, keys);
-      }
+    return;
+  }
+  auto other = after.items().begin();
+  for (const auto& item : before.items()) {
+    if (before.is_object()) {
+      add_removed(item.key(), other.key(), keys);
     }
+    collect(item.value(), other.value(), keys);
+    ++other;
   }
 }
 
-// True when `file` holds one of `values`, also across the pieces it is read in.
-bool holds_any(const fs::path& file, const std::vector<std::string>& values) {
-  std::size_t longest = 1;
-  for (const std::string& value : values) {
-    longest = std::max(longest, value.size());
-  }
-  std::ifstream in(file, std::ios::binary);
-  std::string window;
-  std::string piece(4 * kMiB, '\0');
-  while (in) {
-    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    window.append(piece, 0, static_cast<std::size_t>(in.gcount()));
-    for (const std::string& value : values) {
-      if (window.find(value) != std::string::npos) {
-        return true;
-      }
+// YAML's comments are in no tree.
+bool has_secret_comment(std::string_view text, SecretValues& values) {
+  bool has_found = false;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t mark = line.find('#');
+    if (mark != std::string_view::npos) {
+      const std::string_view comment = line.substr(mark);
+      const std::string clean = scrub_text(comment, values);
+      has_found = has_found || clean != comment;
+      add_removed(comment, clean, values);
     }
-    window.erase(0, window.size() - std::min(window.size(), longest - 1));
   }
-  return false;
+  return has_found;
+}
+
+// Each line as it is to be, in order.
+void for_each_clean_line(
+    const fs::path& file, LineScrubber::Form form, const SecretValues& values,
+    const std::function<void(const std::string& line, const std::string& clean)>& use) {
+  std::ifstream in(file, std::ios::binary);
+  LineScrubber lines(form);
+  std::string line;
+  while (std::getline(in, line)) {
+    use(line, lines.clean(line, values));
+  }
+  if (!in.is_open() || in.bad()) {
+    cannot_scrub_unread(file);
+  }
+}
+
+void rewrite_lines(const fs::path& file, LineScrubber::Form form, const SecretValues& values,
+                   unsigned mode, std::size_t longest) {
+  FileWriter out(file, mode);
+  for_each_clean_line(file, form, values, [&](const std::string& line, const std::string& clean) {
+    out.write(line.size() > longest ? "[a line of more than 1 MiB]" : clean);
+    out.write("\n");
+  });
+  out.commit();
 }
 
 class FileScrubber {
  public:
-  FileScrubber(const fs::path& root, std::vector<std::string> values)
-      : root_(root), values_(std::move(values)) {}
+  FileScrubber(const fs::path& root, const std::vector<std::string>& values)
+      : root_(root), values_(values), given_(values_.size()) {}
 
   ScrubResult run() {
     find_files();
     for (const fs::path& file : files_) {
       clean(file);
     }
-    keep_once(values_);
     for (const fs::path& file : files_) {
-      if (fs::exists(file) && holds_any(file, values_)) {
+      if (fs::exists(file) && holds_value(file, values_)) {
         clean(file);  // now with what other files told
       }
     }
-    if (recording_changed_) {
-      for (const fs::path& file : files_) {
-        if (kind_is_packed(file) && !is_report(file)) {
-          remove(file, "made of the recording, which held a secret");
-        }
+    for (const fs::path& file : files_) {
+      if (has_lost_secret_ && fs::exists(file) && is_made_of_recording(file)) {
+        remove(file, "made of what held a secret; llmprof makes it anew");
       }
+    }
+    rename_files();
+    if (!result_.files.empty()) {
+      renew_manifest();
     }
     verify();
     result_.num_keys = values_.size() - given_;
@@ -148,8 +201,6 @@ class FileScrubber {
 
  private:
   void find_files() {
-    keep_once(values_);
-    given_ = values_.size();
     if (fs::is_regular_file(fs::symlink_status(root_))) {
       files_ = {root_};
       return;
@@ -157,10 +208,14 @@ class FileScrubber {
     std::error_code failure;
     for (auto file = fs::recursive_directory_iterator(root_, failure);
          !failure && file != fs::recursive_directory_iterator(); file.increment(failure)) {
-      if (fs::is_symlink(file->symlink_status())) {
-        result_.files.push_back({name_of(file->path()), What::kSkipped, "a link"});
-      } else if (fs::is_regular_file(file->symlink_status())) {
+      const fs::file_status status = file->symlink_status();
+      if (fs::is_symlink(status)) {
+        note(file->path(), What::kSkipped, "a link");
+      } else if (fs::is_regular_file(status)) {
         files_.push_back(file->path());
+      }
+      if (fs::is_regular_file(status) || fs::is_directory(status)) {
+        named_.push_back(file->path());
       }
     }
     if (failure) {
@@ -170,21 +225,10 @@ class FileScrubber {
     std::sort(files_.begin(), files_.end());
   }
 
+  // As it may be shown: a name can hold a secret, too.
   std::string name_of(const fs::path& file) const {
-    return file == root_ ? file.string() : file.lexically_relative(root_).generic_string();
-  }
-
-  static void keep_once(std::vector<std::string>& values) {
-    std::sort(values.begin(), values.end());
-    values.erase(std::unique(values.begin(), values.end()), values.end());
-  }
-
-  static bool kind_is_packed(const fs::path& file) {
-    return fs::exists(file) && kind_of(file) == FileKind::kPacked;
-  }
-  static bool is_report(const fs::path& file) {
-    return file.extension() == ".nsys-rep" || file.extension() == ".ncu-rep" ||
-           file.extension() == ".qdrep";
+    return scrub_text(
+        file == root_ ? file.string() : file.lexically_relative(root_).generic_string(), values_);
   }
 
   void note(const fs::path& file, What what, std::string why) {
@@ -208,94 +252,151 @@ class FileScrubber {
       case FileKind::kSqlite:
         return clean_sqlite(file);
       case FileKind::kJson:
-        return clean_json(file);
+        return clean_tree(file, FileKind::kJson);
+      case FileKind::kYaml:
+        return clean_tree(file, FileKind::kYaml);
       case FileKind::kText:
-        return clean_text(file);
-      case FileKind::kPacked:
-        if (!values_.empty() && holds_any(file, values_)) {
-          remove(file, "holds a secret and cannot be rewritten");
-        }
+        return clean_text(file, LineScrubber::Form::kText);
+      case FileKind::kBinary:
+        return clean_binary(file);
     }
   }
 
   void clean_sqlite(const fs::path& file) {
     const SqliteScrub scrub = scrub_sqlite(file, values_);
-    values_.insert(values_.end(), scrub.keys.begin(), scrub.keys.end());
-    recording_changed_ = recording_changed_ || !scrub.keys.empty();
+    values_.add(scrub.keys);
+    has_lost_secret_ = has_lost_secret_ || scrub.held_secret;
     if (scrub.changed_texts > 0) {
       note(file, What::kChanged, fmt::format("{} texts", scrub.changed_texts));
     }
   }
 
-  void clean_json(const fs::path& file) {
-    if (fs::file_size(file) > kLargestJson) {
-      return clean_text(file);
+  // A tree that cannot be read is a text: what is wrong in it is not ours to judge.
+  void clean_tree(const fs::path& file, FileKind kind) {
+    const bool is_yaml = kind == FileKind::kYaml;
+    const auto form = is_yaml ? LineScrubber::Form::kYaml : LineScrubber::Form::kText;
+    if (fs::file_size(file) > kLargestTree) {
+      return clean_text(file, form);
     }
-    const Json before = parse_json(read_file(file, kLargestJson), file.string());
+    const std::string text = read_file(file, kLargestTree);
+    Json before;
+    try {
+      before = is_yaml ? parse_yaml(text, file.string()) : parse_whole_json(text, file.string());
+    } catch (const Error&) {
+      return clean_text(file, form);
+    }
     const Json after = without_values(scrub_tree(before), values_);
-    if (before != after) {
-      collect(before, after, values_);
-      write_file(file, to_json_text(after));
+    collect(before, after, values_);
+    if (before != after || (is_yaml && has_secret_comment(text, values_))) {
+      write_file(file, is_yaml ? to_yaml_text(after) : to_json_text(after), mode_of(file));
+      has_lost_secret_ = true;
       note(file, What::kChanged, "");
     }
   }
 
-  void clean_text(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::string line;
+  void clean_text(const fs::path& file, LineScrubber::Form form) {
     bool has_changed = false;
-    while (std::getline(in, line)) {
-      const std::string clean = scrub_text(line, values_);
-      has_changed = has_changed || clean != line;
-      add_removed(line, clean, values_);
-    }
-    in.close();
+    for_each_clean_line(file, form, values_,
+                        [&](const std::string& line, const std::string& clean) {
+                          has_changed = has_changed || clean != line;
+                          add_removed(line, clean, values_);
+                        });
     if (has_changed) {
-      scrub_log(file, values_);
+      rewrite_lines(file, form, values_, mode_of(file), SIZE_MAX);
+      has_lost_secret_ = true;
       note(file, What::kChanged, "");
     }
+  }
+
+  void clean_binary(const fs::path& file) {
+    const SecretSearch search = search_file(file, values_);
+    if (search.has_found) {
+      values_.add(search.keys);
+      has_lost_secret_ = true;
+      remove(file, "holds a secret and cannot be rewritten");
+    } else if (!search.unsearched.empty()) {
+      note(file, What::kNotSearched, search.unsearched);
+    }
+  }
+
+  // The deepest first, so that the names above still lead to them.
+  void rename_files() {
+    std::sort(named_.begin(), named_.end(), std::greater<>());
+    for (const fs::path& old : named_) {
+      const std::string name = old.filename().string();
+      std::string clean = scrub_text(name, values_);
+      if (clean == name || !fs::exists(old)) {
+        continue;
+      }
+      std::replace(clean.begin(), clean.end(), '[', '_');  // shells take them for patterns
+      std::replace(clean.begin(), clean.end(), ']', '_');
+      fs::path renamed = old.parent_path() / clean;
+      for (int i = 2; fs::exists(fs::symlink_status(renamed)); ++i) {
+        renamed = old.parent_path() / fmt::format("{}-{}", clean, i);
+      }
+      add_removed(name, scrub_text(name, values_), values_);
+      fs::rename(old, renamed);
+      note(renamed, What::kChanged, "its name held a secret");
+      move_below(old, renamed);
+    }
+  }
+
+  void move_below(const fs::path& old, const fs::path& renamed) {
+    for (fs::path& file : files_) {
+      if (file == old) {
+        file = renamed;
+      } else if (const fs::path inner = file.lexically_relative(old);
+                 !inner.empty() && *inner.begin() != "..") {
+        file = renamed / inner;
+      }
+    }
+  }
+
+  // The manifest's hashes are those of the files as they are now.
+  void renew_manifest() {
+    std::error_code ignored;
+    if (!fs::is_regular_file(fs::symlink_status(root_ / "manifest.json", ignored))) {
+      return;
+    }
+    const Artifacts artifacts = Artifacts::from_root(root_);
+    Json run;
+    try {
+      run = read_manifest(artifacts).run;
+    } catch (const Error& error) {
+      return note(root_ / "manifest.json", What::kSkipped, "not renewed: " + error.message());
+    }
+    write_manifest(artifacts, run);
   }
 
   void verify() {
     for (const fs::path& file : files_) {
-      if (fs::exists(file) && holds_any(file, values_)) {
+      if (fs::exists(file) && holds_value(file, values_)) {
         result_.left.push_back(name_of(file));
       }
     }
   }
 
   fs::path root_;
-  std::vector<std::string> values_;  // what must not be in any file; grows
-  std::size_t given_ = 0;
+  SecretValues values_;  // what must not be in any file; grows
+  std::size_t given_;
   std::vector<fs::path> files_;
-  bool recording_changed_ = false;
+  std::vector<fs::path> named_;  // these, and folders
+  bool has_lost_secret_ = false;
   ScrubResult result_;
 };
 
 }  // namespace
 
-void scrub_log(const fs::path& log, const std::vector<std::string>& values) {
-  constexpr std::size_t kLongestLine = kMiB;
-  std::ifstream in(log, std::ios::binary);
-  FileWriter out(log, 0600);
-  std::string line;
-  while (std::getline(in, line)) {
-    out.write(line.size() > kLongestLine ? "[a line of more than 1 MiB]"
-                                         : scrub_text(line, values));
-    out.write("\n");
-  }
-  if (in.bad()) {
-    throw Error(ErrorKind::kFailure, fmt::format("cannot read {}", log.string()));
-  }
-  out.commit();
+void scrub_log(const fs::path& log, const SecretValues& values) {
+  rewrite_lines(log, LineScrubber::Form::kText, values, 0600, kMiB);
 }
 
-ScrubResult scrub_files(const fs::path& root, std::vector<std::string> values) {
+ScrubResult scrub_files(const fs::path& root, const std::vector<std::string>& values) {
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(root, ignored)) || fs::is_symlink(fs::symlink_status(root))) {
     throw Error(ErrorKind::kInput, fmt::format("there is no file or folder {}", root.string()));
   }
-  return FileScrubber(root, std::move(values)).run();
+  return FileScrubber(root, values).run();
 }
 
 }  // namespace llmprof

@@ -5,10 +5,12 @@
 // what programs printed: those lose what looks like a key.
 //
 // A row that changes leaves its old bytes in the file, and nsys' own writer does so too: the file
-// is written anew from what is left in its tables. The journal lies on disk: who is killed in the
-// middle leaves a file that the next scrub rolls back, not a damaged one.
+// is written anew from what is left in its tables, for those alone who could read it. The journal
+// lies on disk: who is killed in the middle leaves a file that the next scrub rolls back, not a
+// damaged one.
 #include "bundle/scrub_sqlite.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,9 +22,11 @@
 #include <sqlite3.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
 #include "bundle/scrub.h"
+#include "bundle/secrets.h"
 
 namespace llmprof {
 namespace {
@@ -30,14 +34,18 @@ namespace {
 using Database = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
 using Statement = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
 
-struct Change {
-  std::int64_t row = 0;
-  std::string text;
+struct Table {
+  std::string name;
+  std::vector<std::string> columns;
+  bool has_rowid = true;  // not of tables WITHOUT ROWID, nor where a column is called so
 };
 
-struct TextColumn {
-  std::string table;
-  std::string column;
+struct Change {
+  std::int64_t row = 0;
+  std::string before;  // in place of the row, where rows have no number
+  std::size_t column = 0;
+  bool is_blob = false;
+  std::string text;
 };
 
 Statement prepare(sqlite3* database, const std::string& sql) {
@@ -54,12 +62,16 @@ bool is_environment(std::string_view text) {
   if (text.find('\0') == std::string_view::npos) {
     return false;
   }
+  bool has_entry = false;  // zeros alone are none
   for (const std::string_view entry : split(text, '\0')) {
-    if (!entry.empty() && entry.find('=') == std::string_view::npos) {
+    const std::size_t equals = entry.find('=');
+    if (!entry.empty() && equals == std::string_view::npos) {
       return false;
     }
+    has_entry = has_entry || (equals != std::string_view::npos && equals > 0 &&
+                              std::all_of(entry.begin(), entry.begin() + equals, is_name_char));
   }
-  return true;
+  return has_entry;
 }
 
 // A name in double quotes, whatever it holds.
@@ -71,24 +83,41 @@ std::string sql_name(std::string_view name) {
   return text + "\"";
 }
 
+// Texts as UTF-8, whatever the database has; blobs as they are.
 std::string_view text_in(sqlite3_stmt* row, int column) {
-  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(row, column));
+  const void* bytes = sqlite3_column_type(row, column) == SQLITE_BLOB
+                          ? sqlite3_column_blob(row, column)
+                          : sqlite3_column_text(row, column);
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(row, column));
-  return bytes == nullptr ? std::string_view() : std::string_view(bytes, size);
+  return bytes == nullptr ? std::string_view()
+                          : std::string_view(static_cast<const char*>(bytes), size);
 }
 
-// Every column that may hold text: tables come and go with the versions of nsys.
-std::vector<TextColumn> text_columns(sqlite3* database) {
-  std::vector<TextColumn> columns;
+// Whatever their columns are declared as: SQLite keeps a text in a column of numbers, and tables
+// come and go with the versions of nsys.
+std::vector<Table> tables_of(sqlite3* database) {
+  std::vector<Table> tables;
   const Statement read = prepare(
       database,
       "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
-      "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite!_%' ESCAPE '!' "
-      "AND (c.type = '' OR c.type LIKE '%TEXT%' OR c.type LIKE '%CHAR%' OR c.type LIKE '%BLOB%')");
+      "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY m.rowid, c.cid");
   while (sqlite3_step(read.get()) == SQLITE_ROW) {
-    columns.push_back({std::string(text_in(read.get(), 0)), std::string(text_in(read.get(), 1))});
+    const std::string_view name = text_in(read.get(), 0);
+    if (tables.empty() || tables.back().name != name) {
+      tables.push_back({std::string(name), {}});
+    }
+    tables.back().columns.emplace_back(text_in(read.get(), 1));
   }
-  return columns;
+  for (Table& table : tables) {
+    const std::string sql = "SELECT rowid FROM " + sql_name(table.name);
+    sqlite3_stmt* statement = nullptr;
+    table.has_rowid =
+        sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK &&
+        std::none_of(table.columns.begin(), table.columns.end(),
+                     [](const std::string& column) { return to_lower(column) == "rowid"; });
+    sqlite3_finalize(statement);
+  }
+  return tables;
 }
 
 void take_environment(std::string_view text, SqliteScrub& scrub) {
@@ -100,45 +129,90 @@ void take_environment(std::string_view text, SqliteScrub& scrub) {
     }
     add_removed(entry, scrub_text(entry), scrub.keys);
   }
-  for (std::string& value : secret_values(environment)) {
-    scrub.keys.push_back(std::move(value));
-  }
+  scrub.keys.add(secret_values(environment));
 }
 
-std::vector<Change> changes_in(sqlite3* database, const TextColumn& column,
-                               const std::vector<std::string>& values, SqliteScrub& scrub) {
+std::vector<Change> changes_in(sqlite3* database, const Table& table, const SecretValues& values,
+                               SqliteScrub& scrub) {
   std::vector<Change> changes;
-  const Statement read =
-      prepare(database, fmt::format("SELECT rowid, {0} FROM {1} WHERE typeof({0}) = 'text'",
-                                    sql_name(column.column), sql_name(column.table)));
-  while (sqlite3_step(read.get()) == SQLITE_ROW) {
-    const std::string_view text = text_in(read.get(), 1);
-    const std::int64_t row = sqlite3_column_int64(read.get(), 0);
-    if (is_environment(text)) {
-      take_environment(text, scrub);
-      changes.push_back({row, "[environment scrubbed]"});
-    } else if (const std::string clean = scrub_text(text, values); clean != text) {
-      add_removed(text, clean, scrub.keys);
-      changes.push_back({row, clean});
+  std::string sql = table.has_rowid ? "SELECT rowid" : "SELECT 0";
+  for (const std::string& column : table.columns) {
+    sql += ", " + sql_name(column);
+  }
+  const Statement read = prepare(database, sql + " FROM " + sql_name(table.name));
+  int state = SQLITE_ROW;
+  while ((state = sqlite3_step(read.get())) == SQLITE_ROW) {
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      const int column = static_cast<int>(i) + 1;
+      const int type = sqlite3_column_type(read.get(), column);
+      if (type != SQLITE_TEXT && type != SQLITE_BLOB) {
+        continue;
+      }
+      const std::int64_t row = sqlite3_column_int64(read.get(), 0);
+      const std::string_view text = text_in(read.get(), column);
+      const std::string before(table.has_rowid ? std::string_view() : text);
+      if (is_environment(text)) {
+        take_environment(text, scrub);
+        changes.push_back({row, before, i, type == SQLITE_BLOB, "[environment scrubbed]"});
+      } else if (std::string clean = scrub_text(text, values); clean != text) {
+        add_removed(text, clean, scrub.keys);
+        scrub.held_secret = true;
+        changes.push_back({row, before, i, type == SQLITE_BLOB, std::move(clean)});
+      }
     }
+  }
+  if (state != SQLITE_DONE) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot scrub the export: {}", sqlite3_errmsg(database)));
   }
   scrub.changed_texts += static_cast<std::int64_t>(changes.size());
   return changes;
 }
 
-void apply(sqlite3* database, const TextColumn& column, const std::vector<Change>& changes) {
-  const Statement write =
-      prepare(database, fmt::format("UPDATE {} SET {} = ?2 WHERE rowid = ?1",
-                                    sql_name(column.table), sql_name(column.column)));
+void bind_bytes(sqlite3_stmt* statement, int place, const std::string& bytes, bool is_blob) {
+  const auto size = static_cast<int>(bytes.size());
+  if (is_blob) {
+    sqlite3_bind_blob(statement, place, bytes.data(), size, SQLITE_TRANSIENT);
+  } else {
+    sqlite3_bind_text(statement, place, bytes.data(), size, SQLITE_TRANSIENT);
+  }
+}
+
+Statement prepare_change(sqlite3* database, const Table& table, std::size_t column) {
+  const std::string name = sql_name(table.columns[column]);
+  return prepare(database, fmt::format("UPDATE {} SET {} = ?2 WHERE {} = ?1", sql_name(table.name),
+                                       name, table.has_rowid ? "rowid" : name + " COLLATE BINARY"));
+}
+
+void apply(sqlite3* database, const Table& table, const std::vector<Change>& changes) {
+  std::map<std::size_t, Statement> writers;  // by column
   for (const Change& change : changes) {
-    sqlite3_bind_int64(write.get(), 1, change.row);
-    sqlite3_bind_text(write.get(), 2, change.text.data(), static_cast<int>(change.text.size()),
-                      SQLITE_TRANSIENT);
-    if (sqlite3_step(write.get()) != SQLITE_DONE) {
+    auto writer = writers.find(change.column);
+    if (writer == writers.end()) {
+      writer = writers.emplace(change.column, prepare_change(database, table, change.column)).first;
+    }
+    sqlite3_stmt* write = writer->second.get();
+    if (table.has_rowid) {
+      sqlite3_bind_int64(write, 1, change.row);
+    } else {
+      bind_bytes(write, 1, change.before, change.is_blob);
+    }
+    bind_bytes(write, 2, change.text, change.is_blob);
+    if (sqlite3_step(write) != SQLITE_DONE) {
       throw Error(ErrorKind::kFailure,
                   fmt::format("cannot scrub the export: {}", sqlite3_errmsg(database)));
     }
-    sqlite3_reset(write.get());
+    sqlite3_reset(write);
+  }
+}
+
+// A default, a comment or a view may hold a secret too. They are not rewritten, which could make
+// the database unreadable; but they are known, and the search of the bytes finds them.
+void take_schema(sqlite3* database, SqliteScrub& scrub) {
+  const Statement read = prepare(database, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL");
+  while (sqlite3_step(read.get()) == SQLITE_ROW) {
+    const std::string_view text = text_in(read.get(), 0);
+    add_removed(text, scrub_text(text), scrub.keys);
   }
 }
 
@@ -160,8 +234,7 @@ void write_anew(sqlite3* database, const std::string& clean) {
 
 }  // namespace
 
-SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite,
-                         const std::vector<std::string>& values) {
+SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite, const SecretValues& values) {
   sqlite3* opened = nullptr;
   const int failure = sqlite3_open_v2(sqlite.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
   Database database(opened, sqlite3_close);
@@ -170,11 +243,13 @@ SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite,
   }
   SqliteScrub scrub;
   run(opened, "PRAGMA journal_mode=DELETE; BEGIN");
-  for (const TextColumn& column : text_columns(opened)) {
-    apply(opened, column, changes_in(opened, column, values, scrub));
+  for (const Table& table : tables_of(opened)) {
+    apply(opened, table, changes_in(opened, table, values, scrub));
   }
+  take_schema(opened, scrub);
   run(opened, "COMMIT");
-  TemporaryFile clean(sqlite);
+  scrub.held_secret = scrub.held_secret || !scrub.keys.empty();
+  TemporaryFile clean(sqlite, mode_of(sqlite));
   const DoomedFile journal(clean.name().string() + "-journal");
   write_anew(opened, clean.name());
   clean.put_in_place();

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <set>
 #include <string>
 #include <vector>
@@ -189,7 +190,8 @@ bool is_secret_name(std::string_view name) {
 
 bool starts_like_key(std::string_view run) {
   for (const KeyShape& shape : kKeyShapes) {
-    if (!run.starts_with(shape.prefix) || run.size() < shape.prefix.size() + shape.least_rest) {
+    if (run.empty() || run[0] != shape.prefix[0] || !run.starts_with(shape.prefix) ||
+        run.size() < shape.prefix.size() + shape.least_rest) {
       continue;
     }
     const std::string_view rest = run.substr(shape.prefix.size());
@@ -205,6 +207,10 @@ bool starts_like_key(std::string_view run) {
 
 bool is_key_shape(std::string_view run) {
   constexpr std::size_t kLongestPrefix = 64;
+  constexpr std::size_t kShortestKey = 15;  // xoxb- and ten more
+  if (run.size() < kShortestKey) {
+    return false;
+  }
   for (std::size_t i = 0; i < std::min(run.size(), kLongestPrefix); ++i) {
     if ((i == 0 || !is_alnum(run[i - 1])) && starts_like_key(run.substr(i))) {
       return true;

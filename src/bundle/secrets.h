@@ -3,16 +3,16 @@
 // What is a secret: by the name before it, and by the shape of the thing itself.
 #pragma once
 
-#include <cctype>
 #include <string_view>
 
 namespace llmprof {
 
-inline bool is_alnum(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0;
-}
+// Of ASCII alone, whatever the locale.
 inline bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+  return c >= '0' && c <= '9';
+}
+inline bool is_alnum(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 // Names and keys are made of these. '+', '/' and '=' occur in base64 keys only after their first

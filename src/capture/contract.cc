@@ -56,7 +56,7 @@ constexpr ReasonMeaning kReasons[] = {
     {"graph_opaque", kCapture, "CUDA graphs were recorded as a whole, their kernels are hidden"},
     {"dropped_events", kCapture,
      "nsys says that it lost events, or stages of the baseline are missing"},
-    {"secrets_in_report", kCapture, "nsys wrote keys into its report, which was left out"},
+    {"secrets_in_report", kCapture, "a profiler's report may hold keys, and was left out"},
     {"counter_permission", kEnvironment, "the driver keeps hardware counters for administrators"},
     {"counters_busy", kEnvironment, "another profiler or DCGM holds the hardware counters"},
     {"no_kernels_profiled", kCapture, "ncu ran and measured no kernel"},

@@ -30,33 +30,42 @@ namespace fs = std::filesystem;
 // Exports of tens of gigabytes take long; a tool that hangs must end all the same.
 constexpr std::chrono::hours kLongest{2};
 
-// Where there is no home: others can write to TMPDIR too, and a folder that they made first might
-// hold exports that are none.
-fs::path homeless_cache(const fs::path& tmpdir) {
-  fs::path directory = tmpdir / fmt::format("llmprof-exports-{}", ::geteuid());
-  struct stat facts {};
-  if ((::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) ||
-      ::lstat(directory.c_str(), &facts) != 0) {
-    throw Error(ErrorKind::kFailure,
-                fmt::format("cannot create {}: {}", directory.string(), std::strerror(errno)),
-                "export XDG_CACHE_HOME=/some/writable/directory");
-  }
-  if (!S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid() || (facts.st_mode & 0077) != 0) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("{} is not a folder of yours alone", directory.string()),
-                "export XDG_CACHE_HOME=/some/writable/directory");
-  }
-  return directory;
-}
+// Where exports are kept. Without a home others can write to the folder above, too.
+struct ExportCache {
+  fs::path directory;
+  bool is_shared_above = false;
+};
 
-fs::path cache_directory(const System& system) {
+ExportCache export_cache(const System& system) {
   if (const auto cache = system.variable("XDG_CACHE_HOME")) {
-    return fs::path(*cache) / "llmprof" / "exports";
+    return {fs::path(*cache) / "llmprof" / "exports"};
   }
   if (const auto home = system.variable("HOME")) {
-    return fs::path(*home) / ".cache" / "llmprof" / "exports";
+    return {fs::path(*home) / ".cache" / "llmprof" / "exports"};
   }
-  return homeless_cache(system.temporary_directory());
+  return {fs::path(system.temporary_directory()) / fmt::format("llmprof-exports-{}", ::geteuid()),
+          true};
+}
+
+// Makes the folder for the user alone: an export holds what the report does, keys included. One of
+// the user's own is narrowed, since it used to be as wide as the umask says; but not where somebody
+// else could have put exports into it that are none.
+void make_own_folder(const ExportCache& cache) {
+  constexpr const char* kHint = "export XDG_CACHE_HOME=/some/writable/directory";
+  const char* path = cache.directory.c_str();
+  std::error_code failure;
+  fs::create_directories(cache.directory.parent_path(), failure);
+  struct stat facts {};
+  if ((::mkdir(path, 0700) != 0 && errno != EEXIST) || ::lstat(path, &facts) != 0) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot create {}: {}", path, std::strerror(errno)), kHint);
+  }
+  const bool is_own = S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid();
+  const bool is_narrow = (facts.st_mode & 0077) == 0;
+  if (!is_own || (!is_narrow && (cache.is_shared_above || ::chmod(path, 0700) != 0))) {
+    throw Error(ErrorKind::kEnvironment, fmt::format("{} is not a folder of yours alone", path),
+                kHint);
+  }
 }
 
 // Runs a step whose only proof of success is the file it leaves.
@@ -149,11 +158,13 @@ void import_raw(const System& system, const NsysTool& nsys, const fs::path& raw,
 
 fs::path exported_sqlite(const System& system, const fs::path& report,
                          const std::string& writer_version) {
-  const fs::path directory = cache_directory(system);
+  const ExportCache cache = export_cache(system);
+  const fs::path& directory = cache.directory;
   const std::string hash = sha256_of_file(report);
   fs::path sqlite = directory / (hash + ".sqlite");
   std::error_code failure;
   if (fs::exists(sqlite, failure)) {
+    make_own_folder(cache);
     return sqlite;
   }
   const std::string writer_text =
@@ -170,12 +181,7 @@ fs::path exported_sqlite(const System& system, const fs::path& report,
                             "--type sqlite {}",
                             writer->year, writer->release, report.filename().string()));
   }
-  fs::create_directories(directory, failure);
-  if (failure) {
-    throw Error(ErrorKind::kFailure,
-                fmt::format("cannot create {}: {}", directory.string(), failure.message()),
-                "export XDG_CACHE_HOME=/some/writable/directory");
-  }
+  make_own_folder(cache);
   const std::string unfinished = fmt::format("{}.{}", hash, ::getpid());
   const DoomedFile made(directory / (unfinished + ".sqlite"));
   const DoomedFile imported(directory / (unfinished + ".nsys-rep"));

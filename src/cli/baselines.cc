@@ -58,14 +58,14 @@ int run_list(const BaselineCommandOptions& asked, Context& context) {
   for (const auto& entry : fs::directory_iterator(asked.directory, failure)) {
     if (entry.path().extension() == ".json") {
       const auto runs = load_compared({entry.path().string()}, context.system);
-      table.rows.push_back(
-          {entry.path().stem().string(), fmt::format("{}", runs.size()), entry.path().string()});
+      table.rows.push_back({printable(entry.path().stem().string()), fmt::format("{}", runs.size()),
+                            printable(entry.path().string())});
     }
   }
   std::sort(table.rows.begin(), table.rows.end());
   context.console.out(table.rows.empty()
                           ? fmt::format("no baselines in {}: llmprof baseline set NAME BUNDLE...\n",
-                                        asked.directory)
+                                        printable(asked.directory))
                           : table_text(table, context.console.width()));
   return kExitOk;
 }

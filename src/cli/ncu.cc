@@ -142,7 +142,7 @@ std::string counters_csv(const Counters& counters) {
         shape.grid[1], shape.grid[2], shape.block[0], shape.block[1], shape.block[2]);
     for (const CounterMetric& metric : result.metrics) {
       text += fmt::format(
-          "{},{},{},{}\n", launch, csv_cell(strings[metric.name]), strings[metric.unit()],
+          "{},{},{},{}\n", launch, csv_cell(strings[metric.name]), csv_cell(strings[metric.unit()]),
           metric.is_text() ? csv_cell(strings[metric.text()]) : fmt::format("{}", metric.value));
     }
   }

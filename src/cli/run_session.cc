@@ -26,7 +26,6 @@
 #include "base/units.h"
 #include "bundle/scrub.h"
 #include "bundle/scrub_files.h"
-#include "bundle/scrub_sqlite.h"
 #include "capture/leftovers.h"
 #include "capture/nvtx_library.h"
 #include "capture/nvtx_timer.h"
@@ -249,9 +248,11 @@ void RunSession::companion_pass() {
 }
 void RunSession::nsys_pass() {
   guard("nsys", [&] { run_nsys(); });
+  leave_out_secrets("nsys");
 }
 void RunSession::ncu_pass() {
   guard("ncu", [&] { run_ncu(); });
+  leave_out_secrets("ncu");
 }
 
 void RunSession::run_baseline() {
@@ -294,14 +295,15 @@ void RunSession::run_companion() {
 }
 
 void RunSession::read_baseline(const fs::path& directory, const StepResult& step) {
-  const TimedRun run = read_range_directory(directory);
+  TimedRun run = read_range_directory(directory);
+  baseline_trace_ = trace_of(run);
+  baseline_marks_ = seen_marks(run);
+  scrub_ranges(run);  // a gate needs the names as they are, the bundle does not
   FileWriter csv(artifacts_.path("stage1/ranges.csv"));
   write_timed_ranges_csv(run, [&](std::string_view piece) { csv.write(piece); });
   csv.commit();
-  baseline_trace_ = trace_of(run);
   baseline_stages_ = stages_in(*baseline_trace_, recording_rules());
   const Stages& stages = baseline_stages_;
-  baseline_marks_ = seen_marks(run);
   baseline_ns_ = step.duration_ns;
   std::vector<StageTimes> times = time_stages(stages);
   const bool is_marked = has_marks(times);
@@ -405,28 +407,19 @@ bool RunSession::keep_report(const fs::path& report, const StepResult& step, con
   return found.empty();
 }
 
-// nsys writes the environment of every process it can see into its report. The export is cleaned;
-// the report, which only NVIDIA's tools can write, is left out when there is a key in it.
-void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {
-  const bool has_secrets =
-      !scrub_sqlite(sqlite, secret_values(context_.system.environment)).keys.empty();
-  if (has_secrets && !setup_.options.keeps_report) {
-    fs::remove(report);
-    add({{"secrets_in_report", "nsys",
-          "nsys wrote keys of the environment into run.nsys-rep: it was left out of the bundle; "
-          "run.sqlite has the same data without them",
-          "if the bundle stays with you", "artifacts.keep_report=true", false}});
-  }
-}
-
 void RunSession::read_recording(const fs::path& report, bool was_cut) {
   const fs::path sqlite = artifacts_.path("nsys/run.sqlite");
+  bool is_clean = false;
   try {
     export_report(context_.system, *setup_.nsys, report, sqlite);
     scrub_report(report, sqlite);
+    is_clean = true;
     trace_ = load_trace(sqlite, kReadThreads);
   } catch (const Error& error) {
     add({{"report_unreadable", "nsys", error.what(), error.hint(), ""}});
+    if (!is_clean) {
+      leave_out_recording(report, sqlite);
+    }
     return;
   }
   const Rules rules = recording_rules();

@@ -17,6 +17,7 @@
 #include "capture/contract.h"
 #include "capture/launcher.h"
 #include "capture/machine.h"
+#include "capture/nvtx_timer.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
@@ -99,6 +100,10 @@ class RunSession {
   bool keep_report(const std::filesystem::path& report, const StepResult& step, const Gate& gate,
                    std::filesystem::file_time_type start);
   void scrub_report(const std::filesystem::path& report, const std::filesystem::path& sqlite);
+  void leave_out_recording(const std::filesystem::path& report,
+                           const std::filesystem::path& sqlite);
+  void leave_out_secrets(const std::string& pass);
+  void scrub_ranges(TimedRun& run) const;
   void read_recording(const std::filesystem::path& report, bool was_cut);
   void join_reports();
   void run_ncu_plan(const NcuPlan& plan, const std::vector<SeenMark>& seen, PassRecord& record);

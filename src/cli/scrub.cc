@@ -3,6 +3,7 @@
 // llmprof scrub: secrets out of a recording or a bundle, before it goes to somebody else.
 #include "bundle/scrub.h"
 
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -11,7 +12,6 @@
 #include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "bundle/manifest.h"
 #include "bundle/scrub_files.h"
 #include "cli/command.h"
 
@@ -42,26 +42,26 @@ std::vector<std::string> given_secrets(const std::string& file) {
 const char* word_of(ScrubbedFile::What what) {
   return what == ScrubbedFile::What::kChanged   ? "changed"
          : what == ScrubbedFile::What::kRemoved ? "removed"
-                                                : "skipped";
-}
-
-// The manifest's hashes are those of the files as they are now.
-void renew_manifest(const std::filesystem::path& root) {
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(root / "manifest.json", ignored)) {
-    const Artifacts artifacts = Artifacts::from_root(root);
-    write_manifest(artifacts, read_manifest(artifacts).run);
-  }
+         : what == ScrubbedFile::What::kSkipped ? "skipped"
+                                                : "not searched";
 }
 
 void print_result(const ScrubResult& result, Console& console) {
   for (const ScrubbedFile& file : result.files) {
     console.out(fmt::format("{}  {}{}\n", word_of(file.what), printable(file.path),
-                            file.why.empty() ? "" : " (" + file.why + ")"));
+                            file.why.empty() ? "" : " (" + printable(file.why) + ")"));
   }
   console.out(result.files.empty()
                   ? "clean: nothing was found\n"
                   : fmt::format("{} different secrets were found\n", result.num_keys));
+  const auto num_unsearched = std::count_if(
+      result.files.begin(), result.files.end(),
+      [](const ScrubbedFile& file) { return file.what == ScrubbedFile::What::kNotSearched; });
+  if (num_unsearched > 0) {
+    console.out(fmt::format(
+        "{} files could not be searched: unpack them and scrub again, or leave them out\n",
+        num_unsearched));
+  }
 }
 
 int run_scrub(const ScrubCommandOptions& asked, Context& context) {
@@ -70,9 +70,6 @@ int run_scrub(const ScrubCommandOptions& asked, Context& context) {
     values.push_back(std::move(value));
   }
   const ScrubResult result = scrub_files(asked.path, values);
-  if (!result.files.empty()) {
-    renew_manifest(asked.path);
-  }
   if (asked.json) {
     Json json = json_document("scrub", 1);
     json["secrets_found"] = result.num_keys;

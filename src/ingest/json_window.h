@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ingest/byte_source.h"
+#include "base/byte_source.h"
 
 namespace llmprof {
 

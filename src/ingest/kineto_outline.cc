@@ -15,10 +15,10 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/byte_source.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "ingest/byte_source.h"
 #include "ingest/kineto_event.h"
 
 namespace llmprof {

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "analysis/analysis.h"
+#include "base/byte_source.h"
 #include "base/error.h"
 #include "fuzz/mutation.h"
-#include "ingest/byte_source.h"
 #include "ingest/ingest.h"
 #include "report/report.h"
 

@@ -49,5 +49,10 @@ TEST(Csv, WhatIsWrittenIsReadBack) {
   }
 }
 
+TEST(Csv, NoControlCharacterReachesATerminal) {
+  EXPECT_EQ(csv_cell("a\x1b[31mb"), "a\\x1b[31mb");
+  EXPECT_EQ(csv_cell("a\rb\nc"), "\"a\\x0db\nc\"");
+}
+
 }  // namespace
 }  // namespace llmprof

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+
 namespace llmprof {
 namespace {
 
@@ -24,6 +26,17 @@ TEST(Packed, GzipIsSmallAndAlwaysTheSame) {
   EXPECT_EQ(packed, gzipped(text));
   EXPECT_EQ(packed.substr(4, 4), std::string(4, '\0'));  // RFC 1952: MTIME, none
   EXPECT_GT(gzipped("").size(), 17U);
+}
+
+TEST(Packed, WhatIsPackedComesBack) {
+  for (const std::string& bytes :
+       {std::string(), std::string("\xff\x00\xfe", 3), std::string(300'000, 'x')}) {
+    EXPECT_EQ(from_base64(base64(bytes)), bytes);
+    EXPECT_EQ(gunzipped(gzipped(bytes), 300'000), bytes);
+  }
+  EXPECT_THROW(gunzipped(gzipped(std::string(1'000'000, 'x')), 300'000), Error);
+  EXPECT_THROW(gunzipped(gzipped("abc").substr(0, 12), 300'000), Error);
+  EXPECT_THROW(gunzipped("", 300'000), Error);
 }
 
 }  // namespace

@@ -73,6 +73,17 @@ TEST_F(Export, SuccessWithoutAFileIsAFailure) {
   EXPECT_TRUE(std::filesystem::is_empty(directory.path() / "cache/llmprof/exports"));
 }
 
+// An export holds what the report does: the whole environment, where an older nsys made it.
+TEST_F(Export, TheCacheIsForItsOwnerAlone) {
+  const auto cache = directory.path() / "cache/llmprof/exports";
+  const auto report = directory.add("run.nsys-rep", "one\n");
+  exported_sqlite(system, report, "");
+  EXPECT_EQ(std::filesystem::status(cache).permissions(), std::filesystem::perms::owner_all);
+  std::filesystem::permissions(cache, std::filesystem::perms::all);
+  exported_sqlite(system, report, "");
+  EXPECT_EQ(std::filesystem::status(cache).permissions(), std::filesystem::perms::owner_all);
+}
+
 // In /tmp anybody could have made the folder first, with an export in it that is none.
 TEST_F(Export, WithoutAHomeTheCacheIsOursAloneOrNotUsed) {
   const auto tmpdir = directory.path() / "tmp";

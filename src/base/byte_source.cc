@@ -6,7 +6,7 @@
 // Gzip can hold a thousand times its size, so a small file could make its reader busy for hours.
 // Traces shrink to a thirtieth at most (measured on those of PyTorch's profiler); what expands
 // beyond two hundred times, past a size that does no harm, is refused.
-#include "ingest/byte_source.h"
+#include "base/byte_source.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "bundle/secret_values.h"
+
+namespace llmprof {
+
+// Scrubs a text line by line and remembers what reaches over the end of a line: a private key and,
+// in YAML, a block under a telling name.
+class LineScrubber {
+ public:
+  enum class Form { kText, kYaml };
+  explicit LineScrubber(Form form) : form_(form) {}
+
+  // The next line, without its end. The indentation stays.
+  std::string clean(std::string_view line, const SecretValues& values);
+
+ private:
+  bool is_in_private_key(std::string_view line);
+  bool is_in_yaml_block(std::string_view line);
+  bool is_value_of_name(std::string_view line);
+
+  Form form_;
+  std::size_t key_lines_left_ = 0;
+  bool is_in_block_ = false;
+  std::size_t block_indent_ = 0;
+  bool is_after_name_ = false;  // - name: HF_TOKEN
+  std::size_t name_indent_ = 0;
+};
+
+}  // namespace llmprof

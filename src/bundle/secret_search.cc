@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How is a secret found in a file that nobody but its own tool can read? Such files hold their
+// texts as they are: reports of nsys and ncu are protobuf, traces of PyTorch are gzip around JSON.
+// So the bytes are taken apart into runs of printable characters, and those are lines of a text
+// like any other. A name and its value are two runs in protobuf, with a tag and a length between
+// them: such pairs are looked at, too. UTF-16 is characters with zeros between them.
+//
+// A page of ours carries its data as gzip in base64; it is unpacked. Its markup is taken away
+// first, since `<td>password:</td>` names no password.
+//
+// What this gets wrong: a secret behind another kind of compression or inside a second gzip is not
+// seen. Known kinds are said to be unsearched rather than called clean.
+#include "bundle/secret_search.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/byte_source.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/packed.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "bundle/scrub.h"
+#include "bundle/scrub_lines.h"
+#include "bundle/secrets.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPieceBytes = kMiB;
+constexpr std::size_t kLongestRun = kMiB;
+constexpr std::size_t kOverlapBytes = 8 * kKiB;  // a name and its value, however a run is cut
+constexpr std::size_t kShortestText = 8;
+constexpr std::uint64_t kLargestPage = 256 * kMiB;
+constexpr std::string_view kSeparators = " \t,;\"'";
+
+bool is_text_byte(char c) {
+  return (c >= ' ' && c <= '~') || c == '\t';
+}
+
+// Text of one stream of bytes, line by line, whatever lies between the lines.
+class RunReader {
+ public:
+  using Look = std::function<void(std::string_view)>;
+  explicit RunReader(Look look) : look_(std::move(look)) {}
+
+  void take(char c) {
+    run_ += c;
+    if (run_.size() >= kLongestRun) {
+      cut();
+    }
+  }
+
+  void end_run() {
+    if (run_.size() >= kShortestText) {
+      look_(run_);
+    }
+    if (!run_.empty()) {
+      run_.clear();
+    }
+  }
+
+  const std::string& run() const { return run_; }
+
+ private:
+  // Looks at a run that goes on, up to where a word ends, and keeps enough for what is cut.
+  void cut() {
+    const std::size_t last = run_.find_last_of(kSeparators);
+    const std::size_t end =
+        last == std::string::npos || last < run_.size() / 2 ? run_.size() : last + 1;
+    look_(std::string_view(run_).substr(0, end));
+    const std::size_t next = run_.find_first_of(kSeparators, end - kOverlapBytes);
+    run_.erase(0, next < end ? next + 1 : end - kOverlapBytes);
+  }
+
+  Look look_;
+  std::string run_;
+};
+
+// The length that stands before a value in protobuf: seven bits a byte, the low ones first.
+std::size_t varint_in(std::string_view bytes) {
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < bytes.size() && i < 4; ++i) {
+    number |= (static_cast<std::size_t>(bytes[i]) & 0x7FU) << (7 * i);
+  }
+  return number;
+}
+
+// One stream of bytes: a file's, or what one holds.
+class StreamSearch {
+ public:
+  StreamSearch(const SecretValues& values, bool by_shape, SecretSearch& result)
+      : values_(values), by_shape_(by_shape), result_(result) {}
+
+  void take(std::string_view piece) {
+    window_ += piece;
+    result_.has_found = result_.has_found || values_.are_in(window_);
+    const std::size_t kept = std::max<std::size_t>(values_.longest(), 1) - 1;
+    window_.erase(0, window_.size() - std::min(window_.size(), kept));
+    for (const char c : piece) {
+      take_wide(c);
+      if (by_shape_) {
+        take_narrow(c);
+      }
+    }
+  }
+
+  void end() {
+    end_narrow();
+    if (is_text_byte(pending_)) {
+      wide_.take(pending_);
+    }
+    wide_.end_run();
+  }
+
+ private:
+  void take_narrow(char c) {
+    if (is_text_byte(c)) {
+      narrow_.take(c);
+      return;
+    }
+    if (!narrow_.run().empty()) {
+      end_narrow();
+    }
+    between_ += c;
+    if (between_.size() > 4) {
+      name_.clear();
+      between_.clear();
+    }
+  }
+
+  void end_narrow() {
+    look_at_pair(narrow_.run());
+    std::string_view run = narrow_.run();
+    std::size_t begin = run.size();
+    while (begin > 0 && is_name_char(run[begin - 1])) {
+      --begin;
+    }
+    name_ = run.size() - begin <= 128 ? run.substr(begin) : std::string_view();
+    between_.clear();
+    narrow_.end_run();
+  }
+
+  // A map of protobuf: field 1 is the name, field 2 (tag 0x12, a length) the value.
+  void look_at_pair(std::string_view run) {
+    if (name_.empty() || !between_.starts_with('\x12') || run.empty()) {
+      return;
+    }
+    const bool is_length_printable = between_.size() == 1;
+    const std::size_t length =
+        is_length_printable ? varint_in(run.substr(0, 1)) : varint_in(between_.substr(1));
+    const std::string_view value = run.substr(is_length_printable ? 1 : 0, length);
+    if (value.size() >= kShortestText && is_secret_value(name_, value)) {
+      result_.has_found = true;
+      result_.keys.add(value);
+    }
+  }
+
+  void take_wide(char c) {
+    const char before = std::exchange(pending_, c);
+    if (c == '\0' && is_text_byte(before)) {
+      wide_.take(before);
+    } else if (!(is_text_byte(c) && before == '\0')) {
+      wide_.end_run();
+    }
+  }
+
+  void look(std::string_view line, LineScrubber& lines) {
+    if (!by_shape_) {
+      result_.has_found = result_.has_found || values_.are_in(line);
+      return;
+    }
+    const std::string clean = lines.clean(line, values_);
+    if (clean != line) {
+      SecretValues found;
+      add_removed(line, clean, found);
+      result_.has_found = result_.has_found || !found.empty();
+      result_.keys.add(found);
+    }
+  }
+
+  const SecretValues& values_;
+  bool by_shape_;
+  SecretSearch& result_;
+  std::string window_;  // the last bytes, for a value that lies across two pieces
+  LineScrubber narrow_lines_{LineScrubber::Form::kText};
+  LineScrubber wide_lines_{LineScrubber::Form::kText};
+  RunReader narrow_{[this](std::string_view line) { look(line, narrow_lines_); }};
+  RunReader wide_{[this](std::string_view line) { look(line, wide_lines_); }};
+  char pending_ = '\x01';
+  std::string name_;     // the word that the last run ended in
+  std::string between_;  // and what came since
+};
+
+// Kinds of packing that are not undone here, by their first bytes.
+const char* opaque_kind(std::string_view head) {
+  static constexpr std::array<std::pair<std::string_view, const char*>, 6> kKinds = {{
+      {"PK\x03\x04", "zip"},
+      {"\x28\xb5\x2f\xfd", "zstd"},
+      {"\xfd"
+       "7zXZ",
+       "xz"},
+      {"BZh", "bzip2"},
+      {"7z\xbc\xaf", "7z"},
+      {"\x04\x22\x4d\x18", "lz4"},
+  }};
+  for (const auto& [start, name] : kKinds) {
+    if (head.starts_with(start)) {
+      return name;
+    }
+  }
+  return nullptr;
+}
+
+class FileSearch {
+ public:
+  FileSearch(const fs::path& file, const SecretValues& values, bool by_shape)
+      : file_(file), values_(values), by_shape_(by_shape) {}
+
+  SecretSearch run() {
+    std::ifstream in(file_, std::ios::binary);
+    std::string piece(kPieceBytes, '\0');
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    const std::string head = piece.substr(0, static_cast<std::size_t>(in.gcount()));
+    if (is_page(head)) {
+      search_page();
+    } else {
+      search_stream(in, head);
+    }
+    if (head.starts_with("\x1f\x8b")) {
+      search_packed();
+    }
+    if (const char* kind = opaque_kind(head)) {
+      result_.unsearched = fmt::format("{} is not unpacked", kind);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void search_stream(std::ifstream& in, const std::string& head) {
+    StreamSearch search(values_, by_shape_, result_);
+    search.take(head);
+    std::string piece(kPieceBytes, '\0');
+    while (in && !is_over()) {
+      in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+      search.take(std::string_view(piece).substr(0, static_cast<std::size_t>(in.gcount())));
+    }
+    if (!in.is_open() || in.bad()) {
+      throw Error(ErrorKind::kInput, fmt::format("cannot read {}", file_.string()),
+                  "make it readable, or take it out of the folder");
+    }
+    search.end();
+  }
+
+  void search_text(std::string_view text) {
+    StreamSearch search(values_, by_shape_, result_);
+    search.take(text);
+    search.end();
+  }
+
+  void search_packed() {
+    try {
+      ByteSource source(file_);
+      StreamSearch search(values_, by_shape_, result_);
+      std::string piece(kPieceBytes, '\0');
+      for (std::size_t got = 1; got > 0 && !is_over();) {
+        got = source.read(piece.data(), piece.size());
+        search.take(std::string_view(piece).substr(0, got));
+      }
+      search.end();
+      if (!is_over() && source.is_cut_off()) {
+        result_.unsearched = "its gzip is damaged";
+      }
+    } catch (const Error& error) {
+      result_.unsearched = error.message();
+    }
+  }
+
+  // Data stand in elements of their own, base64 from the first character on.
+  void search_page() {
+    const std::string page = read_file(file_, kLargestPage);
+    std::string text;
+    constexpr std::string_view kPackedStart = "H4sI";  // gzip's first three bytes
+    for (std::size_t at = 0; at < page.size();) {
+      if (page[at] != '<') {
+        text += page[at++];
+        continue;
+      }
+      const std::size_t end = std::min(page.find('>', at), page.size() - 1) + 1;
+      text += '\n';
+      at = end;
+      if (std::string_view(page).substr(at).starts_with(kPackedStart)) {
+        const std::size_t stop = std::min(page.find('<', at), page.size());
+        search_page_data(std::string_view(page).substr(at, stop - at));
+        at = stop;
+      }
+    }
+    search_text(text);
+    result_.has_found = result_.has_found || values_.are_in(page);
+  }
+
+  void search_page_data(std::string_view data) {
+    try {
+      search_text(gunzipped(from_base64(data), kLargestPage));
+    } catch (const Error& error) {
+      result_.unsearched = error.message();
+    }
+  }
+
+  // Values alone are a question of yes or no.
+  bool is_over() const { return !by_shape_ && result_.has_found; }
+
+  fs::path file_;
+  const SecretValues& values_;
+  bool by_shape_;
+  SecretSearch result_;
+};
+
+}  // namespace
+
+SecretSearch search_file(const fs::path& file, const SecretValues& values) {
+  return FileSearch(file, values, true).run();
+}
+
+bool holds_value(const fs::path& file, const SecretValues& values) {
+  return !values.empty() && FileSearch(file, values, false).run().has_found;
+}
+
+bool is_page(std::string_view head) {
+  const std::string start = to_lower(trim(head.substr(0, 512)));
+  return start.starts_with("<!doctype html") || start.starts_with("<html");
+}
+
+}  // namespace llmprof

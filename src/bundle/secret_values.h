@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace llmprof {
+
+// Texts that must not be in any file. Looking for all of them costs as much as looking for one.
+class SecretValues {
+ public:
+  SecretValues() = default;
+  SecretValues(const std::vector<std::string>& values);  // NOLINT: a list is such a set
+
+  // Without the blanks around it; what is empty or known is passed over.
+  void add(std::string_view value);
+  void add(const std::vector<std::string>& values);
+  void add(const SecretValues& others);
+
+  std::size_t size() const { return values_.size(); }
+  bool empty() const { return values_.empty(); }
+  std::size_t longest() const { return longest_; }
+
+  bool are_in(std::string_view text) const;
+
+  // `text` with every occurrence replaced by kScrubbed, at each place the longest that fits.
+  std::string without(std::string_view text) const;
+
+ private:
+  std::size_t match(std::string_view text) const;
+
+  std::unordered_set<std::string> values_;
+  std::unordered_map<std::uint64_t, std::vector<const std::string*>> by_start_;
+  std::vector<const std::string*> short_;  // than a start is long
+  std::bitset<65'536> has_start_;
+  std::size_t longest_ = 0;
+};
+
+}  // namespace llmprof
