@@ -48,8 +48,8 @@ struct Group {
     ++steps[static_cast<std::size_t>(step_of(duration_ns))];
   }
 
-  // The duration that so many of a hundred launches do not exceed, rounded up to its step, and never
-  // beyond what was measured.
+  // The duration that so many of a hundred launches do not exceed, rounded up to its step, and
+  // never beyond what was measured.
   std::int64_t percentile_ns(std::int64_t percent) const {
     std::int64_t seen = 0;
     for (std::size_t step = 0; step < steps.size(); ++step) {

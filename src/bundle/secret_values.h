@@ -16,6 +16,9 @@ class SecretValues {
  public:
   SecretValues() = default;
   SecretValues(const std::vector<std::string>& values);  // NOLINT: a list is such a set
+  // The tables point into the set: it moves with them and is never copied.
+  SecretValues(SecretValues&&) = default;
+  SecretValues& operator=(SecretValues&&) = default;
 
   // Without the blanks around it; what is empty or known is passed over.
   void add(std::string_view value);

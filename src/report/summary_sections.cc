@@ -117,7 +117,11 @@ Section findings_section(const Json& metrics, const SectionOptions& options) {
 Section recommendations_section(const Json& metrics, const SectionOptions& /*options*/) {
   constexpr std::size_t kMost = 5;
   Section section;
+  std::set<std::string> told;  // two GPUs want the same thing done once
   for (const Advice& advice : advice_of(metrics, kMost)) {
+    if (!told.insert(advice.next).second) {
+      continue;
+    }
     section.paragraphs.push_back(fmt::format(
         "{}: {}{}", advice.id, advice.next,
         advice.worth.starts_with("<=") ? fmt::format(" (saves at most {})", advice.worth.substr(3))
