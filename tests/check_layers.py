@@ -7,12 +7,13 @@ them there, so the rule has one home. It also keeps printing, exiting and the en
 the one file that wraps it, and wants each type name of the headers to be defined once, since all live in one namespace.
 A layer that other programs load (LOADED) shares no code with this one, only the headers named in SHARED_HEADERS.
 """
-import argparse
 import pathlib
 import re
 import shutil
 import sys
 import tempfile
+
+from violations import main
 
 # Of a folder that is loaded into other programs: the headers that say what it leaves behind.
 SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h"}}
@@ -116,18 +117,5 @@ def self_test(source):
     print(f"{len(PLANTS)} planted violations found")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--self-test", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.self_test:
-        return self_test(arguments.source)
-    found = violations(arguments.source)
-    for line in found:
-        print(line, file=sys.stderr)
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(violations, self_test))

@@ -5,7 +5,6 @@
 The recipes cannot be run here (packaging/README.md), so that one which misses a library would be noticed by users only. The Debian
 package finds its libraries by itself, and what it is built with stands in tools/install-deps.sh.
 """
-import argparse
 import json
 import pathlib
 import re
@@ -13,6 +12,8 @@ import shutil
 import sys
 import tempfile
 import tomllib
+
+from violations import main
 
 CONDA, PIXI, VCPKG = "packaging/conda/meta.yaml", "packaging/pixi.toml", "packaging/vcpkg.json"
 DEBIAN, CHANGELOG = "tools/install-deps.sh", "packaging/debian/changelog"
@@ -103,18 +104,5 @@ def self_test(source):
     print(f"{len(PLANTS)} planted faults found")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--self-test", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.self_test:
-        return self_test(arguments.source)
-    found = violations(arguments.source)
-    for line in found:
-        print(line, file=sys.stderr)
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(violations, self_test))

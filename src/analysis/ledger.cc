@@ -29,7 +29,6 @@
 #include <cassert>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <queue>
 
 #include <fmt/format.h>
@@ -138,10 +137,9 @@ class Sweep {
       }
       advance(std::max(work.start_ns, start_ns));
       if (ends_.empty() && time_ns_ < work.start_ns) {
-        const Bucket cause = cause_of_gap(previous, work);
+        const Bucket cause = judge_gap(previous, work);
         const bool is_lead = time_ns_ == start_ns && cause == Bucket::kLaunchLate;
         ledger.lead_ns = is_lead ? work.start_ns - start_ns : ledger.lead_ns;
-        add_parts(cause, work);
         on_gap(cause, time_ns_, work.start_ns);
         put(cause, work.start_ns);
       }
@@ -200,32 +198,26 @@ class Sweep {
     }
   }
 
-  Bucket cause_of_gap(const Work* previous, const Work& next) const {
+  // The cause of a gap that `next` ends. How the gap went on is added to the ledger.
+  Bucket judge_gap(const Work* previous, const Work& next) {
     if (next.call == kNone) {
       return Bucket::kUnknownIdle;
     }
     if (previous != nullptr && next.is_graph_node && previous->call == next.call) {
       return Bucket::kGraph;
     }
-    if (held_until(next)) {
+    const std::int64_t launch_ns = trace_.api_calls.start_ns[next.call];
+    const std::uint32_t thread = trace_.api_calls.thread[next.call];
+    if (const auto held_until_ns = syncs_.held_until(thread, time_ns_, launch_ns)) {
+      ledger_->sync_held_ns += std::min(*held_until_ns, next.start_ns) - time_ns_;
       return Bucket::kSync;
     }
-    return trace_.api_calls.start_ns[next.call] > time_ns_ ? Bucket::kLaunchLate : Bucket::kQueued;
-  }
-
-  std::optional<std::int64_t> held_until(const Work& next) const {
-    return syncs_.held_until(trace_.api_calls.thread[next.call], time_ns_,
-                             trace_.api_calls.start_ns[next.call]);
-  }
-
-  // How a gap that `next` ends went on after it had opened.
-  void add_parts(Bucket cause, const Work& next) {
-    if (cause == Bucket::kSync) {
-      ledger_->sync_held_ns += std::min(*held_until(next), next.start_ns) - time_ns_;
-    } else if (cause == Bucket::kLaunchLate) {
-      const std::int64_t launched_ns = trace_.api_calls.end_ns[next.call];
-      ledger_->after_launch_ns += next.start_ns - std::clamp(launched_ns, time_ns_, next.start_ns);
+    if (launch_ns <= time_ns_) {
+      return Bucket::kQueued;
     }
+    const std::int64_t launched_ns = trace_.api_calls.end_ns[next.call];
+    ledger_->after_launch_ns += next.start_ns - std::clamp(launched_ns, time_ns_, next.start_ns);
+    return Bucket::kLaunchLate;
   }
 
   const Trace& trace_;

@@ -24,17 +24,15 @@ struct BucketRule {
   const char* next;
 };
 
-constexpr const char* kRemoveCalls =
-    "find the call (nsys: CUDA API row) and remove it from the step: .item(), .cpu(), "
-    "torch.cuda.synchronize(), printing tensors";
-
 constexpr BucketRule kBucketRules[] = {
     {"launch_bound", Bucket::kLaunchLate, kLeastIdleShare,
      "{2} waited {0} ({1}) in {3} for the host to launch its next kernel",
      "put the steps into CUDA graphs (PyTorch: torch.compile(mode=\"reduce-overhead\"); vLLM: "
      "leave out --enforce-eager), or give the host less to do between launches"},
     {"host_sync", Bucket::kSync, kLeastExposedShare,
-     "{2} was idle {0} ({1}) in {3} while the host sat in a synchronising call", kRemoveCalls},
+     "{2} was idle {0} ({1}) in {3} while the host sat in a synchronising call",
+     "find the call (nsys: CUDA API row) and remove it from the step: .item(), .cpu(), "
+     "torch.cuda.synchronize(), printing tensors"},
     {"exposed_comm", Bucket::kComm, kLeastExposedShare,
      "{2} only communicated for {0} ({1}) in {3}",
      "overlap it with compute, or send less: larger buckets, fewer ranks a group, fused "
