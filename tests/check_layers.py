@@ -5,6 +5,7 @@
 The folders of src/ and what each may include stand in CMakeLists.txt, one layer(...) call a folder; this script reads
 them there, so the rule has one home. It also keeps printing, exiting and the environment inside cli/, and CLI11 inside
 the one file that wraps it, and wants each type name of the headers to be defined once, since all live in one namespace.
+The name of a format stands in the file of its importer alone: others ask its FormatInfo.
 A layer that other programs load (LOADED) shares no code with this one, only the headers named in SHARED_HEADERS.
 """
 import pathlib
@@ -21,6 +22,7 @@ SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h"}}
 LAYER = re.compile(r"^layer\((\w+)\s+USES((?:\s+\w+)*?)\s+SOURCES\b", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"(([a-z_]+)/[^"]*)"', re.M)
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)[^;\n]*\{", re.M)
+FORMAT = re.compile(r'\.name = ("[^"]+")')
 COMMENT = re.compile(r"//[^\n]*")
 
 # What only the command line may do, and the words that do it.
@@ -39,6 +41,8 @@ def allowed_includes(source):
 
 def violations(source):
     layers = allowed_includes(source)
+    formats = {name: path.relative_to(source) for path in (source / "src/ingest").glob("*.cc")
+               for name in FORMAT.findall(path.read_text())}
     found = []
     homes = {}
     for folder in sorted(path for path in (source / "src").iterdir() if path.is_dir()):
@@ -55,6 +59,9 @@ def violations(source):
                 elif included != folder.name and header not in SHARED_HEADERS.get(included, {header}):
                     found.append(f"{name} includes {header}, which is only for programs that load {included}")
             code = COMMENT.sub("", text)
+            for format_name, home in formats.items():
+                if format_name in code and name != home:
+                    found.append(f"{name} knows the format {format_name}: only {home} does")
             if folder.name != "cli":
                 for match in CLI_ONLY.finditer(code):
                     found.append(f"{name} uses {match.group(0).rstrip('(')}: only cli/ prints, exits or reads the environment")
@@ -96,6 +103,7 @@ PLANTS = [
     ("src/capture/machine.cc", 'auto p = getenv("HOME");\n', "only cli/ prints"),
     ("src/cli/list.cc", "#include <CLI/CLI.hpp>\n", "only src/cli/args.cc"),
     ("src/cli/version.h", "struct Error {};\n", "defines Error"),
+    ("src/report/verdict.cc", 'bool f(auto format) { return format == "nsys SQLite"; }\n', "knows the format"),
     ("src/stray/stray.cc", "int x;\n", "no layer"),
 ]
 

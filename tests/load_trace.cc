@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const llmprof::Trace trace =
-      llmprof::load_trace(argv[1], static_cast<unsigned>(std::atoi(argv[2])));
+      llmprof::load_trace(llmprof::InputFile(argv[1]), static_cast<unsigned>(std::atoi(argv[2])));
   std::printf("%zu kernels\n", trace.kernels.size());
   return trace.kernels.size() > 0 ? 0 : 1;
 }

@@ -175,7 +175,7 @@ Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer = null
                  Timeline* timeline = nullptr, const TimelineOptions* picture = nullptr);
 
 // The same of a kernel summary, as far as that goes.
-Analysis analyze_summary(const KernelSummary& summary, const Rules& rules);
+Analysis analyze(const KernelSummary& summary, const Rules& rules);
 
 // The first `n` of the table; `records` are sorted by total time.
 std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records, std::size_t n);

@@ -24,7 +24,8 @@ void check_gpu_activity(const FindingContext& context) {
                                   : "no CUDA activity was recorded: nothing of the GPU can be said";
   for (const std::string& message : analysis.capture.messages) {
     if (message.find("CUDA") != std::string::npos) {
-      finding.sentence += ". nsys says: " + printable(message);
+      finding.sentence +=
+          fmt::format(". {} says: {}", analysis.capture.format.tool_id, printable(message));
       break;
     }
   }
@@ -42,11 +43,7 @@ void check_gpu_activity(const FindingContext& context) {
     finding.evidence = {"environment.gpus", "capture.kernel_ns"};
     return;
   }
-  finding.next = analysis.capture.format.starts_with("PyTorch")
-                     ? "record again with torch.profiler.profile(activities=["
-                       "ProfilerActivity.CPU, ProfilerActivity.CUDA])"
-                     : "llmprof doctor checks driver and tools; llmprof run follows forked "
-                       "children with pipeline.nsys.trace_fork_before_exec=true";
+  finding.next = analysis.capture.format.record_gpu;
   finding.evidence = {"capture.kernel_ns", "tool_messages"};
 }
 
@@ -60,7 +57,8 @@ void check_opaque_graphs(const FindingContext& context) {
   finding.sentence = fmt::format(
       "{} of GPU time lies in CUDA graphs recorded as a whole: their kernels are hidden",
       format_fraction(share));
-  finding.next = "record again with nsys profile --cuda-graph-trace=node, as llmprof run does";
+  finding.next = fmt::format("record again with {}, as llmprof run does",
+                             analysis.capture.format.record_graphs);
   finding.evidence = {"capture.opaque_graph_ns", "capture.kernel_ns"};
 }
 
@@ -81,7 +79,8 @@ void check_data_loss(const FindingContext& context) {
         words.find("truncated") != std::string::npos ||
         words.find("events were lost") != std::string::npos) {
       Finding& finding = context.block("data_loss");
-      finding.sentence = "the recording is not whole. nsys says: " + printable(message);
+      finding.sentence = fmt::format("the recording is not whole. {} says: {}",
+                                     context.analysis.capture.format.tool_id, printable(message));
       finding.next =
           "record again, shorter: llmprof run with run.mode=light or a narrower run.gate";
       finding.evidence = {"tool_messages"};

@@ -29,9 +29,9 @@ LaunchGroup group_of(const KernelSummaryRow& row, std::string family) {
 
 }  // namespace
 
-Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
+Analysis analyze(const KernelSummary& summary, const Rules& rules) {
   Analysis analysis;
-  analysis.capture.format = "nsys kernel summary";
+  analysis.capture = summary.capture;
   analysis.capture.has_cuda = !summary.rows.empty();
   analysis.diagnostics = summary.diagnostics;
   analysis.is_summary = true;

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
-#include "ingest/nsys_csv.h"
 #include "model/checkpoint.h"
 #include "report/report.h"
 
@@ -36,14 +35,9 @@ auto guarded(Body&& body) {
 Analysis analysis_of(const std::string& path) {
   const Rules rules =
       rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
-  Analysis analysis;
-  if (is_kernel_summary(path)) {
-    analysis = analyze_summary(load_kernel_summary(path), rules);
-  } else {
-    constexpr unsigned kThreads = 2;
-    analysis = analyze(load_trace(path, kThreads), rules);
-  }
-  analysis.capture.path = path;
+  constexpr unsigned kThreads = 2;
+  Analysis analysis = std::visit([&](const auto& held) { return analyze(held, rules); },
+                                 load_input(InputFile(path), kThreads));
   analysis.findings = find_findings(analysis, {});
   return analysis;
 }
@@ -72,7 +66,7 @@ LedgerRow ledger_row(const StageLedger& stage) {
 Recording recording_of(const std::string& path) {
   const Analysis analysis = analysis_of(path);
   Recording recording;
-  recording.format = analysis.capture.format;
+  recording.format = analysis.capture.format.name;
   if (analysis.capture_ns > 0) {  // none in a summary, nor where nothing was recorded
     recording.capture_ns = analysis.capture_ns;
   }

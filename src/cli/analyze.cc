@@ -18,6 +18,7 @@
 #include "cli/recording.h"
 #include "cli/trace_files.h"
 #include "cli/version.h"
+#include "ingest/ingest.h"
 #include "report/report.h"
 #include "report/sections.h"
 
@@ -189,14 +190,7 @@ Command analyze_command() {
   command.name = "analyze";
   command.summary = "Say what a recording shows: stages, where the time went, kernels";
   command.options = {
-      {"FILE",
-       "",
-       "SQLite export, report or kernel summary (CSV) of Nsight Systems, trace of PyTorch's "
-       "profiler, or a bundle",
-       &asked->files,
-       {},
-       nullptr,
-       true},
+      {"FILE", "", recording_kinds(true) + ", or a bundle", &asked->files, {}, nullptr, true},
       {"--ncu", "FILE...",
        "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed",
        &asked->recording.ncu},

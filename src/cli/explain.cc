@@ -21,6 +21,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/recording.h"
+#include "ingest/ingest.h"
 #include "report/origins.h"
 
 namespace llmprof {
@@ -218,13 +219,13 @@ int run_explain(const ExplainOptions& asked, Context& context) {
   }
   if (origin != nullptr) {
     text += fmt::format("  formula  {}: {}\n", origin->formula, origin->text);
-    const Json* format = find_path(metrics, parse_path("capture.format"));
+    const Json* name = find_path(metrics, parse_path("capture.format"));
+    const FormatInfo format = format_named(
+        name != nullptr && name->is_string() ? name->get_ref<const std::string&>() : "");
     std::vector<std::string> sources;
     for (const std::string_view source : split(origin->sources, ' ')) {
       if (!source.empty()) {
-        sources.push_back(source_text(source, format != nullptr && format->is_string()
-                                                  ? format->get_ref<const std::string&>()
-                                                  : std::string_view()));
+        sources.push_back(source_text(source, format));
       }
     }
     text += sources.empty() ? "" : fmt::format("  from     {}\n", fmt::join(sources, ", "));

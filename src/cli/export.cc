@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/trace_files.h"
+#include "ingest/ingest.h"
 
 namespace llmprof {
 
@@ -15,13 +16,7 @@ Command export_command() {
   command.name = "export";
   command.summary = "Write a recording as a file of Perfetto, pprof or Chrome";
   command.options = {
-      {"FILE",
-       "",
-       "SQLite export or report of Nsight Systems, or a bundle",
-       &asked->file,
-       {},
-       nullptr,
-       true},
+      {"FILE", "", recording_kinds(false) + ", or a bundle", &asked->file, {}, nullptr, true},
       {"--format", "FORMAT",
        "pftrace (ui.perfetto.dev), pprof (go tool pprof) or chrome (JSON, chrome://tracing)",
        &asked->format, export_formats()},

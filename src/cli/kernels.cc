@@ -6,6 +6,7 @@
 #include "base/exit_code.h"
 #include "cli/command.h"
 #include "cli/recording.h"
+#include "ingest/ingest.h"
 #include "report/report.h"
 #include "report/sections.h"
 
@@ -44,13 +45,7 @@ Command kernels_command() {
   command.name = "kernels";
   command.summary = "Print the kernel table of a recording";
   command.options = {
-      {"FILE",
-       "",
-       "SQLite export or report of Nsight Systems, trace of PyTorch's profiler, or a bundle",
-       &asked->file,
-       {},
-       nullptr,
-       true},
+      {"FILE", "", recording_kinds(false) + ", or a bundle", &asked->file, {}, nullptr, true},
       {"--stage", "NAME", "Only kernels launched in this stage", &asked->stage},
       {"--top", "N", "Rows to print (20), or all", &asked->top},
       {"--format", "FORMAT", "md or csv; csv has whole names", &asked->format, {"md", "csv"}},

@@ -14,6 +14,7 @@
 #include "config/compose.h"
 #include "config/embedded.h"
 #include "config/presets.h"
+#include "ingest/ingest.h"
 
 namespace llmprof {
 namespace {
@@ -115,6 +116,24 @@ Rows exit_code_rows() {
   return rows;
 }
 
+Rows format_rows() {
+  Rows rows;
+  const auto add = [&](const FormatInfo& format, const char* holds) {
+    rows.push_back({{"format", format.name},
+                    {"file", format.kind},
+                    {"holds", holds},
+                    {"tool", format.tool},
+                    {"made_with", format.made_with}});
+  };
+  for (const FormatInfo& format : recording_formats()) {
+    add(format, format.has_events ? "events" : "totals");
+  }
+  for (const FormatInfo& format : counter_formats()) {
+    add(format, "counters");
+  }
+  return rows;
+}
+
 Rows reason_rows() {
   Rows rows;
   for (const ReasonMeaning& reason : all_reasons()) {
@@ -132,7 +151,7 @@ struct Listing {
 constexpr Listing kListings[] = {
     {"commands", command_rows}, {"presets", preset_rows}, {"models", model_rows},
     {"gpus", gpu_rows},         {"keys", key_rows},       {"exit-codes", exit_code_rows},
-    {"reasons", reason_rows},
+    {"reasons", reason_rows},   {"formats", format_rows},
 };
 
 std::string cell_text(const Json& cell) {

@@ -231,7 +231,7 @@ void keep_kernels(const std::string& expression, Counters& counters) {
 }
 
 int run_ncu(const NcuOptions& asked, Context& context) {
-  Counters counters = load_counters(asked.file);
+  Counters counters = load_counters(InputFile(asked.file));
   if (!asked.kernel.empty()) {
     keep_kernels(asked.kernel, counters);
   }

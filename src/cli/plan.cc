@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/marks.h"
 #include "cli/recording.h"
+#include "ingest/ingest.h"
 
 namespace llmprof {
 namespace {
@@ -223,7 +224,7 @@ Command plan_command() {
   command.options = {
       {"RECORDING",
        "",
-       "SQLite export or report of Nsight Systems, or a bundle",
+       recording_kinds(false) + ", or a bundle",
        &asked->recording,
        {},
        nullptr,

@@ -22,7 +22,6 @@
 #include "cli/recording.h"
 #include "cli/trace_files.h"
 #include "ingest/ingest.h"
-#include "ingest/nsys_csv.h"
 
 namespace llmprof {
 namespace {
@@ -192,8 +191,8 @@ int print_plans(const PlanRequest& asked, Context& context) {
   return all_fit ? kExitOk : kExitEnvironment;
 }
 
-std::optional<Diagnostic> fit_into_memory(const std::filesystem::path& recording,
-                                          std::uint64_t limit_bytes, const PlannedOutput& output) {
+std::optional<Diagnostic> fit_into_memory(const InputFile& recording, std::uint64_t limit_bytes,
+                                          const PlannedOutput& output) {
   const TraceOutline outline = outline_trace(recording);
   const MemoryPlan plan = plan_memory(outline, output);
   if (plan.peak_bytes <= limit_bytes) {
@@ -202,7 +201,7 @@ std::optional<Diagnostic> fit_into_memory(const std::filesystem::path& recording
   if (plan.coarse_peak_bytes > limit_bytes) {
     throw Error(ErrorKind::kEnvironment,
                 fmt::format("{} needs {} of memory for its {}{} events, and {} are allowed",
-                            recording.string(), format_bytes(plan.coarse_peak_bytes),
+                            recording.path().string(), format_bytes(plan.coarse_peak_bytes),
                             outline.is_estimate ? "about " : "", with_commas(outline.num_events()),
                             format_bytes(limit_bytes)),
                 fmt::format("--memory-limit {} if the machine has it; else {}",

@@ -13,6 +13,8 @@
 
 namespace llmprof {
 
+class InputFile;
+
 // A size given as an option: 4GiB, 500MB, 1048576. Throws kUsage.
 std::uint64_t size_option(const std::string& option, const std::string& text);
 
@@ -30,8 +32,8 @@ int print_plans(const PlanRequest& asked, Context& context);
 // Holds the plan for a recording against a limit. Nothing: all of it fits; a diagnostic: it fits
 // with coarse_picture(), and that is what to say of it. Throws kEnvironment where even that does
 // not.
-std::optional<Diagnostic> fit_into_memory(const std::filesystem::path& recording,
-                                          std::uint64_t limit_bytes, const PlannedOutput& output);
+std::optional<Diagnostic> fit_into_memory(const InputFile& recording, std::uint64_t limit_bytes,
+                                          const PlannedOutput& output);
 
 // One line for doctor: the largest recording that can be analysed here.
 std::string largest_recording(const System& system);

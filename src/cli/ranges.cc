@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/recording.h"
+#include "ingest/ingest.h"
 #include "report/report.h"
 
 namespace llmprof {
@@ -49,13 +50,7 @@ Command ranges_command() {
   command.name = "ranges";
   command.summary = "Print the NVTX ranges of a recording with the kernels launched inside them";
   command.options = {
-      {"FILE",
-       "",
-       "SQLite export or report of Nsight Systems, trace of PyTorch's profiler, or a bundle",
-       &asked->file,
-       {},
-       nullptr,
-       true},
+      {"FILE", "", recording_kinds(false) + ", or a bundle", &asked->file, {}, nullptr, true},
       {"--top", "N", "Rows to print (20), or all", &asked->top},
       {"--format", "FORMAT", "text or csv; csv has whole names", &asked->format, {"text", "csv"}},
   };

@@ -19,7 +19,6 @@
 #include "cli/planned_analysis.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
-#include "ingest/nsys_csv.h"
 #include "report/report.h"
 #include "trace/filter.h"
 
@@ -107,43 +106,28 @@ Rules recording_rules() {
 namespace {
 
 // The file to read, made by nsys if need be.
-std::filesystem::path readable_recording(const std::string& path, const System& system,
-                                         PassTimer* timer) {
-  std::filesystem::path file = recording_in(path);
+InputFile readable_recording(const std::string& path, const System& system, PassTimer* timer) {
+  InputFile file(recording_in(path));
   if (is_nsys_report(file)) {
     const PassTimer::Scope pass(timer, "export");
-    file = exported_sqlite(system, file, report_writer_version(head_of(file)));
+    return exported_sqlite(system, file.path(), report_writer_version(file.head()));
   }
   return file;
-}
-
-Trace load_readable(const std::filesystem::path& file, const std::string& path,
-                    unsigned num_threads, PassTimer* timer) {
-  const PassTimer::Scope pass(timer, "load");
-  Trace trace = load_trace(file, num_threads);
-  trace.capture.path = path;
-  return trace;
 }
 
 }  // namespace
 
 Trace load_recording(const std::string& path, const System& system, unsigned num_threads,
                      PassTimer* timer) {
-  return load_readable(readable_recording(path, system, timer), path, num_threads, timer);
+  const InputFile file = readable_recording(path, system, timer);
+  const PassTimer::Scope pass(timer, "load");
+  Trace trace = load_trace(file, num_threads);
+  trace.capture.path = path;
+  return trace;
 }
 
 TraceOutline outline_recording(const std::string& path) {
-  const std::filesystem::path file = recording_in(path);
-  if (!is_kernel_summary(file)) {
-    return outline_trace(file);
-  }
-  TraceOutline outline;
-  outline.format = "kernel summary";
-  std::error_code ignored;
-  outline.file_bytes = std::filesystem::file_size(file, ignored);
-  outline.text_bytes = outline.file_bytes;  // what is kept of it is names
-  outline.source = "its format: it has a row a kernel, and no events";
-  return outline;
+  return outline_trace(recording_in(path));
 }
 
 Analysis analyze_recording(const std::string& path, const RecordingOptions& options,
@@ -153,19 +137,24 @@ Analysis analyze_recording(const std::string& path, const RecordingOptions& opti
   const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
   const Rules rules = recording_rules();
   const std::vector<std::string> files = options.ncu.empty() ? counters_in(path) : options.ncu;
-  if (const std::filesystem::path file = recording_in(path); is_kernel_summary(file)) {
-    Analysis analysis = analyze_summary(load_kernel_summary(file), rules);
-    analysis.capture.path = path;
-    add_counters(files, analysis, timer);
-    return analysis;
-  }
-  const std::filesystem::path file = readable_recording(path, system, timer);
+  const InputFile file = readable_recording(path, system, timer);
   std::optional<Diagnostic> shortage;
   if (!options.memory_limit.empty()) {
     shortage = fit_into_memory(file, size_option("--memory-limit", options.memory_limit),
                                {timeline != nullptr, kept != nullptr, 0});
   }
-  Trace trace = load_readable(file, path, num_threads, timer);
+  Recording recording = [&] {
+    const PassTimer::Scope pass(timer, "load");
+    return load_input(file, num_threads);
+  }();
+  if (const KernelSummary* summary = std::get_if<KernelSummary>(&recording)) {
+    Analysis analysis = analyze(*summary, rules);
+    analysis.capture.path = path;
+    add_counters(files, analysis, timer);
+    return analysis;
+  }
+  Trace& trace = std::get<Trace>(recording);
+  trace.capture.path = path;
   if (!filter.is_empty()) {
     check_filter(filter, trace);
     apply_filter(filter, trace);
@@ -247,7 +236,7 @@ void add_counters(const std::vector<std::string>& files, Analysis& analysis, Pas
   std::vector<Counters> counters;
   counters.reserve(files.size());
   for (const std::string& file : files) {
-    counters.push_back(load_counters(file));
+    counters.push_back(load_counters(InputFile(file)));
   }
   join_counters(merge_counters(std::move(counters)), known_gpus(), analysis);
 }

@@ -50,7 +50,7 @@ std::filesystem::path report_page(const std::filesystem::path& path) {
   if (!std::filesystem::is_regular_file(page, ignored)) {
     refuse(path, "holds no report.html");
   }
-  if (!to_lower(head_of(page)).starts_with("<!doctype html")) {
+  if (!to_lower(InputFile(page).head()).starts_with("<!doctype html")) {
     refuse(page, "is no page of HTML");
   }
   return std::filesystem::absolute(page, ignored).lexically_normal();

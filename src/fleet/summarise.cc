@@ -192,7 +192,7 @@ std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const Collect
     return {{identity, bare_stages(analysis.baseline), {}, {}}};
   }
   if (identity.recorded_by.empty()) {
-    identity.recorded_by = analysis.capture.format.starts_with("nsys") ? "nsys" : "kineto";
+    identity.recorded_by = analysis.capture.format.tool_id;
   }
   if (identity.num_ranks == 0 && analysis.capture.rank) {
     identity.rank = std::max<std::int64_t>(*analysis.capture.rank, 0);

@@ -1,101 +1,198 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which format is this file, and who reads it? One line a format; each knows itself.
+// Table of the formats that are read, and the search for the one of a file.
+//
+// The first row whose sniff says yes reads the file, so a format that is known by its contents
+// stands before one that is known by its file name.
 #include "ingest/ingest.h"
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "ingest/sqlite_file.h"
 
 namespace llmprof {
 namespace {
 
-const std::array<const Importer*, 3> kImporters = {&kNsysReport, &kNsysSqlite, &kKinetoJson};
+const Importer* const kImporters[] = {
+    &kNsysSqlite,
+    &kNsysReport,
+    &kNsysCsv,
+    &kKinetoJson,
+};
 
-const std::array<const CounterImporter*, 2> kCounterImporters = {&kNcuReport, &kNcuCsv};
+const CounterImporter* const kCounterImporters[] = {
+    &kNcuReport,
+    &kNcuCsv,
+};
 
 constexpr std::size_t kHeadSize = 1024;  // gzip's first text may stand behind 300 bytes of tables
 
-}  // namespace
-
-std::string head_of(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(ErrorKind::kUsage, fmt::format("{} is a directory", path.string()),
-                "give a file: the .sqlite that nsys export wrote, or a .nsys-rep");
-  }
-  // Opening a pipe waits for whoever writes into it, maybe for ever.
-  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
-    throw Error(ErrorKind::kUsage, fmt::format("{} is not a regular file", path.string()));
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
-  }
-  std::string head(kHeadSize, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(file.gcount()));
-  return head;
+// "a, b or c".
+std::string either(const std::vector<std::string>& words) {
+  return words.size() < 2 ? fmt::format("{}", fmt::join(words, ""))
+                          : fmt::format("{} or {}", fmt::join(words.begin(), words.end() - 1, ", "),
+                                        words.back());
 }
 
-bool is_nsys_report(const std::filesystem::path& path) {
-  return kNsysReport.sniff(head_of(path), path);
+// Kinds of files by the tool behind them: "report of Nsight Systems, trace of PyTorch's profiler".
+std::string kinds_text(const std::vector<FormatInfo>& formats) {
+  std::vector<std::pair<std::string_view, std::vector<std::string>>> tools;
+  for (const FormatInfo& format : formats) {
+    auto tool = std::find_if(tools.begin(), tools.end(),
+                             [&](const auto& known) { return known.first == format.tool; });
+    if (tool == tools.end()) {
+      tool = tools.insert(tools.end(), {format.tool, {}});
+    }
+    tool->second.emplace_back(format.kind);
+  }
+  std::vector<std::string> groups;
+  for (const auto& [tool, kinds] : tools) {
+    groups.push_back(fmt::format("{} of {}", either(kinds), tool));
+  }
+  return fmt::format("{}", fmt::join(groups, ", "));
 }
 
-namespace {
+std::string reads_hint(const std::vector<FormatInfo>& formats) {
+  return fmt::format("it reads: {}; llmprof list formats says how each is made",
+                     kinds_text(formats));
+}
 
-const Importer& importer_of(const std::filesystem::path& path) {
-  const std::string head = head_of(path);
-  if (head.empty()) {
-    throw Error(ErrorKind::kInput, fmt::format("{} is empty", path.string()),
-                "the export did not finish: run nsys export again");
+const Importer& importer_of(const InputFile& file) {
+  const std::string path = file.path().string();
+  if (file.head().empty()) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is empty", path),
+                "the program that wrote it did not finish: write it again");
   }
   for (const Importer* importer : kImporters) {
-    if (importer->sniff(head, path)) {
+    if (importer->sniff(file)) {
       return *importer;
     }
   }
-  throw Error(
-      ErrorKind::kInput, fmt::format("{} is no recording llmprof reads", path.string()),
-      "it reads SQLite exports of Nsight Systems (nsys export --type sqlite FILE.nsys-rep) and "
-      "traces of PyTorch's profiler (.json, .json.gz)");
+  throw Error(ErrorKind::kInput,
+              fmt::format("{} is {}no recording llmprof reads", path,
+                          file.sqlite() != nullptr ? "a SQLite database, but " : ""),
+              reads_hint(recording_formats()));
 }
 
 }  // namespace
 
-Trace load_trace(const std::filesystem::path& path, unsigned num_threads) {
-  const Importer& importer = importer_of(path);
-  Trace trace = importer.load(path, num_threads);
-  trace.capture.path = path.string();
-  trace.capture.format = importer.name;
-  return trace;
+InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path_, ignored)) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} is a directory", path_.string()),
+                fmt::format("give a file: {}", recording_kinds(true)));
+  }
+  // Opening a pipe waits for whoever writes into it, maybe for ever.
+  if (std::filesystem::exists(path_, ignored) &&
+      !std::filesystem::is_regular_file(path_, ignored)) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} is not a regular file", path_.string()));
+  }
+  std::ifstream file(path_, std::ios::binary);
+  if (!file) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("cannot read {}: {}", path_.string(), std::strerror(errno)));
+  }
+  head_.resize(kHeadSize);
+  file.read(head_.data(), static_cast<std::streamsize>(head_.size()));
+  head_.resize(static_cast<std::size_t>(file.gcount()));
 }
 
-TraceOutline outline_trace(const std::filesystem::path& path) {
-  const Importer& importer = importer_of(path);
-  TraceOutline outline = importer.outline(path);
-  outline.format = importer.name;
+InputFile::~InputFile() = default;
+InputFile::InputFile(InputFile&& other) noexcept = default;
+InputFile& InputFile::operator=(InputFile&& other) noexcept = default;
+
+const SqliteFile* InputFile::sqlite() const {
+  if (sqlite_ == nullptr && head_.starts_with("SQLite format 3")) {
+    sqlite_ = std::make_unique<SqliteFile>(path_);
+  }
+  return sqlite_.get();
+}
+
+Recording load_input(const InputFile& file, unsigned num_threads) {
+  const Importer& importer = importer_of(file);
+  Recording recording = importer.load(file, num_threads);
+  CaptureInfo& capture =
+      std::visit([](auto& held) -> CaptureInfo& { return held.capture; }, recording);
+  capture.path = file.path().string();
+  capture.format = importer.format;
+  return recording;
+}
+
+Trace load_trace(const InputFile& file, unsigned num_threads) {
+  Recording recording = load_input(file, num_threads);
+  if (Trace* trace = std::get_if<Trace>(&recording)) {
+    return std::move(*trace);
+  }
+  throw Error(ErrorKind::kInput,
+              fmt::format("{} has totals of kernels, but no events", file.path().string()),
+              fmt::format("give a {}", recording_kinds(false)));
+}
+
+TraceOutline outline_trace(const InputFile& file) {
+  const Importer& importer = importer_of(file);
+  if (importer.outline == nullptr) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("what {} holds is not known before it is read: no memory is planned "
+                            "for a {} of {}",
+                            file.path().string(), importer.format.kind, importer.format.tool));
+  }
+  TraceOutline outline = importer.outline(file);
+  outline.format = importer.format.name;
   return outline;
 }
 
-Counters load_counters(const std::filesystem::path& path) {
-  const std::string head = head_of(path);
+Counters load_counters(const InputFile& file) {
   for (const CounterImporter* importer : kCounterImporters) {
-    if (importer->sniff(head, path)) {
-      Counters counters = with_context(path.string(), [&] { return importer->load(path); });
-      counters.path = path.string();
-      counters.format = importer->name;
+    if (importer->sniff(file)) {
+      const std::string path = file.path().string();
+      Counters counters = with_context(path, [&] { return importer->load(file); });
+      counters.path = path;
+      counters.format = importer->format.name;
       return counters;
     }
   }
-  throw Error(ErrorKind::kInput, fmt::format("{} holds no counters llmprof reads", path.string()),
-              "it reads reports of Nsight Compute (.ncu-rep) and what ncu prints with --csv");
+  throw Error(ErrorKind::kInput,
+              fmt::format("{} holds no counters llmprof reads", file.path().string()),
+              reads_hint(counter_formats()));
+}
+
+std::vector<FormatInfo> recording_formats() {
+  std::vector<FormatInfo> formats;
+  for (const Importer* importer : kImporters) {
+    formats.push_back(importer->format);
+  }
+  return formats;
+}
+
+std::vector<FormatInfo> counter_formats() {
+  std::vector<FormatInfo> formats;
+  for (const CounterImporter* importer : kCounterImporters) {
+    formats.push_back(importer->format);
+  }
+  return formats;
+}
+
+FormatInfo format_named(std::string_view name) {
+  for (const FormatInfo& format : recording_formats()) {
+    if (format.name == name) {
+      return format;
+    }
+  }
+  return {};
+}
+
+std::string recording_kinds(bool with_totals) {
+  std::vector<FormatInfo> formats = recording_formats();
+  std::erase_if(formats,
+                [&](const FormatInfo& format) { return !format.has_events && !with_totals; });
+  return kinds_text(formats);
 }
 
 }  // namespace llmprof

@@ -2,53 +2,99 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "trace/counters.h"
+#include "trace/format.h"
+#include "trace/kernel_summary.h"
 #include "trace/trace.h"
 #include "trace/trace_outline.h"
 
 namespace llmprof {
 
-// A format we read. `sniff` looks at the first bytes and never throws; `load` throws kInput, and so
-// does `outline`, which is quick however large the file.
+class SqliteFile;
+
+// A file whose format is to be found: its first bytes are read once, for all importers.
+class InputFile {
+ public:
+  // Throws kUsage when it cannot be read.
+  InputFile(std::filesystem::path path);  // NOLINT: a path is all it needs
+  ~InputFile();
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&& other) noexcept;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::string_view head() const { return head_; }
+
+  // The database, if the file is one, else null. It is opened at the first call and stays open, so
+  // that the reader uses the one in which a sniff looked for tables. Throws kInput when it is
+  // damaged.
+  const SqliteFile* sqlite() const;
+
+ private:
+  std::filesystem::path path_;
+  std::string head_;
+  mutable std::unique_ptr<SqliteFile> sqlite_;
+};
+
+// What a file holds: events, or only totals of kernels.
+using Recording = std::variant<Trace, KernelSummary>;
+
+// A format of recordings. `load` throws kInput, and so does `outline`, which is quick however large
+// the file; it may be null, then nobody knows what a file holds before it is read.
 struct Importer {
-  const char* name;
-  bool (*sniff)(std::string_view head, const std::filesystem::path& path);
-  Trace (*load)(const std::filesystem::path& path, unsigned num_threads);
-  TraceOutline (*outline)(const std::filesystem::path& path);
+  FormatInfo format;
+  bool (*sniff)(const InputFile& file);
+  Recording (*load)(const InputFile& file, unsigned num_threads);
+  TraceOutline (*outline)(const InputFile& file);
 };
 
 // Reads a recording, whatever its format; errors name the file. `num_threads` of at least 1.
-Trace load_trace(const std::filesystem::path& path, unsigned num_threads);
+Recording load_input(const InputFile& file, unsigned num_threads);
 
-// How much load_trace() would find; errors are the same as far as they show so soon.
-TraceOutline outline_trace(const std::filesystem::path& path);
+// The same of a recording with events. Throws kInput for a mere summary.
+Trace load_trace(const InputFile& file, unsigned num_threads);
 
-// A format of counters. `sniff` as above; `load` throws kInput.
+// How much load_input() would find; errors are the same as far as they show so soon. Throws kUsage
+// for a format without an outline.
+TraceOutline outline_trace(const InputFile& file);
+
+// A format of counters. `load` throws kInput.
 struct CounterImporter {
-  const char* name;
-  bool (*sniff)(std::string_view head, const std::filesystem::path& path);
-  Counters (*load)(const std::filesystem::path& path);
+  FormatInfo format;
+  bool (*sniff)(const InputFile& file);
+  Counters (*load)(const InputFile& file);
 };
 
 // Reads what Nsight Compute measured, whatever the format; errors name the file.
-Counters load_counters(const std::filesystem::path& path);
+Counters load_counters(const InputFile& file);
+
+// All formats of recordings, and of counters, in the order they are tried.
+std::vector<FormatInfo> recording_formats();
+std::vector<FormatInfo> counter_formats();
+
+// The format that metrics.json calls `name`; one of general words when it is not known.
+FormatInfo format_named(std::string_view name);
+
+// "SQLite export or report of Nsight Systems, trace of PyTorch's profiler": what is read, with or
+// without the formats that have only totals.
+std::string recording_kinds(bool with_totals);
 
 // Whether a file is a report or raw capture of Nsight Systems, which only nsys opens.
-bool is_nsys_report(const std::filesystem::path& path);
+bool is_nsys_report(const InputFile& file);
 
 // Which nsys wrote a .nsys-rep or .qdrep, from its first bytes, as "2024.6.2.225"; empty when they
 // do not say.
 std::string report_writer_version(std::string_view head);
 
-// The first bytes of a file. Throws kUsage when it cannot be read.
-std::string head_of(const std::filesystem::path& path);
-
 // Defined in the file of its format.
 extern const Importer kNsysSqlite;
 extern const Importer kNsysReport;
+extern const Importer kNsysCsv;
 extern const Importer kKinetoJson;
 extern const CounterImporter kNcuReport;
 extern const CounterImporter kNcuCsv;

@@ -201,8 +201,8 @@ class KinetoLoader {
   Trace trace_;
 };
 
-bool is_kineto_json(std::string_view head, const std::filesystem::path& /*path*/) {
-  std::string text = inflated_head(head);
+bool is_kineto_json(const InputFile& file) {
+  const std::string text = inflated_head(file.head());
   std::string_view rest = text;
   if (rest.starts_with("\xef\xbb\xbf")) {
     rest.remove_prefix(3);
@@ -212,13 +212,22 @@ bool is_kineto_json(std::string_view head, const std::filesystem::path& /*path*/
 }
 
 // One thread: the parser's speed is a multiple of what gzip unpacks.
-Trace load_kineto_json(const std::filesystem::path& path, unsigned /*num_threads*/) {
-  return KinetoLoader(path).run();
+Recording load_kineto_json(const InputFile& file, unsigned /*num_threads*/) {
+  return KinetoLoader(file.path()).run();
 }
 
 }  // namespace
 
-const Importer kKinetoJson = {"PyTorch profiler JSON", is_kineto_json, load_kineto_json,
-                              outline_kineto_json};
+const Importer kKinetoJson = {
+    {.name = "PyTorch profiler JSON",
+     .tool = "PyTorch's profiler",
+     .tool_id = "kineto",
+     .kind = "trace",
+     .made_with = "torch.profiler: export_chrome_trace, tensorboard_trace_handler",
+     .record_gpu = "record again with torch.profiler.profile(activities=[ProfilerActivity.CPU, "
+                   "ProfilerActivity.CUDA])"},
+    is_kineto_json,
+    load_kineto_json,
+    outline_kineto_json};
 
 }  // namespace llmprof

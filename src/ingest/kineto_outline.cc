@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "ingest/ingest.h"
 #include "ingest/kineto_event.h"
 
 namespace llmprof {
@@ -109,7 +110,8 @@ void count_kineto_events(std::string_view text, TraceOutline& outline) {
   }
 }
 
-TraceOutline outline_kineto_json(const std::filesystem::path& path) {
+TraceOutline outline_kineto_json(const InputFile& file) {
+  const std::filesystem::path& path = file.path();
   TraceOutline outline;
   std::error_code failure;
   outline.file_bytes = std::filesystem::file_size(path, failure);

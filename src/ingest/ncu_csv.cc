@@ -125,12 +125,12 @@ void visit_record(const Cells& cells, Headings& headings, const NcuCsv::Visit& v
 }
 
 // Whatever is text may hold a table somewhere: the program's own output may come first.
-bool is_ncu_csv(std::string_view head, const std::filesystem::path&) {
-  return head.find('\0') == std::string_view::npos;
+bool is_ncu_csv(const InputFile& file) {
+  return file.head().find('\0') == std::string_view::npos;
 }
 
-Counters load_ncu_csv(const std::filesystem::path& path) {
-  const std::string text = read_file(path, kGiB);
+Counters load_ncu_csv(const InputFile& file) {
+  const std::string text = read_file(file.path(), kGiB);
   return kernels_from_ncu_rows(parse_ncu_csv(text));
 }
 
@@ -185,6 +185,12 @@ Counters kernels_from_ncu_rows(const NcuCsv& rows) {
   return collector.finish();
 }
 
-const CounterImporter kNcuCsv = {"ncu output", is_ncu_csv, load_ncu_csv};
+const CounterImporter kNcuCsv = {{.name = "ncu output",
+                                  .tool = "Nsight Compute",
+                                  .tool_id = "ncu",
+                                  .kind = "printed table (CSV or text)",
+                                  .made_with = "ncu --import FILE.ncu-rep --csv --page raw"},
+                                 is_ncu_csv,
+                                 load_ncu_csv};
 
 }  // namespace llmprof

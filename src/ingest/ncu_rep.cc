@@ -318,18 +318,19 @@ class ReportReader {
   std::int64_t num_damaged_ = 0;
 };
 
-bool is_ncu_rep(std::string_view head, const std::filesystem::path& path) {
-  return head.starts_with(kNcuMagic) || path.extension() == ".ncu-rep" ||
-         path.extension() == ".ncu-repz";
+bool is_ncu_rep(const InputFile& file) {
+  const std::filesystem::path extension = file.path().extension();
+  return file.head().starts_with(kNcuMagic) || extension == ".ncu-rep" || extension == ".ncu-repz";
 }
 
-Counters load_ncu_rep(const std::filesystem::path& path) {
-  if (path.extension() == ".ncu-repz" && !head_of(path).starts_with(kNcuMagic)) {
+Counters load_ncu_rep(const InputFile& file) {
+  if (file.path().extension() == ".ncu-repz" && !file.head().starts_with(kNcuMagic)) {
     throw Error(ErrorKind::kInput, "a compressed report (.ncu-repz), which llmprof does not read",
                 "save it uncompressed with the ncu that wrote it: ncu --import FILE.ncu-repz "
                 "--export FILE.ncu-rep");
   }
-  return parse_ncu_rep(read_file(path, UINT32_MAX));  // string tables are kept as 32-bit offsets
+  return parse_ncu_rep(
+      read_file(file.path(), UINT32_MAX));  // string tables are kept as 32-bit offsets
 }
 
 }  // namespace
@@ -342,6 +343,12 @@ Counters parse_ncu_rep(std::string_view report) {
   return ReportReader(report).read();
 }
 
-const CounterImporter kNcuReport = {"ncu report", is_ncu_rep, load_ncu_rep};
+const CounterImporter kNcuReport = {{.name = "ncu report",
+                                     .tool = "Nsight Compute",
+                                     .tool_id = "ncu",
+                                     .kind = "report (.ncu-rep)",
+                                     .made_with = "ncu --export FILE PROGRAM"},
+                                    is_ncu_rep,
+                                    load_ncu_rep};
 
 }  // namespace llmprof

@@ -109,6 +109,25 @@ bool is_summary_heading(std::string_view line) {
          line.find("Name") != std::string_view::npos && line.find(',') != std::string_view::npos;
 }
 
+bool is_kernel_summary(const InputFile& file) {
+  // A database or a report is neither text nor named so.
+  return file.path().extension() == ".csv" && file.head().find('\0') == std::string_view::npos;
+}
+
+Recording load_kernel_summary(const InputFile& file, unsigned /*num_threads*/) {
+  return with_context(file.path().string(),
+                      [&] { return parse_nsys_csv(read_file(file.path(), kGiB)); });
+}
+
+TraceOutline outline_kernel_summary(const InputFile& file) {
+  TraceOutline outline;
+  std::error_code ignored;
+  outline.file_bytes = std::filesystem::file_size(file.path(), ignored);
+  outline.text_bytes = outline.file_bytes;  // what is kept of it is names
+  outline.source = "its format: it has a row a kernel, and no events";
+  return outline;
+}
+
 }  // namespace
 
 KernelSummary parse_nsys_csv(std::string_view text) {
@@ -145,16 +164,6 @@ KernelSummary parse_nsys_csv(std::string_view text) {
   return summary;
 }
 
-bool is_kernel_summary(const std::filesystem::path& path) {
-  const std::string head = head_of(path);
-  // A database or a report is neither text nor named so.
-  return path.extension() == ".csv" && head.find('\0') == std::string::npos;
-}
-
-KernelSummary load_kernel_summary(const std::filesystem::path& path) {
-  return with_context(path.string(), [&] { return parse_nsys_csv(read_file(path, kGiB)); });
-}
-
 std::vector<KernelSummaryRow> select_top_kernels(const KernelSummary& summary, std::size_t n) {
   std::vector<KernelSummaryRow> rows = summary.rows;
   std::stable_sort(rows.begin(), rows.end(),
@@ -164,5 +173,16 @@ std::vector<KernelSummaryRow> select_top_kernels(const KernelSummary& summary, s
   rows.resize(std::min(n, rows.size()));
   return rows;
 }
+
+const Importer kNsysCsv = {
+    {.name = "nsys kernel summary",
+     .tool = "Nsight Systems",
+     .tool_id = "nsys",
+     .kind = "kernel summary (CSV)",
+     .made_with = "nsys stats --report cuda_gpu_kern_sum --format csv FILE.nsys-rep",
+     .has_events = false},
+    is_kernel_summary,
+    load_kernel_summary,
+    outline_kernel_summary};
 
 }  // namespace llmprof

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
@@ -13,10 +12,6 @@ namespace llmprof {
 // The kernel summary of nsys stats as CSV: gpukernsum, or cuda_gpu_kern_sum since 2023, with or
 // without grids and blocks. Throws kInput when there is none in the text.
 KernelSummary parse_nsys_csv(std::string_view text);
-
-// Whether a file begins like one. Never throws for a file that can be read.
-bool is_kernel_summary(const std::filesystem::path& path);
-KernelSummary load_kernel_summary(const std::filesystem::path& path);
 
 // The `n` rows with the largest totals, largest first; equal ones by name.
 std::vector<KernelSummaryRow> select_top_kernels(const KernelSummary& summary, std::size_t n);

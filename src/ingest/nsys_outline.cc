@@ -14,7 +14,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "ingest/ingest.h"
 #include "ingest/nsys_keys.h"
+#include "ingest/sqlite_file.h"
 
 namespace llmprof {
 namespace {
@@ -81,18 +83,8 @@ void count_texts(const SqliteFile& file, TraceOutline& outline) {
 
 }  // namespace
 
-void require_nsys(const SqliteFile& file) {
-  if (!file.has_table("StringIds")) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{} is a SQLite database, but no export of Nsight Systems",
-                            file.path().string()),
-                "make one: nsys export --type sqlite FILE.nsys-rep");
-  }
-}
-
-TraceOutline outline_nsys_sqlite(const std::filesystem::path& path) {
-  const SqliteFile file(path);
-  require_nsys(file);
+TraceOutline outline_nsys_sqlite(const InputFile& input) {
+  const SqliteFile& file = *input.sqlite();
   TraceOutline outline;
   outline.file_bytes = file.bytes().size();
   const auto rows = [&](const char* table) {

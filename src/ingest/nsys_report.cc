@@ -14,19 +14,15 @@ namespace {
 
 constexpr std::string_view kNsysMagic = "NVIDIA Tegra Profiler Report ";
 
-bool is_nsys_report(std::string_view head, const std::filesystem::path& path) {
-  return head.starts_with(kNsysMagic) || path.extension() == ".qdstrm";
-}
-
-[[noreturn]] void refuse_report(const std::filesystem::path& path) {
-  const std::string shown = path.string();
-  if (path.extension() == ".qdstrm") {
+[[noreturn]] void refuse_report(const InputFile& file) {
+  const std::string shown = file.path().string();
+  if (file.path().extension() == ".qdstrm") {
     throw Error(
         ErrorKind::kInput,
         fmt::format("{} is a raw capture that was never turned into a report", shown),
         fmt::format("QdstrmImporter --input-file {}, then nsys export --type sqlite", shown));
   }
-  const std::string version = report_writer_version(head_of(path));
+  const std::string version = report_writer_version(file.head());
   throw Error(
       ErrorKind::kInput,
       fmt::format("{} is a report of Nsight Systems{}, which only nsys can open", shown,
@@ -35,15 +31,19 @@ bool is_nsys_report(std::string_view head, const std::filesystem::path& path) {
                   version.empty() ? "2022.4" : version.substr(0, version.find('-')), shown));
 }
 
-Trace load_nsys_report(const std::filesystem::path& path, unsigned /*num_threads*/) {
-  refuse_report(path);
+Recording load_nsys_report(const InputFile& file, unsigned /*num_threads*/) {
+  refuse_report(file);
 }
 
-TraceOutline outline_nsys_report(const std::filesystem::path& path) {
-  refuse_report(path);
+TraceOutline outline_nsys_report(const InputFile& file) {
+  refuse_report(file);
 }
 
 }  // namespace
+
+bool is_nsys_report(const InputFile& file) {
+  return file.head().starts_with(kNsysMagic) || file.path().extension() == ".qdstrm";
+}
 
 std::string report_writer_version(std::string_view head) {
   if (!head.starts_with(kNsysMagic)) {
@@ -62,6 +62,13 @@ std::string report_writer_version(std::string_view head) {
              : std::string{};
 }
 
-const Importer kNsysReport = {"nsys report", is_nsys_report, load_nsys_report, outline_nsys_report};
+const Importer kNsysReport = {{.name = "nsys report",
+                               .tool = "Nsight Systems",
+                               .tool_id = "nsys",
+                               .kind = "report",
+                               .made_with = "nsys profile PROGRAM"},
+                              is_nsys_report,
+                              load_nsys_report,
+                              outline_nsys_report};
 
 }  // namespace llmprof

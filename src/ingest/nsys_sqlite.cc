@@ -97,11 +97,9 @@ CopyKind copy_kind(const SqlValue* values) {
 
 class Loader {
  public:
-  Loader(const std::filesystem::path& path, unsigned num_threads)
-      : file_(path), num_threads_(num_threads) {}
+  Loader(const SqliteFile& file, unsigned num_threads) : file_(file), num_threads_(num_threads) {}
 
   Trace run() {
-    require_nsys(file_);
     read_strings();
     read_capture_info();
     load_tables();
@@ -580,7 +578,7 @@ class Loader {
     }
   }
 
-  SqliteFile file_;
+  const SqliteFile& file_;
   unsigned num_threads_;
   std::int64_t recording_end_ns_ = INT64_MAX;
   Trace trace_;
@@ -596,16 +594,33 @@ class Loader {
   std::map<std::pair<bool, std::int64_t>, std::uint16_t> devices_;
 };
 
-bool is_nsys_sqlite(std::string_view head, const std::filesystem::path& /*path*/) {
-  return head.starts_with("SQLite format 3");
+bool is_nsys_sqlite(const InputFile& file) {
+  return file.sqlite() != nullptr && file.sqlite()->has_table("StringIds");
 }
 
-Trace load_nsys_sqlite(const std::filesystem::path& path, unsigned num_threads) {
-  return Loader(path, std::max(1U, num_threads)).run();
+Recording load_nsys_sqlite(const InputFile& file, unsigned num_threads) {
+  return Loader(*file.sqlite(), std::max(1U, num_threads)).run();
 }
 
 }  // namespace
 
-const Importer kNsysSqlite = {"nsys SQLite", is_nsys_sqlite, load_nsys_sqlite, outline_nsys_sqlite};
+const Importer kNsysSqlite = {
+    {.name = "nsys SQLite",
+     .tool = "Nsight Systems",
+     .tool_id = "nsys",
+     .kind = "SQLite export",
+     .made_with = "nsys export --type sqlite FILE.nsys-rep",
+     .kernels = "CUPTI_ACTIVITY_KIND_KERNEL",
+     .copies = "CUPTI_ACTIVITY_KIND_MEMCPY and _MEMSET",
+     .graphs = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+     .calls = "CUPTI_ACTIVITY_KIND_RUNTIME",
+     .marks = "NVTX_EVENTS",
+     .record_gpu =
+         "llmprof doctor checks driver and tools; llmprof run follows forked children with "
+         "pipeline.nsys.trace_fork_before_exec=true",
+     .record_graphs = "nsys profile --cuda-graph-trace=node"},
+    is_nsys_sqlite,
+    load_nsys_sqlite,
+    outline_nsys_sqlite};
 
 }  // namespace llmprof

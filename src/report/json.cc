@@ -183,7 +183,8 @@ Json stage_times_json(const std::vector<StageTimes>& stages) {
 Json metrics_json(const Analysis& analysis, const RunFacts& run) {
   Json document = json_document("metrics", 1);
   document["verdict"] = verdict(analysis);
-  document["capture"] = {{"format", analysis.capture.format},
+  document["capture"] = {{"format", analysis.capture.format.name},
+                         {"tool", analysis.capture.format.tool},
                          {"tool_version", analysis.capture.tool_version},
                          {"schema_version", analysis.capture.schema_version},
                          {"graph_mode", analysis.capture.graph_mode},

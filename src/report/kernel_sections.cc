@@ -86,13 +86,11 @@ Section kernels_section(const Json& metrics, const SectionOptions& options) {
   if (options.is_terminal) {
     table.title = count;
   } else {
-    section.paragraphs.push_back(
-        fmt::format("{}. Durations are from {}; share is of all kernel time. {}", count,
-                    text_of(metrics, "capture.format").starts_with("PyTorch") ? "PyTorch's profiler"
-                                                                              : "Nsight Systems",
-                    has_counters(metrics) ? "What bounds a kernel, and how much of its time "
-                                            "counters cover, is from Nsight Compute."
-                                          : "What bounds a kernel: n/a (needs an ncu capture)."));
+    section.paragraphs.push_back(fmt::format(
+        "{}. Durations are from {}; share is of all kernel time. {}", count, tool_of(metrics),
+        has_counters(metrics) ? "What bounds a kernel, and how much of its time "
+                                "counters cover, is from Nsight Compute."
+                              : "What bounds a kernel: n/a (needs an ncu capture)."));
   }
   section.tables.push_back(std::move(table));
   return section;

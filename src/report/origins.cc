@@ -6,6 +6,7 @@
 #include "report/origins.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 
@@ -215,24 +216,6 @@ bool fits(std::string_view pattern, std::string_view key) {
   return key.starts_with(pattern) && key.find('.', pattern.size()) == std::string_view::npos;
 }
 
-struct SourceName {
-  std::string_view source;
-  std::string_view in_sqlite;
-  std::string_view elsewhere;
-};
-
-constexpr SourceName kSources[] = {
-    {"kernels", "CUPTI_ACTIVITY_KIND_KERNEL", "kernel events"},
-    {"copies", "CUPTI_ACTIVITY_KIND_MEMCPY and _MEMSET", "copy events"},
-    {"graphs", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "graph events"},
-    {"calls", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUDA API events"},
-    {"marks", "NVTX_EVENTS", "annotations and operators"},
-    {"baseline", "stage1/ranges.csv", "stage1/ranges.csv"},
-    {"ncu", "ncu's reports", "ncu's reports"},
-    {"model", "the model's configuration", "the model's configuration"},
-    {"gpus", "conf/hardware/gpus.yaml", "conf/hardware/gpus.yaml"},
-};
-
 }  // namespace
 
 const KeyOrigin* origin_of(std::string_view pattern) {
@@ -259,13 +242,21 @@ Json origins_json() {
   return rows;
 }
 
-std::string source_text(std::string_view source, std::string_view format) {
-  for (const SourceName& name : kSources) {
-    if (name.source == source) {
-      return std::string(format == "nsys SQLite" ? name.in_sqlite : name.elsewhere);
-    }
-  }
-  return std::string(source);
+std::string source_text(std::string_view source, const FormatInfo& format) {
+  const std::pair<std::string_view, std::string_view> texts[] = {
+      {"kernels", format.kernels},
+      {"copies", format.copies},
+      {"graphs", format.graphs},
+      {"calls", format.calls},
+      {"marks", format.marks},
+      {"baseline", "stage1/ranges.csv"},
+      {"ncu", "ncu's reports"},
+      {"model", "the model's configuration"},
+      {"gpus", "conf/hardware/gpus.yaml"},
+  };
+  const auto* found = std::find_if(std::begin(texts), std::end(texts),
+                                   [&](const auto& row) { return row.first == source; });
+  return std::string(found == std::end(texts) ? source : found->second);
 }
 
 }  // namespace llmprof

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "trace/format.h"
 
 namespace llmprof {
 
@@ -25,6 +26,6 @@ const KeyOrigin* origin_of(std::string_view pattern);
 Json origins_json();
 
 // "kernels" as the tables of a recording of that format, as CUPTI_ACTIVITY_KIND_KERNEL.
-std::string source_text(std::string_view source, std::string_view format);
+std::string source_text(std::string_view source, const FormatInfo& format);
 
 }  // namespace llmprof

@@ -20,6 +20,8 @@ const Json& rows_of(const Json& metrics, std::string_view path);
 std::string text_of(const Json& value, std::string_view path);
 std::int64_t integer_of(const Json& value, std::string_view path);
 double number_of(const Json& value, std::string_view path);
+// The tool that recorded; metrics.json of older versions does not name it.
+std::string tool_of(const Json& metrics);
 
 // A value with its home.
 ReportValue value_at(const Json& metrics, const std::string& key, Unit unit);

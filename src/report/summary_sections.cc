@@ -139,23 +139,23 @@ Section recommendations_section(const Json& metrics, const SectionOptions& /*opt
 Section environment_section(const Json& metrics, const SectionOptions& /*options*/) {
   Section section;
   struct Row {
-    const char* label;
+    std::string label;
     const char* key;
     Unit unit;
     const char* reason;
   };
   constexpr const char* kNotNoted = "llmprof run notes it";
-  constexpr Row kRows[] = {
+  const Row rows[] = {
       {"operating system", "environment.distribution", Unit::kText, kNotNoted},
       {"CPU", "environment.cpu", Unit::kText, kNotNoted},
       {"memory", "environment.memory_bytes", Unit::kBytes, kNotNoted},
       {"container", "environment.container", Unit::kText, "none was found"},
       {"NVIDIA driver", "environment.driver_version", Unit::kText, "none is loaded, or not noted"},
       {"recording", "capture.format", Unit::kText, "there is none"},
-      {"Nsight Systems", "capture.tool_version", Unit::kText, "the recording does not say"},
+      {tool_of(metrics), "capture.tool_version", Unit::kText, "the recording does not say"},
       {"Nsight Compute", "counters.tool_version", Unit::kText, "needs an ncu capture"},
       {"model", "efficiency.model", Unit::kText, "none was named"}};
-  for (const Row& row : kRows) {
+  for (const Row& row : rows) {
     ReportValue value = value_at(metrics, row.key, row.unit);
     if (value.value == Json("")) {
       value.value = nullptr;

@@ -71,7 +71,7 @@ std::string verdict(const Analysis& analysis) {
     std::string text = "No CUDA activity was recorded: nothing of the GPU can be said.";
     for (const std::string& message : capture.messages) {
       if (message.find("CUDA") != std::string::npos) {
-        text += " nsys says: " + printable(message);
+        text += fmt::format(" {} says: {}", capture.format.tool_id, printable(message));
         break;
       }
     }
@@ -89,8 +89,9 @@ std::string verdict(const Analysis& analysis) {
   if (analysis.opaque_graph_ns * 2 > analysis.kernel_ns) {
     return fmt::format(
         "{} of GPU time lies in CUDA graphs that were recorded as a whole: their kernels are not "
-        "visible. Record again with nsys profile --cuda-graph-trace=node",
-        format_fraction(fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns)));
+        "visible. Record again with {}",
+        format_fraction(fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns)),
+        capture.format.record_graphs);
   }
   const auto busiest = std::max_element(
       analysis.devices.begin(), analysis.devices.end(),

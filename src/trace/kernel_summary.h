@@ -22,6 +22,7 @@ struct KernelSummaryRow {
 };
 
 struct KernelSummary {
+  CaptureInfo capture;
   std::vector<KernelSummaryRow> rows;  // in the order of the file
   Diagnostics diagnostics;
 };

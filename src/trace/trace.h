@@ -15,6 +15,7 @@
 
 #include "trace/column.h"
 #include "trace/diagnostics.h"
+#include "trace/format.h"
 #include "trace/string_pool.h"
 
 namespace llmprof {
@@ -170,7 +171,7 @@ struct DeviceInfo {
 // How the recording was made.
 struct CaptureInfo {
   std::string path;
-  std::string format;          // "nsys SQLite"
+  FormatInfo format;
   std::string schema_version;  // empty before 2022
   std::string tool_version;
   std::string graph_mode;                  // "Graph" or "Node" where the recording says

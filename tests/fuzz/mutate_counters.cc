@@ -111,13 +111,13 @@ bool read_all(const std::string& bytes, const Analysis& recording) {
       Analysis analysis = recording;
       join_counters(counters, {}, analysis);
     });
-    any |= tried([&] { analyze_summary(parse_nsys_csv(bytes), Rules()); });
+    any |= tried([&] { analyze(parse_nsys_csv(bytes), Rules()); });
   }
   return any;
 }
 
 Analysis small_recording() {
-  return analyze_summary(
+  return analyze(
       parse_nsys_csv("Total Time (ns),Instances,Name\n300,3,\"void ns::add<(int)4>(T1)\"\n"
                      "200,2,gemm(float *)\n"),
       Rules());

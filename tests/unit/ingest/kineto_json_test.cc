@@ -106,7 +106,7 @@ TEST(KinetoJson, ReadsWhatTheProfilerWritesToday) {
   ],
   "traceName": "a.json", "baseTimeNanoseconds": 1719853884000000000
 })j");
-  EXPECT_EQ(trace.capture.format, "PyTorch profiler JSON");
+  EXPECT_EQ(trace.capture.format.name, "PyTorch profiler JSON");
   EXPECT_EQ(trace.capture.tool_version, "CUPTI 28");
   EXPECT_EQ(trace.capture.rank, 3);
   EXPECT_EQ(trace.capture.world_size, 8);

@@ -59,7 +59,7 @@ StageTimes times(const std::string& stage) {
 Analysis whole(const std::string& name = "gemv_kernel") {
   Analysis analysis;
   analysis.capture.has_cuda = true;
-  analysis.capture.format = "nsys SQLite";
+  analysis.capture.format.name = "nsys SQLite";
   analysis.capture.tool_version = name;
   analysis.capture.messages = {name};
   analysis.capture_ns = 30'000'000;

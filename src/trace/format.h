@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Description of a file format: its names, the tool behind it, and what its events are called.
+//
+// Each importer has one. Help, hints, labels and advice are made of these words, so that a new
+// format needs no line outside its own file for them.
+#pragma once
+
+#include <string_view>
+
+namespace llmprof {
+
+struct FormatInfo {
+  std::string_view name;       // "nsys SQLite", as in metrics.json
+  std::string_view tool;       // "Nsight Systems"
+  std::string_view tool_id;    // "nsys", as in summaries of ranks
+  std::string_view kind;       // "SQLite export": one file of this format
+  std::string_view made_with;  // the command or call that writes one
+  bool has_events = true;      // false: totals, without times of day
+
+  // What it calls its events.
+  std::string_view kernels = "kernel events";
+  std::string_view copies = "copy events";
+  std::string_view graphs = "graph events";
+  std::string_view calls = "CUDA API events";
+  std::string_view marks = "annotations and operators";
+
+  // How to record again: with GPU work where none was recorded, with the kernels of CUDA graphs.
+  std::string_view record_gpu = "llmprof doctor checks driver and tools";
+  std::string_view record_graphs = "the kernels of graphs";
+};
+
+}  // namespace llmprof

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the reader says of a file: its format, its kernels, and which files it would take.
+#include <cstdio>
+
+#include "base/error.h"
+#include "ingest/ingest.h"
+
+int main(int, char** argv) {
+  try {
+    const llmprof::Trace trace = llmprof::load_trace(llmprof::InputFile(argv[1]), 1);
+    std::printf("%s of %s: %zu kernels\n", trace.capture.format.kind.data(),
+                trace.capture.format.tool.data(), trace.kernels.size());
+    std::puts(llmprof::recording_kinds(false).c_str());
+  } catch (const llmprof::Error& error) {
+    std::puts(error.what());
+    return 1;
+  }
+}
