@@ -101,8 +101,8 @@ PLANTS = [
     ("src/capture/tools.cc", '#include "nvtx/recorder.h"\n', "only for programs that load"),
     ("src/config/compose.cc", "void f() { std::cout << 1; }\n", "only cli/ prints"),
     ("src/capture/machine.cc", 'auto p = getenv("HOME");\n', "only cli/ prints"),
-    ("src/cli/list.cc", "#include <CLI/CLI.hpp>\n", "only src/cli/args.cc"),
-    ("src/cli/version.h", "struct Error {};\n", "defines Error"),
+    ("src/cli/commands/list.cc", "#include <CLI/CLI.hpp>\n", "only src/cli/args.cc"),
+    ("src/session/version.h", "struct Error {};\n", "defines Error"),
     ("src/report/verdict.cc", 'bool f(auto format) { return format == "nsys SQLite"; }\n', "knows the format"),
     ("src/stray/stray.cc", "int x;\n", "no layer"),
 ]

@@ -122,7 +122,7 @@ struct DeviceSummary {
 
 // One run through a stage, for analyses that need them one by one.
 struct StageStep {
-  std::uint32_t stage = 0;  // into Analysis::stages as analyze() left it
+  std::uint32_t stage = 0;  // into Analysis::stages as profile() left it
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;  // on the host
   bool is_open = false;
@@ -166,16 +166,8 @@ struct Analysis {
   Diagnostics diagnostics;
 };
 
-struct Timeline;
-struct TimelineOptions;
-
-// `timer`, if given, learns how long each pass took; `timeline` is made beside the analysis, as
-// fine as `picture` says.
-Analysis analyze(const Trace& trace, const Rules& rules, PassTimer* timer = nullptr,
-                 Timeline* timeline = nullptr, const TimelineOptions* picture = nullptr);
-
-// The same of a kernel summary, as far as that goes.
-Analysis analyze(const KernelSummary& summary, const Rules& rules);
+// What a kernel summary shows: no stages, no ledger, no devices.
+Analysis analyze_summary(const KernelSummary& summary, const Rules& rules);
 
 // The first `n` of the table; `records` are sorted by total time.
 std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records, std::size_t n);

@@ -66,16 +66,15 @@ std::vector<std::uint32_t> communication_rows(const Trace& trace, const Rules& r
 
 }  // namespace
 
-Collectives find_collectives(const Trace& trace, const Rules& rules, std::int64_t start_ns,
-                             std::int64_t end_ns) {
+Collectives find_collectives(const Profile& profile) {
+  const Trace& trace = *profile.trace;
+  const Stages& stages = profile.stages;
   const Kernels& kernels = trace.kernels;
-  const std::vector<std::uint32_t> rows = communication_rows(trace, rules);
+  const std::vector<std::uint32_t> rows = communication_rows(trace, profile.rules);
   Collectives found;
   if (rows.empty()) {
     return found;
   }
-  const Stages stages = find_stages(trace, rules, start_ns, end_ns);
-  const Attribution attribution = attribute(trace, stages);
   StreamNumbers streams;
   std::map<std::pair<std::uint16_t, std::string>, std::int64_t> sequences;
   for (const std::uint32_t row : rows) {
@@ -86,13 +85,14 @@ Collectives find_collectives(const Trace& trace, const Rules& rules, std::int64_
       ++found.num_left_out;
       continue;
     }
-    const std::uint32_t instance = attribution.kernels.instance[row];
-    found.launches.push_back(
-        {fmt::format("cuda:{}", trace.devices[device].ordinal), std::move(communicator), sequence,
-         instance == kNone ? std::string(kOutsideStages)
-                           : stages.names[stages.instances[instance].stage],
-         std::string(trace.strings[kernels.name[row]]), kernels.start_ns[row] - start_ns,
-         kernels.end_ns[row] - kernels.start_ns[row]});
+    const std::uint32_t instance = profile.attribution.kernels.instance[row];
+    found.launches.push_back({fmt::format("cuda:{}", trace.devices[device].ordinal),
+                              std::move(communicator), sequence,
+                              instance == kNone ? std::string(kOutsideStages)
+                                                : stages.names[stages.instances[instance].stage],
+                              std::string(trace.strings[kernels.name[row]]),
+                              kernels.start_ns[row] - profile.analysis.capture_start_ns,
+                              kernels.end_ns[row] - kernels.start_ns[row]});
   }
   found.communicators_by = kByStreams;
   if (found.num_left_out > 0) {

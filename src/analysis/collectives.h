@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/rules.h"
-#include "trace/trace.h"
+#include "analysis/profile.h"
 
 namespace llmprof {
 
@@ -28,9 +27,7 @@ struct Collectives {
 };
 inline constexpr std::int64_t kMostLaunches = 4096;
 
-// Apart from analyze(): only what is handed on to other ranks needs it. The recording is
-// [start_ns, end_ns].
-Collectives find_collectives(const Trace& trace, const Rules& rules, std::int64_t start_ns,
-                             std::int64_t end_ns);
+// Apart from profile(): only what is handed on to other ranks needs it. The profile has a trace.
+Collectives find_collectives(const Profile& profile);
 
 }  // namespace llmprof

@@ -114,14 +114,13 @@ std::uint16_t busiest_process(const std::vector<LaunchGroup>& groups) {
 
 class Planner {
  public:
-  Planner(const Trace& trace, const Rules& rules, const Analysis& analysis,
-          const PlanOptions& options)
-      : trace_(trace),
+  Planner(const Profile& profile, const PlanOptions& options)
+      : trace_(*profile.trace),
+        stages_(profile.stages),
+        attribution_(profile.attribution),
         options_(options),
-        process_(busiest_process(analysis.launch_groups)),
-        stages_(find_stages(trace, rules, analysis.capture_start_ns,
-                            analysis.capture_start_ns + analysis.capture_ns)),
-        attribution_(attribute(trace, stages_)) {
+        process_(busiest_process(profile.analysis.launch_groups)) {
+    const Analysis& analysis = profile.analysis;
     plan_.budget_s = options.budget_s;
     plan_.kernel_ns = analysis.kernel_ns;
     find_first_instances();
@@ -478,10 +477,10 @@ class Planner {
   }
 
   const Trace& trace_;
+  const Stages& stages_;
+  const Attribution& attribution_;
   const PlanOptions& options_;
   std::uint16_t process_;
-  Stages stages_;
-  Attribution attribution_;
   std::vector<std::uint32_t> first_instance_;  // by stage; kNone: no warm-up
   std::vector<Signature> signatures_;
   std::vector<Launch> launches_;
@@ -490,9 +489,8 @@ class Planner {
 
 }  // namespace
 
-NcuPlan plan_ncu(const Trace& trace, const Rules& rules, const Analysis& analysis,
-                 const PlanOptions& options) {
-  return Planner(trace, rules, analysis, options).run();
+NcuPlan plan_ncu(const Profile& profile, const PlanOptions& options) {
+  return Planner(profile, options).run();
 }
 
 }  // namespace llmprof

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/analysis.h"
 #include "analysis/launch_groups.h"
-#include "trace/trace.h"
+#include "analysis/profile.h"
 
 namespace llmprof {
 
@@ -54,8 +53,7 @@ struct NcuPlan {
   std::int64_t kernel_ns = 0;   // of all kernels
 };
 
-// Which launches deserve counters. `analysis` is of the same trace.
-NcuPlan plan_ncu(const Trace& trace, const Rules& rules, const Analysis& analysis,
-                 const PlanOptions& options);
+// Which launches deserve counters. The profile has a trace.
+NcuPlan plan_ncu(const Profile& profile, const PlanOptions& options);
 
 }  // namespace llmprof

@@ -29,7 +29,7 @@ LaunchGroup group_of(const KernelSummaryRow& row, std::string family) {
 
 }  // namespace
 
-Analysis analyze(const KernelSummary& summary, const Rules& rules) {
+Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
   Analysis analysis;
   analysis.capture = summary.capture;
   analysis.capture.has_cuda = !summary.rows.empty();

@@ -8,12 +8,10 @@
 #include <llmprof/model.h>
 #include <llmprof/recording.h>
 
-#include "analysis/analysis.h"
 #include "base/error.h"
-#include "config/presets.h"
-#include "ingest/ingest.h"
 #include "model/checkpoint.h"
 #include "report/report.h"
+#include "session/recording.h"
 
 namespace llmprof::api {
 namespace {
@@ -30,16 +28,6 @@ auto guarded(Body&& body) {
   } catch (const std::exception& error) {
     throw Error(error.what(), "");
   }
-}
-
-Analysis analysis_of(const std::string& path) {
-  const Rules rules =
-      rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
-  constexpr unsigned kThreads = 2;
-  Analysis analysis = std::visit([&](const auto& held) { return analyze(held, rules); },
-                                 load_input(InputFile(path), kThreads));
-  analysis.findings = find_findings(analysis, {});
-  return analysis;
 }
 
 StageRow stage_row(const StageSummary& stage) {
@@ -64,7 +52,7 @@ LedgerRow ledger_row(const StageLedger& stage) {
 }
 
 Recording recording_of(const std::string& path) {
-  const Analysis analysis = analysis_of(path);
+  const Analysis analysis = profile_recording(path, {}, this_system()).analysis;
   Recording recording;
   recording.format = analysis.capture.format.name;
   if (analysis.capture_ns > 0) {  // none in a summary, nor where nothing was recorded

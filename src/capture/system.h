@@ -10,7 +10,7 @@
 namespace llmprof {
 
 // The machine as this program may see it: environment variables and the root of the file system.
-// cli/ hands over the real one; tests hand over a made one, so that a driver, a permission or a
+// Callers hand over the real one; tests hand over a made one, so that a driver, a permission or a
 // container can be there without being there.
 struct System {
   std::map<std::string, std::string> environment;
@@ -32,5 +32,8 @@ struct System {
 
   std::string temporary_directory() const { return variable("TMPDIR").value_or("/tmp"); }
 };
+
+// The real one: this process's environment.
+System this_system();
 
 }  // namespace llmprof

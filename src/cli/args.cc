@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/version.h"
+#include "session/version.h"
 
 namespace llmprof {
 namespace {

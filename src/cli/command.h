@@ -83,8 +83,7 @@ Option json_option(bool& target);
 // Configuration overrides, as every command has them that is configured.
 Option override_option(std::vector<std::string>& target);
 
-// --config FILE, beside them; and what it means when it was not given.
+// --config FILE, beside them.
 Option config_option(std::string& target);
-std::optional<std::filesystem::path> user_file(const std::string& given);
 
 }  // namespace llmprof

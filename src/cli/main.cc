@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -36,20 +35,8 @@ ExitCode exit_code_of(ErrorKind kind) {
   return kExitFailure;
 }
 
-std::map<std::string, std::string> current_environment() {
-  std::map<std::string, std::string> environment;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string::npos) {
-      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-    }
-  }
-  return environment;
-}
-
 int run(const std::vector<std::string>& arguments, Console& console) {
-  Context context{{current_environment(), "/"}, console};
+  Context context{this_system(), console};
   const std::vector<Command> commands = all_commands();
   std::string color = "auto";
   const Parsed parsed = parse_arguments(commands, arguments, color);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sign of life: which step, how long, how much, and what the program said last.
+// Progress of a run on standard error: step, elapsed time, bytes written, last line printed.
 #include "cli/progress.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string elapsed_text(nanoseconds elapsed) {
 
 }  // namespace
 
-Progress::Progress(Console& console, const std::string& mode, int num_steps)
+ConsoleProgress::ConsoleProgress(Console& console, const std::string& mode, int num_steps)
     : console_(console), num_steps_(num_steps) {
   mode_ = mode == "none"              ? Mode::kSilent
           : mode == "json"            ? Mode::kJson
@@ -36,7 +36,7 @@ Progress::Progress(Console& console, const std::string& mode, int num_steps)
                                       : Mode::kPlain;
 }
 
-void Progress::begin(const std::string& step) {
+void ConsoleProgress::begin(const std::string& step) {
   step_ = step;
   ++step_number_;
   elapsed_ = last_drawn_ = nanoseconds{0};
@@ -51,7 +51,7 @@ void Progress::begin(const std::string& step) {
   }
 }
 
-void Progress::update(const StepProgress& progress) {
+void ConsoleProgress::update(const StepProgress& progress) {
   elapsed_ = progress.elapsed;
   const nanoseconds since = progress.elapsed - last_drawn_;
   if (progress.is_stopping && !was_stopping_) {
@@ -82,7 +82,7 @@ void Progress::update(const StepProgress& progress) {
   }
 }
 
-void Progress::end(const std::string& outcome) {
+void ConsoleProgress::end(const std::string& outcome) {
   clear_line();
   if (mode_ == Mode::kJson) {
     console_.err(to_json_line({{"event", "end"},
@@ -96,7 +96,7 @@ void Progress::end(const std::string& outcome) {
   }
 }
 
-void Progress::note(const std::string& sentence) {
+void ConsoleProgress::note(const std::string& sentence) {
   clear_line();
   if (mode_ == Mode::kJson) {
     console_.err(to_json_line({{"event", "note"}, {"text", sentence}}) + "\n");
@@ -105,7 +105,7 @@ void Progress::note(const std::string& sentence) {
   }
 }
 
-void Progress::clear_line() {
+void ConsoleProgress::clear_line() {
   if (has_line_) {
     console_.err("\r\x1b[K");
     has_line_ = false;

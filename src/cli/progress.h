@@ -4,22 +4,22 @@
 #include <chrono>
 #include <string>
 
-#include "capture/supervise.h"
 #include "cli/console.h"
+#include "session/progress.h"
 
 namespace llmprof {
 
 // What a person sees while a run goes on, on standard error. On a terminal one line is redrawn;
 // elsewhere a line a step and one a minute; or JSON, a line an event; or nothing.
-class Progress {
+class ConsoleProgress : public Progress {
  public:
   // `mode` is auto, plain, json or none.
-  Progress(Console& console, const std::string& mode, int num_steps);
+  ConsoleProgress(Console& console, const std::string& mode, int num_steps);
 
-  void begin(const std::string& step);
-  void update(const StepProgress& progress);
-  void end(const std::string& outcome);  // a few words, as "done" or "n/a (no_gpu)"
-  void note(const std::string& sentence);
+  void begin(const std::string& step) override;
+  void update(const StepProgress& progress) override;
+  void end(const std::string& outcome) override;
+  void note(const std::string& sentence) override;
 
  private:
   enum class Mode { kLine, kPlain, kJson, kSilent };

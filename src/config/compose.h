@@ -35,4 +35,9 @@ Config compose(const std::optional<std::filesystem::path>& user_file,
 // The value at a dotted path; null when there is none.
 const Json* find_value(const Json& tree, std::string_view dotted_path);
 
+// --config as it was given; absent when it is empty.
+inline std::optional<std::filesystem::path> user_file(const std::string& given) {
+  return given.empty() ? std::nullopt : std::optional<std::filesystem::path>(given);
+}
+
 }  // namespace llmprof

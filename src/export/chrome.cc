@@ -136,9 +136,9 @@ class ChromeSink : public EventSink {
 
 }  // namespace
 
-ExportedTrace write_chrome_trace(const ExportSource& source, const std::filesystem::path& path,
+ExportedTrace write_chrome_trace(const Profile& profile, const std::filesystem::path& path,
                                  std::uint64_t budget_bytes) {
-  return write_recording<ChromeSink>(source, path, budget_bytes);
+  return write_recording<ChromeSink>(profile, path, budget_bytes);
 }
 
 }  // namespace llmprof

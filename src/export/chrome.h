@@ -10,7 +10,7 @@ namespace llmprof {
 
 // The recording as JSON trace events, for chrome://tracing, speedscope and scripts: what
 // trace.pftrace holds, five times as large. Throws kFailure when it cannot be written.
-ExportedTrace write_chrome_trace(const ExportSource& source, const std::filesystem::path& path,
+ExportedTrace write_chrome_trace(const Profile& profile, const std::filesystem::path& path,
                                  std::uint64_t budget_bytes = kTraceBudgetBytes);
 
 }  // namespace llmprof

@@ -28,9 +28,9 @@ ExportedTrace tell_recording(const Overlay& overlay, EventSink& sink, std::uint6
 
 // The same into a file, by the sink of its format.
 template <typename Sink>
-ExportedTrace write_recording(const ExportSource& source, const std::filesystem::path& path,
+ExportedTrace write_recording(const Profile& profile, const std::filesystem::path& path,
                               std::uint64_t budget_bytes) {
-  const Overlay overlay(source);
+  const Overlay overlay(profile);
   FileWriter file(path);
   Sink sink(overlay.texts(), file);
   ExportedTrace written = tell_recording(overlay, sink, budget_bytes);

@@ -39,12 +39,7 @@ std::string shown_name(std::string_view text) {
   return printable(text.substr(0, kMostBytes)) + fmt::format("... ({} bytes)", text.size());
 }
 
-Overlay::Overlay(const ExportSource& source)
-    : source_(source),
-      texts_(source.trace.strings),
-      stages_(find_stages(source.trace, source.rules, source.analysis.capture_start_ns,
-                          source.analysis.capture_start_ns + source.analysis.capture_ns)),
-      attribution_(attribute(source.trace, stages_)) {
+Overlay::Overlay(const Profile& profile) : profile_(profile), texts_(profile.trace->strings) {
   // What is named most often first: small numbers are short in a file.
   for (const auto& [target, text] : {std::pair{&arg_stage_, "stage"},
                                      {&arg_kernel_, "kernel"},
@@ -68,7 +63,7 @@ Overlay::Overlay(const ExportSource& source)
   for (const auto& [kind, name] : kCopyNames) {
     copy_names_[static_cast<std::size_t>(kind)] = texts_.add(name);
   }
-  for (const std::string& name : stages_.names) {
+  for (const std::string& name : profile_.stages.names) {
     stage_names_.push_back(texts_.add(name));
   }
   name_kernels();
@@ -109,8 +104,8 @@ void Overlay::add_counters() {
     return;
   }
   std::map<std::string, std::uint32_t> stage_numbers{{kOutsideStages, kNone}};
-  for (std::uint32_t i = 0; i < stages_.names.size(); ++i) {
-    stage_numbers[stages_.names[i]] = i;
+  for (std::uint32_t i = 0; i < profile_.stages.names.size(); ++i) {
+    stage_numbers[profile_.stages.names[i]] = i;
   }
   for (const KernelCounters& counters : analysis().counters->kernels) {
     if (counters.covered_ns == 0) {
@@ -172,12 +167,12 @@ TextId Overlay::copy_name(CopyKind kind) const {
 }
 
 TextId Overlay::stage_of(std::uint32_t instance) const {
-  return instance == kNone ? outside_ : stage_names_[stages_.instances[instance].stage];
+  return instance == kNone ? outside_ : stage_names_[profile_.stages.instances[instance].stage];
 }
 
 void Overlay::kernel_arguments(std::size_t row, Arguments& into) const {
   const Kernels& kernels = trace().kernels;
-  const std::uint32_t instance = attribution_.kernels.instance[row];
+  const std::uint32_t instance = profile_.attribution.kernels.instance[row];
   const TextId whole = texts_.of_recorded(kernels.name[row]);
   const TextId shape = shapes_[kernels.shape[row]];
   into.assign({{arg_stage_, stage_of(instance)}, {arg_shape_, shape}});
@@ -187,7 +182,7 @@ void Overlay::kernel_arguments(std::size_t row, Arguments& into) const {
   if (covered_.empty()) {
     return;
   }
-  const std::uint32_t stage = instance == kNone ? kNone : stages_.instances[instance].stage;
+  const std::uint32_t stage = instance == kNone ? kNone : profile_.stages.instances[instance].stage;
   const auto found = covered_.find({static_cast<std::uint32_t>(kernels.name[row]),
                                     static_cast<std::uint32_t>(kernels.mangled_name[row]),
                                     static_cast<std::uint32_t>(shape), stage, kernels.device[row],
@@ -199,12 +194,12 @@ void Overlay::kernel_arguments(std::size_t row, Arguments& into) const {
 }
 
 void Overlay::copy_arguments(std::size_t row, Arguments& into) const {
-  into.assign({{arg_stage_, stage_of(attribution_.copies.instance[row])},
+  into.assign({{arg_stage_, stage_of(profile_.attribution.copies.instance[row])},
                {arg_bytes_, trace().copies.size_bytes[row]}});
 }
 
 void Overlay::graph_arguments(std::size_t row, Arguments& into) const {
-  into.assign({{arg_stage_, stage_of(attribution_.graphs.instance[row])}});
+  into.assign({{arg_stage_, stage_of(profile_.attribution.graphs.instance[row])}});
 }
 
 void Overlay::stage_arguments(const StageInstance& instance, Arguments& into) const {

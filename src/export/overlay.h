@@ -6,29 +6,20 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/analysis.h"
-#include "analysis/attribution.h"
-#include "analysis/stages.h"
+#include "analysis/profile.h"
 #include "export/event_sink.h"
 #include "trace/trace.h"
 
 namespace llmprof {
 
-// A recording and what was found in it, by analyze() with these rules. They outlive the export.
-struct ExportSource {
-  const Trace& trace;
-  const Analysis& analysis;
-  const Rules& rules;
-};
-
 // The analysis laid over the trace, row by row: what a slice is called and what stands beside it.
 class Overlay {
  public:
-  explicit Overlay(const ExportSource& source);
+  explicit Overlay(const Profile& profile);  // has a trace, and outlives this
 
-  const Trace& trace() const { return source_.trace; }
-  const Analysis& analysis() const { return source_.analysis; }
-  const Stages& stages() const { return stages_; }
+  const Trace& trace() const { return *profile_.trace; }
+  const Analysis& analysis() const { return profile_.analysis; }
+  const Stages& stages() const { return profile_.stages; }
   const ExportTexts& texts() const { return texts_; }
 
   // Names and categories.
@@ -66,10 +57,8 @@ class Overlay {
   void add_counter_arguments(const KernelCounters& counters);
   TextId stage_of(std::uint32_t instance) const;
 
-  ExportSource source_;
+  const Profile& profile_;
   ExportTexts texts_;
-  Stages stages_;
-  Attribution attribution_;
   std::vector<TextId> stage_names_;
   std::vector<TextId> short_names_;  // by StringId of kernels
   std::vector<TextId> families_;

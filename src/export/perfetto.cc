@@ -215,9 +215,9 @@ class PerfettoSink : public EventSink {
 
 }  // namespace
 
-ExportedTrace write_pftrace(const ExportSource& source, const std::filesystem::path& path,
+ExportedTrace write_pftrace(const Profile& profile, const std::filesystem::path& path,
                             std::uint64_t budget_bytes) {
-  return write_recording<PerfettoSink>(source, path, budget_bytes);
+  return write_recording<PerfettoSink>(profile, path, budget_bytes);
 }
 
 }  // namespace llmprof

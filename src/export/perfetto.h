@@ -10,7 +10,7 @@ namespace llmprof {
 
 // trace.pftrace: the recording as Perfetto's TrackEvents, for ui.perfetto.dev and trace_processor.
 // docs/formats.md says what is in it. Throws kFailure when it cannot be written.
-ExportedTrace write_pftrace(const ExportSource& source, const std::filesystem::path& path,
+ExportedTrace write_pftrace(const Profile& profile, const std::filesystem::path& path,
                             std::uint64_t budget_bytes = kTraceBudgetBytes);
 
 }  // namespace llmprof

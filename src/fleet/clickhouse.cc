@@ -153,7 +153,7 @@ ClickHouse::ClickHouse(ServerOptions options)
 std::string ClickHouse::send_once(const std::string& url, const std::string& parameters,
                                   std::string_view body) {
   const HttpAnswer answer = http_.post(url + "/?wait_end_of_query=1" + parameters, headers_, body);
-  if (answer.failure != HttpFailure::kNone) {
+  if (answer.failure != HttpFailure::kNothing) {
     throw failed_below_http(url, answer);
   }
   const int code = error_code_of(answer.body);

@@ -11,10 +11,10 @@ namespace llmprof {
 
 // What became of a request below HTTP. Whoever asks again does so after each of them but kTls,
 // kTooLarge and kMalformed.
-enum class HttpFailure { kNone, kUnreachable, kTimeout, kCut, kTls, kTooLarge, kMalformed };
+enum class HttpFailure { kNothing, kUnreachable, kTimeout, kCut, kTls, kTooLarge, kMalformed };
 
 struct HttpAnswer {
-  HttpFailure failure = HttpFailure::kNone;
+  HttpFailure failure = HttpFailure::kNothing;
   std::string reason;  // of the failure, in the library's words
   int status = 0;
   std::string content_type;

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "trace/counters.h"
@@ -40,9 +39,6 @@ class InputFile {
   std::string head_;
   mutable std::unique_ptr<SqliteFile> sqlite_;
 };
-
-// What a file holds: events, or only totals of kernels.
-using Recording = std::variant<Trace, KernelSummary>;
 
 // A format of recordings. `load` throws kInput, and so does `outline`, which is quick however large
 // the file; it may be null, then nobody knows what a file holds before it is read.

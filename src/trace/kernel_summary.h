@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "trace/trace.h"
@@ -26,5 +27,8 @@ struct KernelSummary {
   std::vector<KernelSummaryRow> rows;  // in the order of the file
   Diagnostics diagnostics;
 };
+
+// What a file holds: events, or only totals of kernels.
+using Recording = std::variant<Trace, KernelSummary>;
 
 }  // namespace llmprof

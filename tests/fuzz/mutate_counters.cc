@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/analysis.h"
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "fuzz/mutation.h"
 #include "ingest/ncu_csv.h"
@@ -111,7 +111,7 @@ bool read_all(const std::string& bytes, const Analysis& recording) {
       Analysis analysis = recording;
       join_counters(counters, {}, analysis);
     });
-    any |= tried([&] { analyze(parse_nsys_csv(bytes), Rules()); });
+    any |= tried([&] { profile(parse_nsys_csv(bytes), Rules()); });
   }
   return any;
 }

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/analysis.h"
+#include "analysis/profile.h"
 #include "base/byte_source.h"
 #include "base/error.h"
 #include "fuzz/mutation.h"
@@ -81,7 +81,7 @@ std::vector<std::string> seeds_of(const char* corpus) {
 // Whether it was a trace after all; its figures must add up then.
 bool read_all(const std::filesystem::path& file, bool& adds_up) {
   try {
-    const Analysis analysis = analyze(load_trace(file, 1), Rules());
+    const Analysis analysis = profile(load_trace(file, 1), Rules()).analysis;
     adds_up = metrics_json(analysis).contains("operators");
     for (const StageLedger& ledger : analysis.ledgers) {
       adds_up = adds_up && ledger.ledger.sum_ns() == ledger.ledger.window_ns;

@@ -10,12 +10,12 @@
 
 #include <unistd.h>
 
-#include "analysis/analysis.h"
+#include "analysis/profile.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/yaml.h"
 #include "capture/nvtx_timer.h"
-#include "cli/budgets.h"
+#include "cli/commands/budgets.h"
 #include "config/compose.h"
 #include "config/override.h"
 #include "fleet/fleet_summary.h"
@@ -72,7 +72,7 @@ void check_analysis(const Analysis& analysis) {
 
 void run_trace(std::string_view bytes) {
   const MemoryFile file(bytes);
-  check_analysis(analyze(load_trace(file.path(), 1), Rules()));
+  check_analysis(profile(load_trace(file.path(), 1), Rules()).analysis);
 }
 
 void run_ncu_rep(std::string_view bytes) {

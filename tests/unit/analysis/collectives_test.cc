@@ -49,9 +49,10 @@ std::vector<std::string> words_of(const Collectives& collectives) {
 }
 
 TEST(Collectives, StreamsAreNumberedByTheirFirst) {
-  const Trace trace = trace_of(
-      {{"nccl_b", 0, 9, 40}, {"gemm", 0, 3, 10}, {"nccl_a", 0, 12, 20}, {"nccl_c", 0, 12, 60}});
-  const Collectives found = find_collectives(trace, kRules, 10'000, 70'000);
+  const Collectives found = find_collectives(profile(
+      trace_of(
+          {{"nccl_b", 0, 9, 40}, {"gemm", 0, 3, 10}, {"nccl_a", 0, 12, 20}, {"nccl_c", 0, 12, 60}}),
+      kRules));
   EXPECT_THAT(words_of(found),
               ElementsAre("cuda:0 stream 0 #0 at 10000", "cuda:0 stream 1 #0 at 30000",
                           "cuda:0 stream 0 #1 at 50000"));
@@ -61,7 +62,7 @@ TEST(Collectives, StreamsAreNumberedByTheirFirst) {
 }
 
 TEST(Collectives, OfNothingAreNone) {
-  const Collectives found = find_collectives(trace_of({{"gemm", 0, 3, 10}}), kRules, 0, 20'000);
+  const Collectives found = find_collectives(profile(trace_of({{"gemm", 0, 3, 10}}), kRules));
   EXPECT_TRUE(found.launches.empty());
   EXPECT_EQ(found.communicators_by, "");
 }

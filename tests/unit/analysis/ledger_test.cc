@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/analysis.h"
+#include "analysis/profile.h"
 
 namespace llmprof {
 namespace {
@@ -349,7 +349,7 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
   std::map<std::string, std::int64_t> seen;
   for (int i = 0; i < 10'000; ++i) {
     const Recording recording = Maker(random).make();
-    const Analysis analysis = analyze(trace_of(recording, nullptr), rules());
+    const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
     auto expected = plain_ledgers(recording);
     std::map<std::string, Ledger> phases;  // summed by device: they must be the capture
     for (const StageLedger& ledger : analysis.ledgers) {
@@ -409,7 +409,7 @@ TEST(Ledger, BinsOfItsHistorySumToTheCapture) {
   std::size_t num_bins = 0;
   for (int i = 0; i < 500; ++i) {
     const Recording recording = Maker(random).make();
-    const Analysis analysis = analyze(trace_of(recording, nullptr), rules());
+    const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
     std::map<std::string, Ledger> captures;
     for (const StageLedger& ledger : analysis.ledgers) {
       if (ledger.stage == "capture") {
@@ -438,7 +438,7 @@ TEST(Analysis, SumsHoldOnRandomRecordings) {
   std::mt19937 random(7);
   for (int i = 0; i < 2000; ++i) {
     const Recording recording = Maker(random).make();
-    const Analysis analysis = analyze(trace_of(recording, nullptr), rules());
+    const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
     std::int64_t staged = 0;
     for (const StageSummary& stage : analysis.stages) {
       staged += stage.is_nested ? 0 : stage.kernel_ns;
@@ -462,8 +462,8 @@ TEST(Analysis, TheOrderOfRowsMeansNothing) {
   std::mt19937 random(11);
   for (int i = 0; i < 2000; ++i) {
     const Recording recording = Maker(random).make();
-    const Analysis once = analyze(trace_of(recording, nullptr), rules());
-    const Analysis again = analyze(trace_of(recording, &random), rules());
+    const Analysis once = profile(trace_of(recording, nullptr), rules()).analysis;
+    const Analysis again = profile(trace_of(recording, &random), rules()).analysis;
     ASSERT_EQ(once.kernels.size(), again.kernels.size());
     for (std::size_t k = 0; k < once.kernels.size(); ++k) {
       ASSERT_EQ(once.kernels[k].kernel_name, again.kernels[k].kernel_name);

@@ -125,11 +125,10 @@ Trace trace_of(const std::vector<MadeStage>& stages) {
 }
 
 NcuPlan plan_of(const std::vector<MadeStage>& stages, const PlanOptions& options = {}) {
-  const Trace trace = trace_of(stages);
   const Rules rules =
       rules_from({{"families", {{{"family", "communication"}, {"words", {"ringy"}}}}}},
                  {{"stages", Json::array()}});
-  return plan_ncu(trace, rules, analyze(trace, rules), options);
+  return plan_ncu(profile(trace_of(stages), rules), options);
 }
 
 std::vector<std::string> planned(const NcuPlan& plan) {

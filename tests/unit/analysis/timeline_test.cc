@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/analysis.h"
+#include "analysis/profile.h"
 
 namespace llmprof {
 namespace {
@@ -108,9 +108,10 @@ std::int64_t sum_of(const TimelineLevel& level, std::uint16_t row) {
 
 TEST(Timeline, EveryColumnHoldsWhatRanInIt) {
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
-    const Trace trace = random_trace(60, seed);
-    Timeline timeline;
-    const Analysis analysis = analyze(trace, test_rules(), nullptr, &timeline);
+    const Profile made = profile(random_trace(60, seed), test_rules(), {true});
+    const Trace& trace = *made.trace;
+    const Timeline& timeline = made.timeline;
+    const Analysis& analysis = made.analysis;
     ASSERT_EQ(timeline.levels.size(), 1U);
     const TimelineLevel& level = timeline.levels[0];
     std::map<std::pair<std::string, std::int64_t>, std::int64_t> truth;
@@ -136,9 +137,9 @@ TEST(Timeline, EveryColumnHoldsWhatRanInIt) {
 }
 
 TEST(Timeline, GapsAreTheLedgersIdleBuckets) {
-  const Trace trace = random_trace(3000, 7);
-  Timeline timeline;
-  const Analysis analysis = analyze(trace, test_rules(), nullptr, &timeline);
+  const Profile made = profile(random_trace(3000, 7), test_rules(), {true});
+  const Timeline& timeline = made.timeline;
+  const Analysis& analysis = made.analysis;
   const StageLedger& capture = analysis.ledgers.back();
   std::int64_t idle_ns = 0;
   for (const Bucket bucket : {Bucket::kGraph, Bucket::kSync, Bucket::kLaunchLate, Bucket::kQueued,
@@ -199,9 +200,7 @@ TEST(Timeline, LargeRecordingsKeepTheirWindowsAndEveryColumn) {
 }
 
 TEST(Timeline, NothingRecordedIsNoTimeline) {
-  Trace trace;
-  Timeline timeline;
-  analyze(trace, test_rules(), nullptr, &timeline);
+  const Timeline timeline = profile(Trace(), test_rules(), {true}).timeline;
   EXPECT_EQ(timeline.duration_ns, 0);
   EXPECT_TRUE(timeline.rows.empty());
 }

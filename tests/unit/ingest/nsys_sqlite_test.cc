@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/analysis.h"
+#include "analysis/profile.h"
 #include "expect_error.h"
 #include "ingest/ingest.h"
 #include "made_sqlite.h"
@@ -41,7 +41,7 @@ class NsysSqlite : public testing::Test {
 };
 
 TEST_F(NsysSqlite, EventsThatLieAYearAwayAreLeftOutAndCounted) {
-  const Trace trace = load(
+  Trace trace = load(
       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (-9223372036090872117, 5, 1, 1, 7, 2, "
       "16777216, "
       "1), (300, 9223372036854775807, 0, 1, 7, 3, 16777216, 1), (400, 500, 0, 1, 7, 4, 16777216, "
@@ -56,8 +56,7 @@ TEST_F(NsysSqlite, EventsThatLieAYearAwayAreLeftOutAndCounted) {
   ASSERT_EQ(trace.diagnostics.size(), 2U);
   EXPECT_EQ(trace.diagnostics[0].kind, "implausible_event");
   EXPECT_EQ(trace.diagnostics[0].count, 4);
-  const Analysis analysis = analyze(trace, Rules());
-  EXPECT_EQ(analysis.kernel_ns, 200);
+  EXPECT_EQ(profile(std::move(trace), Rules()).analysis.kernel_ns, 200);
 }
 
 TEST_F(NsysSqlite, SumsThatDoNotFitAreRefused) {
@@ -75,7 +74,7 @@ TEST_F(NsysSqlite, SumsThatDoNotFitAreRefused) {
 TEST_F(NsysSqlite, StagesWhoseWindowsDoNotFitAreRefused) {
   const std::string numbers =
       "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 200) ";
-  const Trace trace =
+  Trace trace =
       load(numbers +
            "INSERT INTO NVTX_EVENTS SELECT 0, 10, 59, 'execute_context_1(5)_generation_0(0)', "
            "16777216 + "
@@ -86,7 +85,7 @@ TEST_F(NsysSqlite, StagesWhoseWindowsDoNotFitAreRefused) {
            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 31000000000000000, 31000000000000001, 0, "
            "1, 7, "
            "100 + i, 16777216, 1 FROM n;");
-  expect_error([&] { analyze(trace, Rules()); }, ErrorKind::kInput,
+  expect_error([&] { profile(std::move(trace), Rules()); }, ErrorKind::kInput,
                HasSubstr("stages last longer than a century together"), _);
 }
 

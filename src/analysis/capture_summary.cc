@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Facts about the recording as a whole: its extent, its GPUs, and which kernels are which.
+#include "analysis/capture_summary.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace llmprof {
+namespace {
+
+template <typename Table>
+void cover(const Table& table, Extent& extent) {
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    extent.start_ns = std::min(extent.start_ns, table.start_ns[row]);
+    if (table.end_ns[row] != kOpenEnd) {
+      extent.end_ns = std::max(extent.end_ns, table.end_ns[row]);
+    }
+  }
+}
+
+// By StringId: kernels whose family is one of these.
+template <std::size_t N>
+std::vector<bool> names_in(const Trace& trace, const Rules& rules,
+                           const std::array<std::string_view, N>& families) {
+  std::vector<bool> is_in(trace.strings.size());
+  std::vector<bool> is_kernel(trace.strings.size());
+  for (const StringId name : trace.kernels.name) {
+    is_kernel[static_cast<std::size_t>(name)] = true;
+  }
+  for (std::size_t id = 0; id < is_kernel.size(); ++id) {
+    is_in[id] =
+        is_kernel[id] &&
+        std::find(families.begin(), families.end(),
+                  family_of(rules, trace.strings[static_cast<StringId>(id)])) != families.end();
+  }
+  return is_in;
+}
+
+}  // namespace
+
+Extent extent_of(const Trace& trace) {
+  Extent extent{INT64_MAX, INT64_MIN};
+  cover(trace.kernels, extent);
+  cover(trace.copies, extent);
+  cover(trace.graphs, extent);
+  cover(trace.api_calls, extent);
+  if (extent.end_ns < extent.start_ns) {
+    cover(trace.ranges, extent);  // no CUDA at all: the ranges are what there is
+  }
+  return extent.end_ns < extent.start_ns ? Extent{} : extent;
+}
+
+std::vector<DeviceSummary> summarise_devices(const Trace& trace,
+                                             const std::vector<std::int64_t>& busy_ns) {
+  std::vector<DeviceSummary> devices;
+  std::vector<std::int64_t> num_kernels(trace.devices.size());
+  for (const std::uint16_t device : trace.kernels.device) {
+    ++num_kernels[device];
+  }
+  for (std::size_t i = 0; i < trace.devices.size(); ++i) {
+    const DeviceInfo& device = trace.devices[i];
+    devices.push_back({fmt::format("cuda:{}", device.ordinal), device.name, busy_ns[i],
+                       num_kernels[i], device.num_sms,
+                       static_cast<std::int64_t>(device.memory_bytes),
+                       static_cast<std::int64_t>(device.memory_bytes_per_s), 0, 0});
+  }
+  for (std::size_t row = 0; row < trace.copies.size(); ++row) {
+    DeviceSummary& device = devices[trace.copies.device[row]];
+    const std::int64_t time_ns = trace.copies.end_ns[row] - trace.copies.start_ns[row];
+    const CopyKind kind = trace.copies.kind[row];
+    device.copy_ns += time_ns;
+    const bool is_pageable =
+        kind == CopyKind::kPageableToDevice || kind == CopyKind::kDeviceToPageable;
+    device.pageable_copy_ns += is_pageable ? time_ns : 0;
+  }
+  std::sort(devices.begin(), devices.end(),
+            [](const DeviceSummary& a, const DeviceSummary& b) { return a.device < b.device; });
+  return devices;
+}
+
+std::vector<bool> communication_kernels(const Trace& trace, const Rules& rules) {
+  return names_in(trace, rules, std::array{kCommunication});
+}
+
+std::vector<bool> model_kernels(const Trace& trace, const Rules& rules) {
+  return names_in(trace, rules,
+                  std::array<std::string_view, 4>{"gemm", "gemv", "attention", "moe"});
+}
+
+void add_orphans(const Origins& kernels, std::size_t num_kernels, Diagnostics& diagnostics) {
+  const auto orphans = std::count(kernels.call.begin(), kernels.call.end(), kNone);
+  if (orphans > 0) {
+    diagnostics.push_back(
+        {"orphan_kernel", Severity::kWarning, orphans,
+         fmt::format("{} of {} kernels have no recorded launch: they began before "
+                     "the capture, or their process was not traced",
+                     orphans, num_kernels)});
+  }
+}
+
+}  // namespace llmprof

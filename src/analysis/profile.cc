@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pipeline, as a list of steps. Each reads the trace and what came before, and adds its part.
+//
+// profile() needs the recording alone, so a run can plan its ncu pass from it; complete() adds what
+// later passes and other files know, and ends with the findings, which read everything else. Every
+// command and the library go through these two, so they cannot disagree about one file.
+#include "analysis/profile.h"
+
+#include "analysis/capture_summary.h"
+#include "analysis/kernels.h"
+#include "analysis/ledger.h"
+#include "analysis/ranges.h"
+#include "analysis/stage_summary.h"
+
+namespace llmprof {
+namespace {
+
+// Runs a step and notes its time under `name`.
+template <typename Step>
+auto timed(PassTimer* timer, const char* name, Step&& step) {
+  const PassTimer::Scope pass(timer, name);
+  return step();
+}
+
+// Specifications of tensor cores by device name, from the table of GPUs.
+std::function<std::optional<TensorCores>(const std::string&)> tensor_cores_in(
+    const std::function<std::vector<GpuSpec>()>& gpus) {
+  return [gpus](const std::string& device) -> std::optional<TensorCores> {
+    const GpuMatch match = find_gpu(gpus(), device);
+    if (!match.gpu) {
+      return std::nullopt;
+    }
+    const double fp32 = match.gpu->flops_per_s("fp32").value_or(0);
+    const bool has_bf16 = match.gpu->dense_tflops.contains("bf16");
+    const double tensor = match.gpu->flops_per_s(has_bf16 ? "bf16" : "fp16").value_or(0);
+    return fp32 > 0 ? std::optional(TensorCores{tensor / fp32, has_bf16}) : std::nullopt;
+  };
+}
+
+// The GPU that the model's cost is compared with: the recorded one, else the machine's.
+GpuMatch gpu_for_model(const Evidence& evidence, const Analysis& analysis) {
+  const std::string recorded = gpu_name_of(analysis);
+  return recorded.empty() ? find_gpu(evidence.gpus(), evidence.machine_gpu)
+                          : find_gpu(evidence.gpus(), recorded, gpu_attributes_of(analysis));
+}
+
+void take_ledgers(LedgerResult ledgers, Analysis& analysis) {
+  analysis.ledgers = std::move(ledgers.stages);
+  analysis.ledgers.insert(analysis.ledgers.end(), ledgers.phases.begin(), ledgers.phases.end());
+  analysis.ledgers.insert(analysis.ledgers.end(), ledgers.capture.begin(), ledgers.capture.end());
+  analysis.ledger_history = std::move(ledgers.history);
+  analysis.stage_overlap_ns = ledgers.overlap_ns;
+  analysis.outside_ns = ledgers.outside_ns;
+}
+
+}  // namespace
+
+Profile profile(Recording recording, Rules rules, const ProfileOptions& options) {
+  const PassTimer::Scope whole(options.timer, "analyze");
+  Profile profile;
+  profile.rules = std::move(rules);
+  if (const auto* summary = std::get_if<KernelSummary>(&recording)) {
+    profile.analysis = analyze_summary(*summary, profile.rules);
+    return profile;
+  }
+  profile.trace = std::move(std::get<Trace>(recording));
+  const Trace& trace = *profile.trace;
+  Stages& stages = profile.stages;
+  Attribution& attribution = profile.attribution;
+  Analysis& analysis = profile.analysis;
+  analysis.capture = trace.capture;
+  analysis.diagnostics = trace.diagnostics;
+  const Extent extent = extent_of(trace);
+  analysis.capture_start_ns = extent.start_ns;
+  analysis.capture_ns = extent.end_ns - extent.start_ns;
+
+  // Where are prefill and decode?
+  stages = find_stages(trace, profile.rules, extent.start_ns, extent.end_ns);
+  analysis.stage_source = stages.source;
+  analysis.stages = summarise_stages(stages);
+  analysis.stage_times = time_stages(stages);
+  analysis.steps = steps_of(stages);
+
+  // Which stage launched each kernel?
+  attribution = timed(options.timer, "attribute", [&] { return attribute(trace, stages); });
+  add_orphans(attribution.kernels, trace.kernels.size(), analysis.diagnostics);
+  add_kernel_time(trace, stages, attribution, analysis.stages);
+
+  // Which kernels cost what? From here on: the times of the stages and `outside` sum to kernel_ns.
+  timed(options.timer, "kernels",
+        [&] { summarise_kernels(trace, profile.rules, stages, attribution, analysis); });
+
+  // Which launches are alike?
+  analysis.launch_groups = timed(options.timer, "launch groups", [&] {
+    return group_launches(trace, profile.rules, stages, attribution);
+  });
+
+  // What did each NVTX range launch?
+  analysis.ranges =
+      timed(options.timer, "ranges", [&] { return summarise_ranges(trace, attribution); });
+
+  // Which operators of the framework launched the kernels?
+  analysis.operators = timed(options.timer, "operators", [&] {
+    return summarise_operators(trace, stages, attribution, analysis.kernel_ns);
+  });
+
+  // What a picture of it needs; the gaps come with the ledger.
+  std::optional<TimelineMaker> maker;
+  if (options.has_timeline) {
+    timed(options.timer, "timeline", [&] {
+      maker.emplace(trace, profile.rules, stages, attribution, extent.start_ns, extent.end_ns,
+                    options.picture);
+    });
+  }
+
+  // Where did each nanosecond go? From here on: the buckets of every ledger sum to its window.
+  LedgerResult ledgers = timed(options.timer, "ledger", [&] {
+    return make_ledgers(trace, stages, attribution, communication_kernels(trace, profile.rules),
+                        extent.start_ns, extent.end_ns, model_kernels(trace, profile.rules),
+                        maker ? maker->gap_sink() : GapSink());
+  });
+  if (maker) {
+    profile.timeline = timed(options.timer, "timeline", [&] { return maker->finish(); });
+  }
+  analysis.devices = summarise_devices(trace, ledgers.busy_ns);
+  take_ledgers(std::move(ledgers), analysis);
+  return profile;
+}
+
+void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
+  Analysis& analysis = profile.analysis;
+  analysis.diagnostics.insert(analysis.diagnostics.end(), evidence.diagnostics.begin(),
+                              evidence.diagnostics.end());
+
+  // What did the hardware counters say?
+  if (evidence.counters) {
+    timed(timer, "counters", [&] { join_counters(*evidence.counters, evidence.gpus(), analysis); });
+  }
+
+  // Names of operators, where the recording has none.
+  if (!analysis.operators) {
+    analysis.operators = std::move(evidence.operators);
+  }
+
+  // How long without a profiler, and what did it add?
+  analysis.baseline = std::move(evidence.baseline);
+  analysis.overheads = overheads_of(analysis.baseline, analysis.stage_times);
+
+  // How far from what the model must cost on this GPU?
+  if (evidence.model) {
+    timed(timer, "efficiency", [&] {
+      if (!evidence.model->gpu.gpu && evidence.model->gpu.reason.empty()) {
+        evidence.model->gpu = gpu_for_model(evidence, analysis);
+      }
+      analysis.efficiency = efficiency_of(analysis, *evidence.model);
+    });
+  }
+
+  // What to fix first?
+  if (evidence.gpus) {
+    evidence.facts.tensor_cores = tensor_cores_in(evidence.gpus);
+  }
+  analysis.findings = find_findings(analysis, evidence.facts);
+}
+
+}  // namespace llmprof

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/attribution.h"
+#include "analysis/stages.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// One row per stage: instances, lengths on the host, tokens.
+std::vector<StageSummary> summarise_stages(const Stages& stages);
+
+// Every instance of every stage, in the order of `stages`.
+std::vector<StageStep> steps_of(const Stages& stages);
+
+// Adds to each stage the kernels and opaque graphs that it launched. A nested stage counts its own
+// again.
+void add_kernel_time(const Trace& trace, const Stages& stages, const Attribution& attribution,
+                     std::vector<StageSummary>& summaries);
+
+}  // namespace llmprof

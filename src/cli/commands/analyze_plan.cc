@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof analyze --plan: the memory, time and disk that an analysis will take.
+//
+// Without a limit the room is what the system says is free now; another program may take it a
+// minute later. Options that leave rows out (--gpu, --pid) do not lower a plan: all rows are read
+// before any is left out.
+#include "cli/commands/analyze_plan.h"
+
+#include <fmt/format.h>
+
+#include "base/exit_code.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "capture/machine.h"
+#include "session/memory_fit.h"
+#include "session/recording.h"
+#include "session/trace_files.h"
+
+namespace llmprof {
+namespace {
+
+// What the limit or the machine has room for; nothing: it does not say.
+struct Room {
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint64_t> disk_bytes;
+  bool is_limit = false;  // the memory is what --memory-limit says
+};
+
+struct PlannedFile {
+  std::string name;
+  TraceOutline outline;
+  MemoryPlan plan;
+  Room room;
+
+  bool fits_memory() const { return !room.memory_bytes || needed() <= *room.memory_bytes; }
+  bool is_coarse() const { return room.memory_bytes && plan.peak_bytes > *room.memory_bytes; }
+  // A limit makes the picture coarser where it must; without one nobody asked for that.
+  std::uint64_t needed() const { return room.is_limit ? plan.coarse_peak_bytes : plan.peak_bytes; }
+  std::uint64_t written() const { return plan.report_bytes + plan.trace_bytes; }
+  bool fits_disk() const { return !room.disk_bytes || written() <= *room.disk_bytes; }
+  bool fits() const { return fits_memory() && fits_disk(); }
+};
+
+std::string advice(const PlannedFile& file) {
+  if (!file.fits_disk()) {
+    return "write elsewhere (--out), or less: --trace-budget 0";
+  }
+  if (!file.fits_memory() && file.plan.coarse_peak_bytes <= *file.room.memory_bytes) {
+    return fmt::format("--memory-limit {} makes the picture coarser, and no figure",
+                       file.plan.coarse_peak_bytes);
+  }
+  return file.fits_memory() ? "" : elsewhere(file.plan);
+}
+
+std::vector<std::pair<const char*, std::uint64_t>> counts_of(const TraceOutline& outline) {
+  return {{"kernels", outline.num_kernels}, {"copies", outline.num_copies},
+          {"graphs", outline.num_graphs},   {"calls", outline.num_calls},
+          {"ranges", outline.num_ranges},   {"operators", outline.num_ops}};
+}
+
+std::string text_of(const PlannedFile& file) {
+  const auto row = [](const char* name, const std::string& value) {
+    return fmt::format("  {:<15}{}\n", name, value);
+  };
+  std::string text = fmt::format("{}: {}, {}\n", printable(file.name), file.outline.format,
+                                 format_bytes(file.outline.file_bytes));
+  text += row("events", fmt::format("{}{}, from {}", file.outline.is_estimate ? "about " : "",
+                                    with_commas(file.outline.num_events()), file.outline.source));
+  for (const auto& [name, count] : counts_of(file.outline)) {
+    text += count == 0 ? "" : row(fmt::format("  {}", name).c_str(), with_commas(count));
+  }
+  text += row("memory",
+              fmt::format("{} at its peak, {} once the file is read",
+                          format_bytes(file.plan.peak_bytes), format_bytes(file.plan.load_bytes)));
+  text += row(file.room.is_limit ? "  allowed" : "  free here",
+              file.room.memory_bytes ? format_bytes(*file.room.memory_bytes)
+                                     : "n/a (/proc/meminfo does not say)");
+  text += row("time", fmt::format("about {}", format_duration_ns(file.plan.duration_ns)));
+  if (file.written() > 0) {
+    text += row("report", fmt::format("about {}", format_bytes(file.plan.report_bytes)));
+    text += row("trace.pftrace", fmt::format("about {}", format_bytes(file.plan.trace_bytes)));
+    text += row("  free there", file.room.disk_bytes ? format_bytes(*file.room.disk_bytes)
+                                                     : "n/a (the file system does not say)");
+  }
+  const bool is_coarser = file.fits() && file.is_coarse();
+  text += row("fits", !file.fits() ? "no"
+                      : is_coarser ? fmt::format("with a coarser picture: {}",
+                                                 format_bytes(file.plan.coarse_peak_bytes))
+                                   : "yes");
+  const std::string next = advice(file);
+  return next.empty() ? text : text + row("", "-> " + next);
+}
+
+Json json_of_plan(const PlannedFile& file) {
+  Json document = json_document("analysis_plan", 1);
+  document["file"] = file.name;
+  document["format"] = file.outline.format;
+  document["file_bytes"] = file.outline.file_bytes;
+  document["events"] = {{"is_estimate", file.outline.is_estimate},
+                        {"source", file.outline.source},
+                        {"total", file.outline.num_events()}};
+  for (const auto& [name, count] : counts_of(file.outline)) {
+    document["events"][name] = count;
+  }
+  document["peak_bytes"] = file.plan.peak_bytes;
+  document["coarse_peak_bytes"] = file.plan.coarse_peak_bytes;
+  document["load_bytes"] = file.plan.load_bytes;
+  document["duration_ns"] = file.plan.duration_ns;
+  document["report_bytes"] = file.plan.report_bytes;
+  document["trace_bytes"] = file.plan.trace_bytes;
+  document["memory_bytes"] = number_or_null(file.room.memory_bytes);
+  document["memory_is_limit"] = file.room.is_limit;
+  document["disk_bytes"] = number_or_null(file.room.disk_bytes);
+  document["fits"] = file.fits();
+  document["picture"] = file.fits() && file.is_coarse() ? "coarse" : "full";
+  document["advice"] = text_or_null(advice(file));
+  return document;
+}
+
+PlannedOutput output_of(const PlanRequest& asked) {
+  PlannedOutput output;
+  output.has_picture = !asked.out.empty();
+  if (output.has_picture) {
+    output.trace_budget = trace_budget_of(asked.trace_budget);
+    output.has_trace = output.trace_budget > 0;
+  }
+  return output;
+}
+
+}  // namespace
+
+int print_plans(const PlanRequest& asked, Context& context) {
+  const PlannedOutput output = output_of(asked);
+  bool all_fit = true;
+  for (const std::string& name : asked.files) {
+    PlannedFile file;
+    file.name = name;
+    file.outline = outline_recording(name);
+    file.plan = plan_memory(file.outline, output);
+    file.room.is_limit = !asked.memory_limit.empty();
+    file.room.memory_bytes = file.room.is_limit ? size_option("--memory-limit", asked.memory_limit)
+                                                : available_memory_bytes(context.system);
+    if (output.has_picture) {
+      file.room.disk_bytes = free_bytes(asked.out);
+    }
+    all_fit = all_fit && file.fits();
+    context.console.out(asked.json ? to_json_text(json_of_plan(file)) : text_of(file));
+  }
+  return all_fit ? kExitOk : kExitEnvironment;
+}
+
+}  // namespace llmprof

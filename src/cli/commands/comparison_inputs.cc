@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs to compare, out of whatever they stand in. A baseline is one plain file with the compared
+// part of each run's metrics.json: small enough to be committed, readable without this program.
+#include "cli/commands/comparison_inputs.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/yaml.h"
+#include "report/comparison.h"
+#include "report/run_summary.h"
+#include "session/recording.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostMetricsBytes = 512 * kMiB;
+constexpr const char* kBaselineSchema = "llmprof.baseline";
+
+Json inputs_of(const fs::path& bundle) {
+  std::error_code ignored;
+  const fs::path file = bundle / "inputs.yaml";
+  return fs::is_regular_file(file, ignored) ? parse_yaml(read_file(file), file.string())
+                                            : Json(nullptr);
+}
+
+// The runs of a baseline file; none when it is another file.
+std::vector<ComparedRun> baseline_runs(const std::string& path) {
+  std::error_code ignored;
+  if (fs::path(path).extension() != ".json" || !fs::is_regular_file(path, ignored)) {
+    return {};
+  }
+  constexpr std::size_t kHead = 200;
+  const std::string text = read_file(path, kMostMetricsBytes);
+  if (text.substr(0, kHead).find(kBaselineSchema) == std::string::npos) {
+    return {};
+  }
+  const Json file = parse_json(text, path);
+  std::vector<ComparedRun> runs;
+  const Json rows = file.is_object() ? file.value("runs", Json::array()) : Json::array();
+  for (const Json& row : rows) {
+    if (row.is_object() && row.contains("metrics")) {
+      const Json label = row.value("label", Json());
+      runs.push_back({label.is_string() ? label.get<std::string>() : path, row.at("metrics"),
+                      row.value("inputs", Json())});
+    }
+  }
+  if (runs.empty()) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is a baseline without runs", path));
+  }
+  return runs;
+}
+
+double percent_of(const std::string& option, const std::string& text) {
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view rest(end, text.data() + text.size());
+  if (failure != std::errc() || (!rest.empty() && trim(rest) != "%") || !(value > 0) ||
+      !(value < 1000)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} takes a percentage above 0, not '{}'", option, printable(text)));
+  }
+  return value / 100;
+}
+
+std::size_t rows_asked(const JudgeOptions& asked) {
+  return asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
+}
+
+std::string page_of(const Json& comparison, const JudgeOptions& asked) {
+  constexpr std::size_t kLeastRows = 20;  // there is more room than in a terminal
+  return comparison_page(comparison, std::max(rows_asked(asked), kLeastRows));
+}
+
+}  // namespace
+
+std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths,
+                                       const System& system) {
+  std::vector<ComparedRun> runs;
+  for (const std::string& path : paths) {
+    std::vector<ComparedRun> of_baseline = baseline_runs(path);
+    if (of_baseline.empty()) {
+      runs.push_back({path, load_metrics(path, {}, system).metrics, inputs_of(path)});
+    } else {
+      std::move(of_baseline.begin(), of_baseline.end(), std::back_inserter(runs));
+    }
+  }
+  return runs;
+}
+
+std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
+                                     const std::vector<MetricBudget>& budgets) {
+  std::vector<RunSummary> summaries;
+  summaries.reserve(runs.size());
+  for (const ComparedRun& run : runs) {
+    summaries.push_back(summary_of_run(run.label, run.metrics, run.inputs));
+    add_budgeted(budgets, run.metrics, summaries.back());
+  }
+  return summaries;
+}
+
+void add_judge_options(Command& command, JudgeOptions& target) {
+  command.options.insert(
+      command.options.end(),
+      {{"--effect", "PERCENT", "Smallest change that matters (1)", &target.effect},
+       {"--allow", "LIST",
+        "Facts that may differ, because they are under test: " +
+            fmt::format("{}", fmt::join(comparable_facts(), ", ")),
+        &target.allow},
+       {"--top", "N", "Rows of kernels and operators (10), or all", &target.top},
+       {"--all-metrics", "", "Also metrics that did not change", &target.has_all_metrics}});
+}
+
+CompareOptions compare_options_of(const JudgeOptions& asked) {
+  CompareOptions options;
+  options.smallest_effect = percent_of("--effect", asked.effect);
+  const std::vector<std::string> known = comparable_facts();
+  for (const std::string_view word : split(asked.allow, ',')) {
+    const std::string fact(trim(word));
+    if (fact.empty()) {
+      continue;
+    }
+    if (std::find(known.begin(), known.end(), fact) == known.end()) {
+      throw Error(ErrorKind::kUsage, fmt::format("--allow: there is no fact '{}'", printable(fact)),
+                  fmt::format("there are: {}", fmt::join(known, ", ")));
+    }
+    options.allowed.push_back(fact);
+  }
+  return options;
+}
+
+void add_output_options(Command& command, ComparisonOutput& target) {
+  command.options.insert(
+      command.options.end(),
+      {{"--format",
+        "FORMAT",
+        "terminal, html (the page, whole), md or json (every number)",
+        &target.format,
+        {"terminal", "html", "md", "json"}},
+       {"--out", "FILE", "Also write the page, one HTML file, there", &target.page}});
+}
+
+void write_page(const Json& comparison, const JudgeOptions& asked, const ComparisonOutput& output) {
+  if (!output.page.empty()) {
+    write_file(output.page, page_of(comparison, asked));
+  }
+}
+
+void print_comparison(const Json& comparison, const JudgeOptions& asked,
+                      const ComparisonOutput& output, Context& context) {
+  if (output.format == "json") {
+    context.console.out(to_json_text(comparison));
+  } else if (output.format == "html" && output.page.empty()) {
+    context.console.out(page_of(comparison, asked));
+  } else if (output.format == "html") {
+    const auto words = [&](const char* key) {
+      return printable(comparison.at(key).get_ref<const std::string&>());
+    };
+    context.console.out(fmt::format("{}: {}\n", words("verdict"), words("sentence")));
+  } else {
+    const Document document =
+        comparison_document(comparison, rows_asked(asked), asked.has_all_metrics);
+    context.console.out(output.format == "md" ? markdown_text(document)
+                                              : terminal_text(document, context.console.width()));
+  }
+}
+
+int exit_code_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass:
+      return kExitOk;
+    case Verdict::kRegress:
+      return kExitRegression;
+    case Verdict::kInconclusive:
+    case Verdict::kInvalid:
+      break;
+  }
+  return kExitInconclusive;
+}
+
+fs::path baseline_file(const std::string& directory, const std::string& name) {
+  const bool is_plain = !name.empty() && !name.starts_with('.') && !name.starts_with('-') &&
+                        name.find('/') == std::string::npos && printable(name) == name;
+  if (!is_plain) {
+    throw Error(ErrorKind::kUsage, fmt::format("'{}' is no name of a baseline", printable(name)),
+                "a plain word, as main");
+  }
+  return fs::path(directory) / (name + ".json");
+}
+
+Json baseline_json(const std::vector<ComparedRun>& runs) {
+  Json document = json_document("baseline", 1);
+  document["runs"] = Json::array();
+  for (const ComparedRun& run : runs) {
+    document["runs"].push_back(
+        {{"label", run.label}, {"inputs", run.inputs}, {"metrics", compared_part(run.metrics)}});
+  }
+  return document;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof doctor: will a capture work here? A report, so it exits 0 whatever it finds; --strict is
+// for scripts.
+#include "capture/doctor.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/exit_code.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "config/compose.h"
+#include "config/options.h"
+#include "session/machine_json.h"
+#include "session/memory_fit.h"
+
+namespace llmprof {
+namespace {
+
+struct DoctorOptions {
+  bool json = false;
+  bool strict = false;
+  std::string file;
+  std::vector<std::string> overrides;
+};
+
+struct StatusLook {
+  const char* word;
+  Color color;
+};
+
+StatusLook look_of(CheckStatus status) {
+  switch (status) {
+    case CheckStatus::kOk:
+      return {"OK", Color::kGreen};
+    case CheckStatus::kWarn:
+      return {"WARN", Color::kYellow};
+    case CheckStatus::kFail:
+      return {"FAIL", Color::kRed};
+    case CheckStatus::kSkip:
+      return {"SKIP", Color::kDim};
+  }
+  return {"", Color::kPlain};
+}
+
+std::size_t count(const Diagnosis& diagnosis, CheckStatus status) {
+  return static_cast<std::size_t>(
+      std::count_if(diagnosis.checks.begin(), diagnosis.checks.end(),
+                    [&](const Check& check) { return check.status == status; }));
+}
+
+Json json_of(const Diagnosis& diagnosis) {
+  Json document = json_document("doctor", 1);
+  for (const CheckStatus status :
+       {CheckStatus::kOk, CheckStatus::kWarn, CheckStatus::kFail, CheckStatus::kSkip}) {
+    document["summary"][to_lower(look_of(status).word)] = count(diagnosis, status);
+  }
+  document["checks"] = Json::array();
+  for (const Check& check : diagnosis.checks) {
+    document["checks"].push_back({{"id", check.id},
+                                  {"status", look_of(check.status).word},
+                                  {"finding", check.finding},
+                                  {"remedy", check.remedy}});
+  }
+  document["tools"] = tools_json(diagnosis.nsys, diagnosis.ncu);
+  document["machine"] = machine_json(diagnosis.machine);
+  return document;
+}
+
+void print(const Diagnosis& diagnosis, Console& console) {
+  std::size_t widest = 0;
+  for (const Check& check : diagnosis.checks) {
+    widest = std::max(widest, check.id.size());
+  }
+  for (const Check& check : diagnosis.checks) {
+    const StatusLook look = look_of(check.status);
+    console.out(fmt::format("{}  {:<{}}  {}\n",
+                            console.painted(look.color, fmt::format("{:<4}", look.word)), check.id,
+                            widest, printable(check.finding)));
+    if (!check.remedy.empty()) {
+      console.out(fmt::format("{:<{}}-> {}\n", "", widest + 8, check.remedy));
+    }
+  }
+  console.out(fmt::format("\n{} OK, {} WARN, {} FAIL, {} SKIP\n",
+                          count(diagnosis, CheckStatus::kOk), count(diagnosis, CheckStatus::kWarn),
+                          count(diagnosis, CheckStatus::kFail),
+                          count(diagnosis, CheckStatus::kSkip)));
+}
+
+int run_doctor(const DoctorOptions& asked, Context& context) {
+  const Options options = options_of(compose(user_file(asked.file), asked.overrides));
+  Diagnosis diagnosis = diagnose(context.system, options.stage2_dir);
+  diagnosis.checks.push_back(
+      {"analysis_memory", CheckStatus::kOk, largest_recording(context.system), ""});
+  if (asked.json) {
+    context.console.out(to_json_text(json_of(diagnosis)));
+  } else {
+    print(diagnosis, context.console);
+  }
+  return asked.strict && count(diagnosis, CheckStatus::kFail) > 0 ? kExitEnvironment : kExitOk;
+}
+
+}  // namespace
+
+Command doctor_command() {
+  auto asked = std::make_shared<DoctorOptions>();
+  Command command;
+  command.name = "doctor";
+  command.summary = "Check what a capture needs: tools, driver, permissions, space";
+  command.options = {
+      json_option(asked->json),
+      {"--strict", "", "Exit with 5 when a check fails", &asked->strict},
+      config_option(asked->file),
+      override_option(asked->overrides),
+  };
+  command.run = [asked](Context& context) { return run_doctor(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof

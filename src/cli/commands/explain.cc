@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof explain: where a number comes from, down to the rows of the recording.
+//
+// A reader who doubts a figure can have its formula, the tables it was made of, and the rows
+// themselves; their sum is made again from the recording and held against the figure.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "analysis/kernels.h"
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/json_path.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "ingest/ingest.h"
+#include "report/origins.h"
+#include "session/recording.h"
+
+namespace llmprof {
+namespace {
+
+struct ExplainOptions {
+  std::string file;
+  std::string key;
+  std::string rows = "5";
+  RecordingOptions recording;
+};
+
+// Rows of a recording behind one row of a table.
+struct SourceRows {
+  std::string_view source;  // as in KeyOrigin
+  std::vector<std::size_t> rows;
+  std::vector<std::int64_t> start_ns;
+  std::vector<std::int64_t> duration_ns;
+  std::vector<std::string> details;
+
+  std::int64_t total_ns() const {
+    return std::accumulate(duration_ns.begin(), duration_ns.end(), std::int64_t{0});
+  }
+};
+
+const Json* nearest_object(const Json& metrics, std::vector<PathStep> path) {
+  path.pop_back();
+  return path.empty() ? &metrics : find_path(metrics, path);
+}
+
+// The key that says of how many: beside the value, or beside what holds it.
+Json count_beside(const Json& metrics, std::vector<PathStep> path, const std::string& key) {
+  while (!key.empty() && path.size() > 1) {
+    path.pop_back();
+    const Json* around = find_path(metrics, path);
+    if (around != nullptr && around->is_object() && around->contains(key)) {
+      return around->at(key);
+    }
+  }
+  return nullptr;
+}
+
+[[noreturn]] void fail_unknown(const Json& metrics, const std::vector<PathStep>& path,
+                               const std::string& key) {
+  std::string hint = "llmprof report BUNDLE --format json lists keys";
+  const Json* around = nearest_object(metrics, path);
+  if (around != nullptr && around->is_object()) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : around->items()) {
+      names.push_back(printable(name));
+    }
+    const auto meant = nearest(path.back().name, names);
+    hint = meant ? fmt::format("did you mean {}?", *meant)
+                 : fmt::format("there are: {}", fmt::join(names, ", "));
+  }
+  throw Error(ErrorKind::kUsage, fmt::format("metrics.json has no {}", printable(key)), hint);
+}
+
+std::string value_text(const Json& value, const KeyOrigin* origin) {
+  std::string text = printable(to_json_line(value));
+  if (origin == nullptr || !value.is_number()) {
+    return text;
+  }
+  const double number = value.get<double>();
+  text += fmt::format(" {}", origin->unit);
+  if (origin->unit == "ns" && std::abs(number) < 9e18) {
+    return text + fmt::format(" ({})", format_duration_ns(std::llround(number)));
+  }
+  return origin->unit == "fraction" ? text + fmt::format(" ({})", format_fraction(number)) : text;
+}
+
+std::string field(const Json& row, const char* name) {
+  const auto found = row.find(name);
+  return found != row.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Launches of the kernel, device and stage of a row of the kernel table.
+SourceRows kernel_rows(const Json& row, const Profile& profile) {
+  const Trace& trace = *profile.trace;
+  const Stages& stages = profile.stages;
+  const Kernels& kernels = trace.kernels;
+  SourceRows found{"kernels", {}, {}, {}, {}};
+  const std::string name = field(row, "kernel_name");
+  const std::string device = field(row, "device");
+  const std::string stage = field(row, "stage");
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const std::uint32_t instance = profile.attribution.kernels.instance[i];
+    const bool is_stage = instance == kNone
+                              ? stage == kOutsideStages
+                              : stages.names[stages.instances[instance].stage] == stage;
+    if (is_stage && trace.strings[kernels.name[i]] == name &&
+        fmt::format("cuda:{}", trace.devices[kernels.device[i]].ordinal) == device) {
+      found.rows.push_back(i);
+      found.start_ns.push_back(kernels.start_ns[i]);
+      found.duration_ns.push_back(kernels.end_ns[i] - kernels.start_ns[i]);
+      found.details.push_back(
+          fmt::format("stream {}, correlation {}, {}", trace.streams[kernels.stream[i]].stream,
+                      kernels.correlation[i], trace.shapes[kernels.shape[i]].text()));
+    }
+  }
+  return found;
+}
+
+// Marks of a stage that have an end.
+SourceRows mark_rows(const Json& row, const Profile& profile) {
+  const Trace& trace = *profile.trace;
+  const Stages& stages = profile.stages;
+  SourceRows found{"marks", {}, {}, {}, {}};
+  for (std::size_t i = 0; i < stages.instances.size(); ++i) {
+    const StageInstance& instance = stages.instances[i];
+    if (stages.names[instance.stage] == field(row, "stage") && !instance.is_open) {
+      found.rows.push_back(i);
+      found.start_ns.push_back(instance.start_ns);
+      found.duration_ns.push_back(instance.end_ns - instance.start_ns);
+      found.details.push_back(fmt::format(
+          "thread {}{}",
+          instance.thread < trace.threads.size() ? trace.threads[instance.thread].tid : 0,
+          instance.tokens ? fmt::format(", {} tokens", *instance.tokens) : ""));
+    }
+  }
+  return found;
+}
+
+// The figure's own sum, made again of its rows.
+std::string check_text(const SourceRows& found, const Json& row, const char* total,
+                       const char* count) {
+  const auto total_ns = row.value(total, std::int64_t{-1});
+  // Marks without an end have no length to add.
+  const auto calls = row.value(count, std::int64_t{-1}) - row.value("open", std::int64_t{0});
+  const bool is_equal =
+      total_ns == found.total_ns() && calls == static_cast<std::int64_t>(found.rows.size());
+  return fmt::format("  {} rows, {} ns in all: {}\n", found.rows.size(), found.total_ns(),
+                     is_equal
+                         ? fmt::format("equal to {} and {}", total, count)
+                         : fmt::format("NOT equal to {} {} and {} {}: the recording is another "
+                                       "one than the metrics were made of",
+                                       total, total_ns, count, calls));
+}
+
+std::string rows_text(const SourceRows& found, std::size_t most) {
+  std::vector<std::size_t> order(found.rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return found.start_ns[a] < found.start_ns[b]; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, order.size()); ++i) {
+    text += fmt::format("    start {} ns, {} ns, {}\n", found.start_ns[order[i]],
+                        found.duration_ns[order[i]], found.details[order[i]]);
+  }
+  return order.size() > most ? text + fmt::format("    and {} more\n", order.size() - most) : text;
+}
+
+std::string source_rows_text(const ExplainOptions& asked, const std::vector<PathStep>& path,
+                             const LoadedMetrics& loaded, const System& system) {
+  const Json& metrics = loaded.metrics;
+  const bool is_kernel = path[0].name == "kernels";
+  const Json* row = find_path(metrics, {path[0]});
+  if ((!is_kernel && path[0].name != "stages") || row == nullptr || !row->is_object()) {
+    return "";
+  }
+  try {
+    std::optional<Profile> made;
+    if (!loaded.profile) {
+      made = profile_for_plan(asked.file, system);
+    }
+    const Profile& profile = made ? *made : *loaded.profile;
+    if (!profile.trace) {
+      return "  rows: n/a (a summary of kernels has no rows of its own)\n";
+    }
+    const SourceRows found = is_kernel ? kernel_rows(*row, profile) : mark_rows(*row, profile);
+    return check_text(found, *row, is_kernel ? "total_ns" : "host_total_ns",
+                      is_kernel ? "calls" : "instances") +
+           rows_text(found, positive_number("--rows", asked.rows));
+  } catch (const Error& error) {
+    return fmt::format("  rows: n/a ({})\n", error.what());
+  }
+}
+
+int run_explain(const ExplainOptions& asked, Context& context) {
+  const std::vector<PathStep> path = parse_path(asked.key);
+  const LoadedMetrics loaded = load_metrics(asked.file, asked.recording, context.system);
+  const Json& metrics = loaded.metrics;
+  const Json* value = find_path(metrics, path);
+  if (value == nullptr) {
+    fail_unknown(metrics, path, asked.key);
+  }
+  const KeyOrigin* origin = origin_of(path_pattern(path));
+  const bool is_plain = !value->is_structured();
+  std::string text = fmt::format("{}{}\n", printable(asked.key),
+                                 is_plain ? " = " + value_text(*value, origin)
+                                          : fmt::format(": {} values inside", value->size()));
+  const Json* around = nearest_object(metrics, path);
+  if (value->is_null() && around != nullptr && around->is_object() && around->contains("reason")) {
+    text += fmt::format("  n/a: {}\n", printable(field(*around, "reason")));
+  }
+  if (origin != nullptr) {
+    text += fmt::format("  formula  {}: {}\n", origin->formula, origin->text);
+    const Json* name = find_path(metrics, parse_path("capture.format"));
+    const FormatInfo format = format_named(
+        name != nullptr && name->is_string() ? name->get_ref<const std::string&>() : "");
+    std::vector<std::string> sources;
+    for (const std::string_view source : split(origin->sources, ' ')) {
+      if (!source.empty()) {
+        sources.push_back(source_text(source, format));
+      }
+    }
+    text += sources.empty() ? "" : fmt::format("  from     {}\n", fmt::join(sources, ", "));
+    const Json count = count_beside(metrics, path, std::string(origin->count));
+    text += count.is_null()
+                ? ""
+                : fmt::format("  n        {} ({})\n", to_json_line(count), origin->count);
+  }
+  if (is_plain && path.size() > 1) {
+    text += source_rows_text(asked, path, loaded, context.system);
+  }
+  if (!is_plain && value->is_object()) {
+    for (const auto& [name, inner] : value->items()) {
+      text += fmt::format("  {} = {}\n", printable(name),
+                          inner.is_structured() ? fmt::format("({} values)", inner.size())
+                                                : printable(to_json_line(inner)));
+    }
+  }
+  text += "  what the words mean: docs/metrics.md, " + path[0].name + "\n";
+  context.console.out(text);
+  return kExitOk;
+}
+
+}  // namespace
+
+Command explain_command() {
+  auto asked = std::make_shared<ExplainOptions>();
+  Command command;
+  command.name = "explain";
+  command.summary = "Say where a number comes from, down to the rows of the recording";
+  command.options = {
+      {"BUNDLE", "", "A bundle, a metrics.json, or a recording", &asked->file, {}, nullptr, true},
+      {"KEY",
+       "",
+       "A key of metrics.json, as stages[stage=decode].host_total_ns",
+       &asked->key,
+       {},
+       nullptr,
+       true},
+      {"--rows", "N", "Rows of the recording to print (5)", &asked->rows},
+  };
+  command.examples =
+      "  llmprof explain run.sqlite capture.kernel_ns\n"
+      "  llmprof explain BUNDLE 'kernels[0].total_ns'\n";
+  command.run = [asked](Context& context) { return run_explain(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof

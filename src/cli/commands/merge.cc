@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof merge: the summaries of a job's ranks, one answer. Twice over the files, the second time
+// only over those of late ranks: what made them late stands in their own.
+#include "fleet/merge.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "fleet/fleet_report.h"
+#include "fleet/summary_file.h"
+#include "report/fleet.h"
+#include "session/rank_folder.h"
+#include "session/recording.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostSummaryBytes = 2 * kGiB;  // of a merged summary of a large job
+constexpr std::size_t kMostExplained = 16;
+
+struct MergeCommandOptions {
+  std::vector<std::string> inputs;
+  std::string out;
+  std::string html;
+  std::string top = "10";
+  std::string keep_raw = "all";
+  bool is_json = false;
+};
+
+bool is_summary(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with("summary") && path.extension() == ".llmprof";
+}
+
+// What lies in the directories given.
+struct FoundRanks {
+  std::vector<fs::path> files;
+  std::vector<OlderRank> unfinished;
+};
+
+void look_into(const fs::path& folder, bool goes_deeper, FoundRanks& found) {
+  bool has_summary = false;
+  std::vector<fs::path> inside;
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
+    std::error_code ignored;
+    if (entry.is_regular_file(ignored) && is_summary(entry.path())) {
+      found.files.push_back(entry.path());
+      has_summary = true;
+    } else if (goes_deeper && entry.is_directory(ignored)) {
+      inside.push_back(entry.path());
+    }
+  }
+  if (failed) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: {}", printable(folder.string()), failed.message()));
+  }
+  const auto place = rank_of_folder(folder.filename().string());
+  if (place && !has_summary) {
+    found.unfinished.push_back({place->rank, place->attempt});
+  }
+  for (const fs::path& path : inside) {
+    look_into(path, false, found);
+  }
+}
+
+FoundRanks find_ranks(const std::vector<std::string>& inputs) {
+  FoundRanks found;
+  for (const std::string& input : inputs) {
+    std::error_code ignored;
+    if (fs::is_directory(input, ignored)) {
+      look_into(input, true, found);
+    } else {
+      found.files.emplace_back(input);
+    }
+  }
+  std::sort(found.files.begin(), found.files.end());
+  std::sort(found.unfinished.begin(), found.unfinished.end());
+  if (found.files.empty()) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("no summary in {}{}", printable(inputs[0]),
+                            found.unfinished.empty() ? "" : ", though ranks have begun there"),
+                "llmprof run and llmprof analyze --out DIR write summary.llmprof");
+  }
+  return found;
+}
+
+struct MergedRanks {
+  FleetSummary fleet;
+  std::map<std::int64_t, fs::path> files;  // by rank
+};
+
+MergedRanks merge_files(const std::vector<fs::path>& files) {
+  FleetMerge merge;
+  MergedRanks merged;
+  for (const fs::path& file : files) {
+    with_context(fmt::format("while reading {}", printable(file.string())), [&] {
+      if (const auto rank = merge.add(read_file(file, kMostSummaryBytes))) {
+        merged.files[*rank] = file;
+      }
+    });
+  }
+  merged.fleet = merge.finish();
+  return merged;
+}
+
+// Why the worst of them are late.
+void explain(const MergedRanks& merged, FleetReport& report) {
+  std::size_t num = 0;
+  for (const std::size_t i : report.stragglers) {
+    RankVerdict& verdict = report.ranks[i];
+    if (!verdict.is_straggler) {
+      continue;
+    }
+    const auto file = merged.files.find(verdict.rank);
+    if (++num > kMostExplained) {
+      verdict.reason_absent = "only the worst are looked into";
+    } else if (file == merged.files.end()) {
+      verdict.reason_absent = "its own summary is not among the files";
+    } else {
+      verdict.reason =
+          late_reason(merged.fleet, read_summary(read_file(file->second, kMostSummaryBytes)));
+      verdict.reason_absent = verdict.reason ? "" : "no kernels to compare";
+    }
+  }
+}
+
+bool is_raw(const fs::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".nsys-rep" || extension == ".sqlite" || extension == ".ncu-rep";
+}
+
+// Removes recordings of all ranks but the late ones and the one nearest to the median.
+std::string prune(const MergedRanks& merged, const FleetReport& report) {
+  const RankVerdict* middle = nullptr;
+  std::set<std::int64_t> kept;
+  for (const RankVerdict& verdict : report.ranks) {
+    if (verdict.is_straggler) {
+      kept.insert(verdict.rank);
+    } else if (verdict.deviation_fraction &&
+               (middle == nullptr ||
+                std::abs(*verdict.deviation_fraction) < std::abs(*middle->deviation_fraction))) {
+      middle = &verdict;
+    }
+  }
+  if (middle == nullptr) {
+    return "no rank can be told from the others: all recordings were kept\n";
+  }
+  kept.insert(middle->rank);
+  std::uint64_t bytes = 0;
+  std::size_t num = 0;
+  for (const auto& [rank, file] : merged.files) {
+    for (const char* folder : {"nsys", "ncu"}) {
+      std::error_code ignored;
+      if (kept.contains(rank) || !rank_of_folder(file.parent_path().filename().string())) {
+        continue;
+      }
+      for (const fs::directory_entry& entry :
+           fs::directory_iterator(file.parent_path() / folder, ignored)) {
+        if (is_raw(entry.path()) && fs::is_regular_file(entry.symlink_status(ignored))) {
+          bytes += entry.file_size(ignored);
+          num += fs::remove(entry.path(), ignored) ? 1 : 0;
+        }
+      }
+    }
+  }
+  return fmt::format("removed {} recordings ({}); kept those of late ranks and of rank {}\n", num,
+                     format_bytes(bytes), middle->rank);
+}
+
+int run_merge(const MergeCommandOptions& asked, Context& context) {
+  const std::size_t top = asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
+  const FoundRanks found = find_ranks(asked.inputs);
+  const MergedRanks merged = merge_files(found.files);
+  FleetReport report = report_fleet(merged.fleet);
+  explain(merged, report);
+  const Json json = fleet_json(report, found.unfinished);
+  if (!asked.out.empty()) {
+    write_file(asked.out, fleet_bytes(merged.fleet));
+  }
+  if (!asked.html.empty()) {
+    write_file(asked.html, fleet_page(json, top));
+  }
+  context.console.out(asked.is_json
+                          ? to_json_text(json)
+                          : terminal_text(fleet_document(json, top), context.console.width()));
+  if (asked.keep_raw == "outliers") {
+    context.console.err(prune(merged, report));
+  }
+  const bool is_whole = report.num_missing == 0;
+  return is_whole ? kExitOk : kExitInconclusive;
+}
+
+}  // namespace
+
+Command merge_command() {
+  auto asked = std::make_shared<MergeCommandOptions>();
+  Command command;
+  command.name = "merge";
+  command.summary = "Add the ranks of a job up: who is late and why, who waits, which node is slow";
+  command.options = {
+      {"RANKS",
+       "",
+       "A run's directory, or summaries: of ranks (summary.llmprof) or merged ones",
+       &asked->inputs,
+       {},
+       nullptr,
+       true},
+      {"--out", "FILE", "Write the merged summary: it merges like a rank's", &asked->out},
+      {"--html", "FILE", "Write the report as a page, with a heat map", &asked->html},
+      {"--top", "N", "Rows a table; all: every one (10)", &asked->top},
+      {"--keep-raw",
+       "WHICH",
+       "outliers: remove recordings but those of late ranks and of one at the median (all)",
+       &asked->keep_raw,
+       {"all", "outliers"}},
+      json_option(asked->is_json),
+  };
+  command.examples =
+      "  llmprof merge tmp/stage2/4711 --html report.html\n"
+      "  llmprof merge rack1.llmprof rack2.llmprof --out all.llmprof --json\n";
+  command.run = [asked](Context& context) { return run_merge(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof

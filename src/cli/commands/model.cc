@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof model: what a model must cost and how fast a GPU could run it, with no run at all.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/commands/model_text.h"
+#include "session/named_model.h"
+#include "session/recording.h"
+
+namespace llmprof {
+namespace {
+
+struct ModelOptions {
+  std::string config;
+  std::string gpu;
+  std::string prefill = "2048";
+  std::string decode_context = "4096";
+  std::string batch = "1";
+  std::string num_gpus = "1";
+  std::string kv_dtype;
+  std::string image;
+  bool json = false;
+  bool why = false;
+};
+
+void set_kv_width(const std::string& dtype, Llm& llm) {
+  if (dtype.empty()) {
+    return;
+  }
+  const auto width = width_of(dtype);
+  if (!width) {
+    throw Error(ErrorKind::kUsage, fmt::format("--kv-dtype '{}' is not known", printable(dtype)),
+                "as bf16 or fp8");
+  }
+  llm.kv_width = *width;
+}
+
+void find_bounds(const ModelOptions& asked, ModelAnswer& answer) {
+  if (asked.gpu.empty()) {
+    return;
+  }
+  answer.is_gpu_asked = true;
+  answer.gpu = named_gpu(asked.gpu);
+  if (answer.gpu.gpu) {
+    answer.prefill_bound = bound_of(answer.llm, answer.prefill, *answer.gpu.gpu);
+    answer.decode_bound = bound_of(answer.llm, answer.decode, *answer.gpu.gpu);
+  }
+}
+
+ModelAnswer answer_of(const ModelOptions& asked) {
+  ModelAnswer answer;
+  NamedModel named = named_model(asked.config);
+  set_kv_width(asked.kv_dtype, named.llm);
+  answer.name = named.name;
+  answer.params = params_of(named.llm);
+  answer.num_gpus = count_of("--tp", asked.num_gpus);
+  answer.llm = shard_of(named.llm, answer.num_gpus);
+  answer.prefill_work = prefill_work(count_of("--prefill", asked.prefill));
+  answer.decode_work = decode_work(count_of("--decode-context", asked.decode_context),
+                                   count_of("--batch", asked.batch));
+  answer.prefill = cost_of(answer.llm, answer.prefill_work);
+  answer.decode = cost_of(answer.llm, answer.decode_work);
+  LlmWork eager = answer.prefill_work;
+  eager.is_full_square = true;
+  answer.prefill_executed_flops = cost_of(answer.llm, eager).total_flops();
+  LlmWork absorbed = answer.decode_work;
+  absorbed.is_mla_absorbed = true;
+  answer.decode_executed_flops = cost_of(answer.llm, absorbed).total_flops();
+  if (!asked.image.empty()) {
+    if (!answer.llm.vision) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} takes no images", printable(answer.name)));
+    }
+    answer.image = image_cost(*answer.llm.vision, image_of(asked.image));
+  }
+  find_bounds(asked, answer);
+  if (asked.why) {
+    answer.conventions = compare_conventions(named.llm, answer.prefill_work.new_tokens,
+                                             answer.decode_work.cached_tokens + 1);
+  }
+  return answer;
+}
+
+std::vector<std::string> gpu_names() {
+  std::vector<std::string> names;
+  for (const GpuSpec& gpu : known_gpus()) {
+    names.push_back(gpu.name);
+  }
+  return names;
+}
+
+int run_model(const ModelOptions& asked, Context& context) {
+  const ModelAnswer answer = answer_of(asked);
+  context.console.out(asked.json ? to_json_text(model_json(answer))
+                                 : model_text(answer, context.console.width()));
+  return kExitOk;
+}
+
+}  // namespace
+
+Command model_command() {
+  auto asked = std::make_shared<ModelOptions>();
+  Command command;
+  command.name = "model";
+  command.summary = "Say what a model must cost, and how fast a GPU could run it";
+  command.options = {
+      {"CONFIG",
+       "",
+       "config.json, checkpoint directory, .gguf, .safetensors, or a name of: llmprof list models",
+       &asked->config,
+       {},
+       model_names,
+       true},
+      {"--gpu",
+       "NAME",
+       "GPU as the driver spells it, as in: llmprof list gpus, or a YAML file with its row",
+       &asked->gpu,
+       {},
+       gpu_names},
+      {"--prefill", "N", "Tokens of the prompt, one sequence (2048)", &asked->prefill},
+      {"--decode-context", "C", "Tokens a decode step attends to, its own included (4096)",
+       &asked->decode_context},
+      {"--batch", "B", "Sequences of a decode step (1)", &asked->batch},
+      {"--tp", "N", "Cost of one of N GPUs, tensor parallel (1)", &asked->num_gpus},
+      {"--kv-dtype", "TYPE", "Width of the KV cache, as fp8 (that of the model)", &asked->kv_dtype},
+      {"--image", "WxH", "Cost of looking at an image of so many pixels", &asked->image},
+      {"--why", "", "Say why other tools' numbers differ, for this very case", &asked->why},
+      json_option(asked->json),
+  };
+  command.examples =
+      "  llmprof model llama_3_1_8b --gpu H100-SXM5-80GB --batch 64\n"
+      "  llmprof model ~/models/Qwen3-8B --gpu 'NVIDIA L4' --why\n";
+  command.run = [asked](Context& context) { return run_model(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model's costs for a reader: the ledger by part, then the bound with every denominator beside
+// it. A bound whose peak, bandwidth or source is not shown cannot be argued with.
+#include "cli/commands/model_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/console.h"
+
+namespace llmprof {
+namespace {
+
+// 8,030,261,248
+std::string grouped(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  const std::size_t first = value < 0 ? 1 : 0;
+  for (std::size_t i = digits.size(); i > first + 3;) {
+    i -= 3;
+    digits.insert(i, ",");
+  }
+  return digits;
+}
+
+std::string milliseconds(double seconds) {
+  return fmt::format("{:.4g} ms", seconds * 1e3);
+}
+
+std::string ledger_text(const ModelAnswer& answer, std::size_t width) {
+  Table table;
+  table.headings = {"part", "prefill FLOP", "prefill bytes", "decode FLOP", "decode bytes"};
+  const auto add = [&](const std::string& name, std::int64_t a, std::int64_t b, std::int64_t c,
+                       std::int64_t d) {
+    const auto cell = [](std::int64_t value) { return value == 0 ? "-" : grouped(value); };
+    if (a != 0 || b != 0 || c != 0 || d != 0) {
+      table.rows.push_back({name, cell(a), cell(b), cell(c), cell(d)});
+    }
+  };
+  for (std::size_t i = 0; i < kNumLlmParts; ++i) {
+    add(kLlmPartNames[i], answer.prefill.flops.counts[i].value(),
+        answer.prefill.weight_bytes.counts[i].value(), answer.decode.flops.counts[i].value(),
+        answer.decode.weight_bytes.counts[i].value());
+  }
+  add("kv read", 0, answer.prefill.kv_read_bytes.value(), 0, answer.decode.kv_read_bytes.value());
+  add("kv write", 0, answer.prefill.kv_write_bytes.value(), 0,
+      answer.decode.kv_write_bytes.value());
+  add("total", answer.prefill.total_flops(), answer.prefill.total_bytes(),
+      answer.decode.total_flops(), answer.decode.total_bytes());
+  return table_text(table, width);
+}
+
+std::string bound_line(const char* what, const CostBound& bound) {
+  if (!bound.compute_s) {
+    return fmt::format("  {:<8} at least {} (memory); compute n/a ({})\n", what,
+                       milliseconds(bound.memory_s), bound.reason);
+  }
+  return fmt::format("  {:<8} at least {}: {}-bound (compute {}, memory {}; part by part {})\n",
+                     what, milliseconds(bound.seconds()),
+                     bound.is_compute_bound() ? "compute" : "memory",
+                     milliseconds(*bound.compute_s), milliseconds(bound.memory_s),
+                     milliseconds(*bound.per_part_s));
+}
+
+std::string peaks_text(const Llm& llm, const GpuSpec& gpu) {
+  std::string text;
+  for (const std::string& dtype : {llm.matmul_dtype, llm.attention_dtype}) {
+    const auto peak = gpu.flops_per_s(dtype);
+    const std::string shown =
+        peak ? fmt::format("{:g} TFLOP/s dense {}", *peak / 1e12, dtype) : "no peak for " + dtype;
+    if (text.find(shown) == std::string::npos) {
+      text += (text.empty() ? "" : ", ") + shown;
+    }
+  }
+  return text;
+}
+
+std::string gpu_text(const ModelAnswer& answer) {
+  if (!answer.is_gpu_asked) {
+    return "\nThe bound in time needs --gpu NAME (llmprof list gpus).\n";
+  }
+  if (!answer.gpu.gpu) {
+    return fmt::format("\nbound: n/a ({})\n", answer.gpu.reason);
+  }
+  const GpuSpec& gpu = *answer.gpu.gpu;
+  std::string text =
+      fmt::format("\n{}: {}, {:g} GB/s\n  source: {} (confidence {})\n", gpu.name,
+                  peaks_text(answer.llm, gpu), gpu.bytes_per_s() / 1e9, gpu.source, gpu.confidence);
+  text += gpu.note.empty() ? "" : fmt::format("  note: {}\n", gpu.note);
+  text += bound_line("prefill", *answer.prefill_bound);
+  text += bound_line("decode", *answer.decode_bound);
+  text +=
+      fmt::format("  {:<8} {:.1f} tokens/s at the bound\n", "",
+                  static_cast<double>(answer.decode_work.batch) / answer.decode_bound->seconds());
+  if (const auto batch = crossover_batch(answer.llm, gpu)) {
+    text += fmt::format("  linear layers turn compute-bound at about {:.0f} tokens a pass{}\n",
+                        *batch, answer.llm.moe ? " and expert" : "");
+  }
+  return text;
+}
+
+std::string conventions_text(const ModelAnswer& answer, std::size_t width) {
+  if (answer.conventions.empty()) {
+    return "";
+  }
+  Table table;
+  table.headings = {"quantity", "convention", "theirs", "difference", "because"};
+  for (const ConventionRow& row : answer.conventions) {
+    table.rows.push_back({row.quantity, row.tool, fmt::format("{:.4g}", row.theirs),
+                          fmt::format("{:+.1f} %", 100 * row.difference_fraction()), row.because});
+  }
+  return "\nYour number differs from theirs because (one sequence)\n" + table_text(table, width);
+}
+
+std::string head_text(const ModelAnswer& answer) {
+  const Llm& llm = answer.llm;
+  const LlmParams& params = answer.params;
+  std::string text = fmt::format("{}: {}, {} layers, weights {}, products in {}\n",
+                                 printable(answer.name), printable(llm.family), llm.layers.size(),
+                                 printable(llm.weight_dtype), llm.matmul_dtype);
+  text += fmt::format("  parameters  {} in all; a token uses {}, {} of them multiplied\n",
+                      grouped(params.total), grouped(params.active), grouped(params.active_matmul));
+  text += fmt::format("  KV cache    {} bytes a token\n", grouped(kv_bytes_per_token(llm)));
+  if (answer.num_gpus > 1) {
+    text += fmt::format("  costs are those of one of {} GPUs (tensor parallel)\n", answer.num_gpus);
+  }
+  for (const std::string& note : llm.notes) {
+    text += fmt::format("  note: {}\n", printable(note));
+  }
+  return text;
+}
+
+Json parts_json(const PartCounts& counts) {
+  Json parts = Json::object();
+  for (std::size_t i = 0; i < kNumLlmParts; ++i) {
+    parts[kLlmPartNames[i]] = counts.counts[i].value();
+  }
+  return parts;
+}
+
+Json cost_json(const LlmCost& cost, std::int64_t executed_flops) {
+  return {{"flops", cost.total_flops()},
+          {"bytes", cost.total_bytes()},
+          {"executed_flops", executed_flops},
+          {"least_bytes", cost.least_bytes()},
+          {"most_bytes", cost.most_bytes()},
+          {"kv_read_bytes", cost.kv_read_bytes.value()},
+          {"kv_write_bytes", cost.kv_write_bytes.value()},
+          {"flops_by_part", parts_json(cost.flops)},
+          {"weight_bytes_by_part", parts_json(cost.weight_bytes)}};
+}
+
+Json gpu_json(const GpuMatch& match) {
+  if (!match.gpu) {
+    return nullptr;
+  }
+  Json peaks = Json::object();
+  for (const auto& [dtype, tflops] : match.gpu->dense_tflops) {
+    peaks[dtype] = tflops;
+  }
+  return {{"name", match.gpu->name},
+          {"bytes_per_s", match.gpu->bytes_per_s()},
+          {"dense_tflops", peaks},
+          {"source", match.gpu->source},
+          {"confidence", match.gpu->confidence},
+          {"note", match.gpu->note}};
+}
+
+void add_bound(const char* what, const std::optional<CostBound>& bound, Json& json) {
+  const auto key = [&](const char* name) { return fmt::format("{}_{}", what, name); };
+  const auto ms = [](const std::optional<double>& seconds) {
+    return seconds ? Json(*seconds * 1e3) : Json(nullptr);
+  };
+  json[key("ms")] = bound ? Json(bound->seconds() * 1e3) : Json(nullptr);
+  json[key("side")] = !bound || !bound->compute_s
+                          ? Json(nullptr)
+                          : Json(bound->is_compute_bound() ? "compute" : "memory");
+  json[key("compute_ms")] = bound ? ms(bound->compute_s) : Json(nullptr);
+  json[key("memory_ms")] = bound ? ms(bound->memory_s) : Json(nullptr);
+  json[key("per_part_ms")] = bound ? ms(bound->per_part_s) : Json(nullptr);
+}
+
+Json bound_json(const ModelAnswer& answer) {
+  Json json = Json::object();
+  add_bound("prefill", answer.prefill_bound, json);
+  add_bound("decode", answer.decode_bound, json);
+  std::string reason = answer.is_gpu_asked ? answer.gpu.reason : "needs --gpu NAME";
+  if (answer.decode_bound) {
+    reason = answer.decode_bound->reason;
+  }
+  json["reason"] = reason;
+  return json;
+}
+
+}  // namespace
+
+std::string model_text(const ModelAnswer& answer, std::size_t width) {
+  std::string text = head_text(answer);
+  text += fmt::format(
+      "\nLeast that must be computed and moved: prefill of {} tokens, and a decode step of {} "
+      "sequence{} at a context of {}\n",
+      answer.prefill_work.new_tokens, answer.decode_work.batch,
+      answer.decode_work.batch == 1 ? "" : "s", answer.decode_work.cached_tokens + 1);
+  text += ledger_text(answer, width);
+  if (answer.llm.moe && answer.decode.least_bytes() != answer.decode.most_bytes()) {
+    text += fmt::format(
+        "  decode bytes lie between {} (all take the same experts) and {} (none shared); the "
+        "total above expects uniform routing\n",
+        grouped(answer.decode.least_bytes()), grouped(answer.decode.most_bytes()));
+  }
+  if (answer.decode_executed_flops != answer.decode.total_flops()) {
+    text += fmt::format("  kernels on compressed keys execute {} FLOP a decode step\n",
+                        grouped(answer.decode_executed_flops));
+  }
+  if (answer.image) {
+    text += fmt::format("  an image is {} tokens: {} FLOP in the tower, {} in the projector\n",
+                        answer.image->tokens, grouped(answer.image->tower_flops),
+                        grouped(answer.image->projector_flops));
+  }
+  return text + gpu_text(answer) + conventions_text(answer, width);
+}
+
+Json model_json(const ModelAnswer& answer) {
+  const Llm& llm = answer.llm;
+  Json json = json_document("model", 1);
+  json["model"] = {{"name", answer.name},
+                   {"family", llm.family},
+                   {"layers", llm.layers.size()},
+                   {"weight_dtype", llm.weight_dtype},
+                   {"matmul_dtype", llm.matmul_dtype},
+                   {"attention_dtype", llm.attention_dtype},
+                   {"kv_bytes_per_token", kv_bytes_per_token(llm)},
+                   {"tensor_parallel", answer.num_gpus},
+                   {"notes", llm.notes}};
+  json["params"] = {{"total", answer.params.total},
+                    {"active", answer.params.active},
+                    {"active_matmul", answer.params.active_matmul},
+                    {"text", answer.params.text},
+                    {"by_part", parts_json(answer.params.parts)}};
+  json["prefill"] = cost_json(answer.prefill, answer.prefill_executed_flops);
+  json["prefill"]["tokens"] = answer.prefill_work.new_tokens;
+  json["decode"] = cost_json(answer.decode, answer.decode_executed_flops);
+  json["decode"]["context"] = answer.decode_work.cached_tokens + 1;
+  json["decode"]["batch"] = answer.decode_work.batch;
+  if (answer.image) {
+    json["image"] = {{"tokens", answer.image->tokens},
+                     {"tower_flops", answer.image->tower_flops},
+                     {"projector_flops", answer.image->projector_flops}};
+  }
+  json["gpu"] = gpu_json(answer.gpu);
+  json["bound"] = bound_json(answer);
+  for (const ConventionRow& row : answer.conventions) {
+    json["why"].push_back({{"quantity", row.quantity},
+                           {"convention", row.tool},
+                           {"theirs", row.theirs},
+                           {"ours", row.ours},
+                           {"difference_fraction", row.difference_fraction()},
+                           {"because", row.because}});
+  }
+  return json;
+}
+
+}  // namespace llmprof

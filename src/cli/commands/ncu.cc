@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof ncu: what a report of Nsight Compute holds, where no ncu is installed or the one there is
+// too old to open it.
+#include <array>
+#include <memory>
+
+#include <fmt/format.h>
+#include <regex.h>
+
+#include "analysis/counter_roofline.h"
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "ingest/ingest.h"
+#include "session/named_model.h"
+#include "session/recording.h"
+
+namespace llmprof {
+namespace {
+
+struct NcuOptions {
+  std::string file;
+  std::string kernel;
+  bool json = false;
+  bool csv = false;
+};
+
+std::string shape_text(const CounterResult& result) {
+  if (!result.shape) {
+    return result.num_blocks == 0
+               ? "n/a"
+               : fmt::format("{} x {}", result.num_blocks, result.threads_per_block);
+  }
+  const LaunchShape& shape = *result.shape;
+  return fmt::format("({}, {}, {}) x ({}, {}, {})", shape.grid[0], shape.grid[1], shape.grid[2],
+                     shape.block[0], shape.block[1], shape.block[2]);
+}
+
+// Judged alone: without a recording nothing is known of the workload's own duration.
+Roofline judged(const Counters& counters, const CounterResult& result,
+                const std::vector<GpuSpec>& gpus) {
+  return roofline(roofline_input(counters, result), roofs_of(counters, result, gpus));
+}
+
+Json result_json(const Counters& counters, const CounterResult& result,
+                 const std::vector<GpuSpec>& gpus) {
+  const StringPool& strings = counters.strings;
+  Json row = {{"id", result.id},
+              {"kernel_name", name_of(counters, result)},
+              {"function_name", text_or_null(strings[result.function_name])},
+              {"mangled_name", text_or_null(strings[result.mangled_name])},
+              {"is_range", result.is_range},
+              {"pid", result.pid},
+              {"process", text_or_null(strings[result.process_name])},
+              {"device", fmt::format("cuda:{}", result.device)},
+              {"device_name", text_or_null(strings[result.device_name])},
+              {"compute_capability", text_or_null(strings[result.compute_capability])},
+              {"context", result.context},
+              {"stream", result.stream},
+              {"grid", nullptr},
+              {"block", nullptr},
+              {"blocks", result.num_blocks == 0 ? Json(nullptr) : Json(result.num_blocks)},
+              {"threads_per_block",
+               result.threads_per_block == 0 ? Json(nullptr) : Json(result.threads_per_block)},
+              {"invocations", result.invocations}};
+  if (result.shape) {
+    row["grid"] = result.shape->grid;
+    row["block"] = result.shape->block;
+  }
+  const Roofline roof = judged(counters, result, gpus);
+  row["bound"] = roof.bound == Bound::kUnknown ? Json(nullptr) : Json(bound_name(roof.bound));
+  row["bound_reason"] = roof.reason;
+  row["nvtx"] = Json::array();
+  for (const CounterRange& range : result.ranges) {
+    row["nvtx"].push_back({{"domain", strings[range.domain]},
+                           {"name", strings[range.name]},
+                           {"kind", range.kind == RangeKind::kPushPop ? "push_pop" : "start_end"}});
+  }
+  // Pairs, not look-ups: a JSON object that checks each new key against all others takes forever.
+  Json::object_t metrics;
+  metrics.reserve(result.metrics.size());
+  for (const CounterMetric& metric : result.metrics) {
+    metrics.Container::emplace_back(
+        strings[metric.name], metric.is_text() ? Json(strings[metric.text()]) : Json(metric.value));
+  }
+  row["metrics"] = std::move(metrics);
+  row["rules"] = Json::array();
+  for (const CounterRule& rule : result.rules) {
+    row["rules"].push_back(
+        {{"rule", strings[rule.rule]},
+         {"section", strings[rule.section]},
+         {"message", strings[rule.message]},
+         {"estimated_speedup_percent", number_or_null(rule.speedup_percent)},
+         {"estimated_speedup_type",
+          rule.speedup_percent ? Json(rule.is_global ? "global" : "local") : Json(nullptr)}});
+  }
+  return row;
+}
+
+Json counters_json(const Counters& counters) {
+  Json document = json_document("ncu", 1);
+  document["format"] = counters.format;
+  document["tool_version"] = text_or_null(counters.tool_version);
+  document["clock_control"] = text_or_null(counters.clock_control);
+  std::vector<StringId> units(counters.strings.size());
+  const std::vector<GpuSpec> gpus = known_gpus();
+  document["results"] = Json::array();
+  for (const CounterResult& result : counters.results) {
+    document["results"].push_back(result_json(counters, result, gpus));
+    for (const CounterMetric& metric : result.metrics) {
+      units[static_cast<std::size_t>(metric.name)] = metric.unit();
+    }
+  }
+  document["units"] = Json::object();
+  for (std::size_t name = 0; name < units.size(); ++name) {
+    if (units[name] != StringId{}) {
+      document["units"].get_ref<Json::object_t&>().Container::emplace_back(
+          counters.strings[static_cast<StringId>(name)], counters.strings[units[name]]);
+    }
+  }
+  document["data_quality"] = Json::array();
+  for (const Diagnostic& diagnostic : counters.diagnostics) {
+    document["data_quality"].push_back({{"kind", diagnostic.kind},
+                                        {"count", diagnostic.count},
+                                        {"sentence", diagnostic.sentence}});
+  }
+  return document;
+}
+
+std::string counters_csv(const Counters& counters) {
+  const StringPool& strings = counters.strings;
+  std::string text = "id,kernel_name,grid,block,metric,unit,value\n";
+  for (const CounterResult& result : counters.results) {
+    const LaunchShape shape = result.shape.value_or(LaunchShape{});
+    const std::string launch = fmt::format(
+        "{},{},{}x{}x{},{}x{}x{}", result.id, csv_cell(name_of(counters, result)), shape.grid[0],
+        shape.grid[1], shape.grid[2], shape.block[0], shape.block[1], shape.block[2]);
+    for (const CounterMetric& metric : result.metrics) {
+      text += fmt::format(
+          "{},{},{},{}\n", launch, csv_cell(strings[metric.name]), csv_cell(strings[metric.unit()]),
+          metric.is_text() ? csv_cell(strings[metric.text()]) : fmt::format("{}", metric.value));
+    }
+  }
+  return text;
+}
+
+// What a person looks at first; the rest is in --json.
+std::string result_text(const Counters& counters, const CounterResult& result,
+                        const std::vector<GpuSpec>& gpus) {
+  static constexpr std::pair<const char*, const char*> kShares[] = {
+      {"compute", "sm__throughput.avg.pct_of_peak_sustained_elapsed"},
+      {"memory", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"},
+      {"DRAM", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"},
+      {"L2", "lts__throughput.avg.pct_of_peak_sustained_elapsed"},
+      {"occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active"}};
+  const auto duration = number_of(counters, result, "gpu__time_duration.sum");
+  std::string text = fmt::format(
+      "\n{:>4}  {}\n      {}  cuda:{}{}  {}\n", result.id, printable(name_of(counters, result)),
+      shape_text(result), result.device,
+      result.device_name == StringId{} ? "" : " " + printable(counters.strings[result.device_name]),
+      duration && *duration < 9e18 ? format_duration_ns(static_cast<std::int64_t>(*duration))
+                                   : "n/a (no duration)");
+  std::string separator = "      ";
+  for (const auto& [label, name] : kShares) {
+    if (const auto percent = number_of(counters, result, name)) {
+      text += fmt::format("{}{} {}", separator, label, format_fraction(*percent / 100));
+      separator = ", ";
+    }
+  }
+  text += separator == ", " ? "\n" : "";
+  if (const Roofline roof = judged(counters, result, gpus); roof.bound != Bound::kUnknown) {
+    text += fmt::format("      bound by {}: {}\n", bound_name(roof.bound), roof.reason);
+  }
+  if (!result.ranges.empty()) {
+    text += "      in";
+    for (const CounterRange& range : result.ranges) {
+      text += " " + printable(counters.strings[range.name]);
+    }
+    text += "\n";
+  }
+  for (const CounterRule& rule : result.rules) {
+    if (rule.speedup_percent) {
+      text += fmt::format("      {} ({}, at most {:.1f} % {})\n",
+                          printable(counters.strings[rule.rule]),
+                          printable(counters.strings[rule.section]), *rule.speedup_percent,
+                          rule.is_global ? "of the kernel" : "of its part");
+    }
+  }
+  return text;
+}
+
+std::string counters_text(const Counters& counters) {
+  std::string text = fmt::format(
+      "{} profiled launch{}, {}{}\n", counters.results.size(),
+      counters.results.size() == 1 ? "" : "es", counters.format,
+      counters.tool_version.empty() ? "" : " of ncu " + printable(counters.tool_version));
+  const std::vector<GpuSpec> gpus = known_gpus();
+  for (const CounterResult& result : counters.results) {
+    text += result_text(counters, result, gpus);
+  }
+  if (!counters.diagnostics.empty()) {
+    text += "\nData quality\n";
+    for (const Diagnostic& diagnostic : counters.diagnostics) {
+      text += fmt::format("  {}\n", printable(diagnostic.sentence));
+    }
+  }
+  return text;
+}
+
+// By the C library's matcher: that of C++ takes stack by the character, and names come from
+// strangers.
+void keep_kernels(const std::string& expression, Counters& counters) {
+  regex_t wanted{};
+  const int failure = ::regcomp(&wanted, expression.c_str(), REG_EXTENDED | REG_NOSUB);
+  if (failure != 0) {
+    std::array<char, 128> reason{};
+    ::regerror(failure, &wanted, reason.data(), reason.size());
+    throw Error(ErrorKind::kUsage, fmt::format("--kernel '{}' is no regular expression: {}",
+                                               printable(expression), reason.data()));
+  }
+  std::erase_if(counters.results, [&](const CounterResult& result) {
+    const std::string name(name_of(counters, result));
+    return ::regexec(&wanted, name.c_str(), 0, nullptr, 0) != 0;
+  });
+  ::regfree(&wanted);
+}
+
+int run_ncu(const NcuOptions& asked, Context& context) {
+  Counters counters = load_counters(InputFile(asked.file));
+  if (!asked.kernel.empty()) {
+    keep_kernels(asked.kernel, counters);
+  }
+  if (asked.json) {
+    context.console.out(to_json_text(counters_json(counters)));
+  } else if (asked.csv) {
+    context.console.out(counters_csv(counters));
+  } else {
+    context.console.out(counters_text(counters));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Command ncu_command() {
+  auto asked = std::make_shared<NcuOptions>();
+  Command command;
+  command.name = "ncu";
+  command.summary = "Show what a report of Nsight Compute holds, without ncu";
+  command.options = {
+      {"FILE",
+       "",
+       "A .ncu-rep of any release, or what ncu --csv printed",
+       &asked->file,
+       {},
+       nullptr,
+       true},
+      {"--kernel", "RE", "Only kernels whose name matches this regular expression", &asked->kernel},
+      {"--csv", "", "Print every metric as CSV, in base units", &asked->csv},
+      json_option(asked->json),
+  };
+  command.examples = "  llmprof ncu report.ncu-rep --kernel gemm\n";
+  command.run = [asked](Context& context) { return run_ncu(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof plan: which kernels of a recording ncu would measure, and with which commands.
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/names.h"
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "config/compose.h"
+#include "ingest/ingest.h"
+#include "session/ncu_plan_command.h"
+#include "session/nvtx_marks.h"
+#include "session/recording.h"
+
+namespace llmprof {
+namespace {
+
+struct PlanCommandOptions {
+  bool json = false;
+  std::string recording;
+  std::string file;
+  std::vector<std::string> overrides;
+};
+
+// The time one run of the program took, if the recording stands in a bundle that says so.
+double program_seconds(const std::string& recording) {
+  const std::filesystem::path metrics =
+      std::filesystem::path(recording) / "stage1" / "metrics.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(metrics, ignored)) {
+    return 0;
+  }
+  const Json document = parse_json(read_file(metrics), metrics.string());
+  const auto wall = document.find("wall_ns");
+  return wall != document.end() && wall->is_number() ? wall->get<double>() / 1e9 : 0;
+}
+
+// ncu as it is here, or as the oldest that is known where it is not.
+NcuTool ncu_for_plan(const System& system, std::vector<std::string>& notes) {
+  try {
+    return ensure_ncu(system);
+  } catch (const Error& error) {
+    notes.push_back(fmt::format("{}: commands are for any release", error.message()));
+    NcuTool ncu;
+    ncu.path = "ncu";
+    return ncu;
+  }
+}
+
+void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& commands,
+           Console& console) {
+  Table table{{"share", "total", "calls", "median", "stage", "grid/block", "kernel"}, {}};
+  for (const PlannedKernel& kernel : plan.kernels) {
+    const LaunchGroup& group = kernel.group;
+    const double share = static_cast<double>(group.total_ns) /
+                         static_cast<double>(std::max<std::int64_t>(plan.kernel_ns, 1));
+    table.rows.push_back({format_fraction(share), format_duration_ns(group.total_ns),
+                          std::to_string(group.calls), format_duration_ns(group.median_ns),
+                          printable(group.stage), group.shape.text(),
+                          printable(group.kernel_name)});
+  }
+  console.out(table_text(table, console.width()));
+  const double covered = static_cast<double>(plan.covered_ns) /
+                         static_cast<double>(std::max<std::int64_t>(plan.kernel_ns, 1));
+  std::int64_t launches = 0;
+  for (const PlannedCommand& command : plan.commands) {
+    launches += command.expected_launches;
+  }
+  console.out(fmt::format(
+      "\n{} groups of launches stand for {} of GPU time. ncu measures {} launches in {} of the "
+      "program: about {:.0f} s, {:.0f} s are allowed.\n",
+      plan.kernels.size(), format_fraction(covered), launches,
+      plan.commands.size() == 1 ? "one run" : fmt::format("{} runs", plan.commands.size()),
+      plan.forecast_s, plan.budget_s));
+  std::map<std::string, std::pair<int, std::int64_t>> reasons;
+  for (const ExcludedKernel& excluded : plan.excluded) {
+    ++reasons[excluded.reason].first;
+    reasons[excluded.reason].second += excluded.group.total_ns;
+  }
+  for (const auto& [reason, sum] : reasons) {
+    console.out(fmt::format("  left out as {}: {} groups, {}\n", reason, sum.first,
+                            format_duration_ns(sum.second)));
+  }
+  for (const auto& command : commands) {
+    console.out("\n" + printable(shell_text(command)) + "\n");
+  }
+}
+
+int run_plan(const PlanCommandOptions& asked, Context& context) {
+  const RunOptions options = run_options_of(compose(user_file(asked.file), asked.overrides));
+  std::vector<std::string> notes;
+  const NcuTool ncu = ncu_for_plan(context.system, notes);
+  const Profile profile = profile_for_plan(asked.recording, context.system);
+  const Analysis& analysis = profile.analysis;
+  if (!profile.trace || profile.trace->kernels.size() == 0) {
+    throw Error(ErrorKind::kContract,
+                fmt::format("no_kernels: {} holds no kernel to plan for", asked.recording),
+                "llmprof analyze says what it holds");
+  }
+  if (2 * analysis.opaque_graph_ns > analysis.kernel_ns) {
+    throw Error(ErrorKind::kContract,
+                fmt::format("graph_opaque: {} of GPU time lies in CUDA graphs recorded as a whole",
+                            format_fraction(static_cast<double>(analysis.opaque_graph_ns) /
+                                            static_cast<double>(analysis.kernel_ns))),
+                "record their nodes: nsys profile --cuda-graph-trace=node, as llmprof run does");
+  }
+  const NcuPlan plan = make_plan(options, ncu, profile, program_seconds(asked.recording));
+  std::vector<std::vector<std::string>> commands;
+  const std::vector<SeenMark> seen = seen_marks(*profile.trace);
+  for (std::size_t i = 0; i < plan.commands.size(); ++i) {
+    commands.push_back(build_ncu_cmd(ncu, options.ncu, filter_of(plan.commands[i], seen),
+                                     fmt::format("run{}.ncu-rep", i), {"PROGRAM"}));
+  }
+  for (const std::string& note : notes) {
+    context.console.err(fmt::format("llmprof: {}\n", note));
+  }
+  if (asked.json) {
+    Json document = plan_json(plan);
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      document["commands"][i]["argv"] = commands[i];
+    }
+    context.console.out(to_json_text(document));
+  } else {
+    print(plan, commands, context.console);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Command plan_command() {
+  auto asked = std::make_shared<PlanCommandOptions>();
+  Command command;
+  command.name = "plan";
+  command.summary = "Choose the launches of a recording that deserve hardware counters";
+  command.options = {
+      {"RECORDING",
+       "",
+       recording_kinds(false) + ", or a bundle",
+       &asked->recording,
+       {},
+       nullptr,
+       true},
+      json_option(asked->json),
+      config_option(asked->file),
+      override_option(asked->overrides),
+  };
+  command.examples = "  llmprof plan run.sqlite run.top_n_kernels=5\n";
+  command.run = [asked](Context& context) { return run_plan(*asked, context); };
+  return command;
+}
+
+}  // namespace llmprof

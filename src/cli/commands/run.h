@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "session/run.h"
+
+namespace llmprof {
+
+struct RunCommandOptions {
+  RunRequest request;
+  std::string progress = "auto";
+  bool dry_run = false;
+  bool propagate_exit = false;
+  bool is_one_of_many = false;  // says of itself only what went wrong
+  std::string repeat;
+  std::vector<std::string> against;
+};
+
+// One run, one bundle. The caller says where the bundle is.
+RunOutcome run_once(const RunCommandOptions& asked, Context& context);
+
+// --repeat and --against: many runs, and what they say together.
+int run_repeats(const RunCommandOptions& asked, Context& context);
+
+}  // namespace llmprof

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof run --repeat N [--against ...]: one configuration, or two of them against each other.
+//
+// Clocks, temperature and neighbours drift. Runs of two sides one after the other, all of A and
+// then all of B, measure the drift as well; in the order A B B A both sides have it alike, and what
+// is straight in time cancels. The first run of a side fills caches and compiles kernels: it is
+// made, and thrown away.
+//
+// Each run is a bundle as any other. What is left out of them is ncu: counters of every repeat cost
+// much and are compared by nobody.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "bundle/artifacts.h"
+#include "capture/supervise.h"
+#include "cli/commands/comparison_inputs.h"
+#include "cli/commands/run.h"
+#include "config/compose.h"
+#include "config/options.h"
+#include "report/comparison.h"
+#include "report/section_parts.h"
+#include "session/recording.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostRepeats = 1000;
+
+struct Side {
+  const char* name;  // of its folder
+  RunCommandOptions asked;
+  std::vector<std::string> bundles;
+};
+
+bool is_file_name(const std::string& word) {
+  return word.ends_with(".yaml") || word.ends_with(".yml");
+}
+
+// What --against changes is what is under test, and may differ.
+std::vector<std::string> facts_under_test(const std::vector<std::string>& against) {
+  std::vector<std::string> facts;
+  for (const char* fact : {"model", "inputs"}) {
+    const bool is_changed = std::any_of(
+        against.begin(), against.end(),
+        [&](const std::string& word) { return is_file_name(word) || word.starts_with(fact); });
+    if (is_changed) {
+      facts.emplace_back(fact);
+    }
+  }
+  return facts;
+}
+
+RunCommandOptions one_run(RunCommandOptions asked) {
+  asked.repeat.clear();
+  asked.against.clear();
+  asked.is_one_of_many = !asked.dry_run;
+  if (asked.request.passes.empty()) {
+    asked.request.passes = "baseline,operators,nsys";
+  }
+  return asked;
+}
+
+// The same run with what --against says laid over it.
+RunCommandOptions other_run(const RunCommandOptions& asked) {
+  RunCommandOptions other = one_run(asked);
+  for (const std::string& word : asked.against) {
+    if (is_file_name(word)) {
+      other.request.file = word;
+    } else {
+      other.request.overrides.push_back(word);
+    }
+  }
+  return other;
+}
+
+// A run of a side into `folder`. Throws what a run throws.
+RunOutcome run_into(const fs::path& folder, const Side& side, Context& context) {
+  RunCommandOptions asked = side.asked;
+  asked.request.overrides.push_back("artifacts.stage2_dir=" + Json(folder.string()).dump());
+  return run_once(asked, context);
+}
+
+struct RepeatedRuns {
+  const RunCommandOptions& asked;
+  fs::path group;
+  std::vector<Side> sides;
+  std::size_t repeats = 1;
+
+  // The side of the n-th run: 0 1 1 0 0 1 1 0 ...
+  std::size_t side_of(std::size_t n) const {
+    return sides.size() == 1 ? 0 : static_cast<std::size_t>(((n + 1) / 2) % 2);
+  }
+};
+
+void say(const RepeatedRuns& runs, Context& context, const std::string& sentence) {
+  if (runs.asked.progress == "auto" || runs.asked.progress == "plain") {
+    context.console.err(sentence + "\n");
+  }
+}
+
+std::string in_words(const RunOutcome& outcome) {
+  const ReportValue ttft = value_at(outcome.metrics, "aggregates.ttft.p50_ns", Unit::kDuration);
+  const ReportValue tpot = value_at(outcome.metrics, "aggregates.tpot.p50_ns", Unit::kDuration);
+  return outcome.code != kExitOk ? fmt::format("exit {}", outcome.code)
+                                 : fmt::format("TTFT {}, TPOT {}", shown(ttft), shown(tpot));
+}
+
+// The first of each side, made for what it leaves in caches.
+int warm_up(RepeatedRuns& runs, Context& context) {
+  const fs::path folder = runs.group / "warmup";
+  for (const Side& side : runs.sides) {
+    const RunOutcome outcome = run_into(folder, side, context);
+    say(runs, context, fmt::format("warm-up of {}, not counted: {}", side.name, in_words(outcome)));
+    if (outcome.code != kExitOk) {
+      say(runs, context,
+          fmt::format("the warm-up failed and is kept: {}", outcome.bundle.string()));
+      return outcome.code;
+    }
+  }
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  return kExitOk;
+}
+
+int repeat(RepeatedRuns& runs, Context& context) {
+  const std::size_t whole = runs.repeats * runs.sides.size();
+  for (std::size_t n = 0; n < whole; ++n) {
+    Side& side = runs.sides[runs.side_of(n)];
+    const RunOutcome outcome = run_into(runs.group / side.name, side, context);
+    say(runs, context,
+        fmt::format("run {} of {}, {}: {}", n + 1, whole, side.name, in_words(outcome)));
+    if (outcome.code != kExitOk) {
+      say(runs, context, fmt::format("run {} of {} failed, the others are not made", n + 1, whole));
+      return outcome.code;
+    }
+    side.bundles.push_back(outcome.bundle.string());
+  }
+  return kExitOk;
+}
+
+int compare_sides(const RepeatedRuns& runs, Context& context) {
+  const auto summaries = [&](const Side& side) {
+    return summaries_of(load_compared(side.bundles, context.system));
+  };
+  CompareOptions options;
+  options.allowed = facts_under_test(runs.asked.against);
+  const Comparison comparison =
+      compare_runs(summaries(runs.sides[0]), summaries(runs.sides[1]), options);
+  const Json json = comparison_json(comparison);
+  constexpr std::size_t kRows = 10;
+  const Document document = comparison_document(json, kRows, false);
+  write_file(runs.group / "compare.json", to_json_text(json));
+  write_file(runs.group / "compare.md", markdown_text(document));
+  write_page(json, {}, {"html", (runs.group / "compare.html").string()});
+  if (runs.asked.progress != "none" && runs.asked.progress != "json") {
+    context.console.err("\n" + terminal_text(document, context.console.error_width()));
+  }
+  return exit_code_of(comparison.verdict);
+}
+
+}  // namespace
+
+int run_repeats(const RunCommandOptions& asked, Context& context) {
+  if (!asked.request.plan.empty()) {
+    throw Error(ErrorKind::kUsage, "--plan is for one run, not for --repeat or --against");
+  }
+  RepeatedRuns runs{asked, {}, {{"a", one_run(asked), {}}}, 5};
+  if (!asked.repeat.empty()) {
+    runs.repeats = positive_number("--repeat", asked.repeat);
+    if (runs.repeats > kMostRepeats) {
+      throw Error(ErrorKind::kUsage, fmt::format("--repeat takes {} at most", kMostRepeats));
+    }
+  }
+  if (!asked.against.empty()) {
+    runs.sides.push_back({"b", other_run(asked), {}});
+  }
+  if (asked.dry_run) {
+    for (const Side& side : runs.sides) {
+      context.console.out(fmt::format("# side {}, {} times\n", side.name, runs.repeats));
+      if (const int code = run_once(side.asked, context).code; code != kExitOk) {
+        return code;
+      }
+    }
+    return kExitOk;
+  }
+  const Options options =
+      options_of(compose(user_file(asked.request.file), asked.request.overrides));
+  runs.group = make_run_folder(options.stage2_dir, std::chrono::system_clock::now(), "-repeats");
+  const InterruptCounter interrupts;
+  int code = warm_up(runs, context);
+  if (code == kExitOk) {
+    code = repeat(runs, context);
+  }
+  if (code == kExitOk && runs.sides.size() == 2) {
+    code = compare_sides(runs, context);
+  } else if (code == kExitOk) {
+    say(runs, context,
+        fmt::format("\n{} runs of one configuration; how far they are apart:\n  llmprof gate "
+                    "{}/a/* --self-test",
+                    runs.repeats, runs.group.string()));
+  }
+  context.console.out(runs.group.string() + "\n");
+  return code;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/memory_plan.h"
+#include "capture/system.h"
+#include "trace/diagnostics.h"
+
+namespace llmprof {
+
+class InputFile;
+// "12,345,678".
+std::string with_commas(std::uint64_t number);
+
+// Where else a recording can be analysed that does not fit here.
+std::string elsewhere(const MemoryPlan& plan);
+
+// A size given as an option: 4GiB, 500MB, 1048576. Throws kUsage.
+std::uint64_t size_option(const std::string& option, const std::string& text);
+
+// Holds the plan for a recording against a limit. Nothing: all of it fits; a diagnostic: it fits
+// with coarse_picture(), and that is what to say of it. Throws kEnvironment where even that does
+// not.
+std::optional<Diagnostic> fit_into_memory(const InputFile& recording, std::uint64_t limit_bytes,
+                                          const PlannedOutput& output);
+
+// One line for doctor: the largest recording that can be analysed here.
+std::string largest_recording(const System& system);
+
+}  // namespace llmprof

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a target's name to a run: `llmprof run model.target=NAME` and nothing else.
+//
+// A target is data: argument lists with three placeholders, never a line for a shell, so a path
+// with a blank or a quotation mark is a word like any other. The words of a user's own command are
+// not looked at: braces in them are theirs.
+#include "session/model_target.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "capture/tools.h"
+#include "config/reader.h"
+#include "model/checkpoint.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+// At about 1 GB/s: half a minute before the first pass is as long as anybody wants to wait.
+constexpr std::uintmax_t kMostHashedBytes = 32 * kGiB;
+
+// The program as it can be started. Examples are built beside llmprof, and few people have that
+// folder on their PATH.
+void find_program(const System& system, const std::string& target,
+                  std::vector<std::string>& words) {
+  if (words.empty() || words[0].find('/') != std::string::npos) {
+    return;
+  }
+  if (const auto found = find_on_path(system, words[0])) {
+    words[0] = found->string();
+    return;
+  }
+  std::error_code failure;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", failure).parent_path() / words[0];
+  if (failure || !fs::is_regular_file(beside, failure)) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("model.target={} runs '{}', which is neither on PATH nor beside llmprof",
+                    printable(target), printable(words[0])),
+        "docs/quickstart-llm.md says how to build llama_runner; another program: "
+        "llmprof run model.target=NAME -- PROGRAM [ARGUMENT...]");
+  }
+  words[0] = beside.string();
+}
+
+const Json* value_at(const Config& config, const char* path) {
+  const Json* value = find_value(config.tree, path);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+std::string target_name(const Config& config) {
+  for (const char* path : {"model.name", "model.target"}) {
+    if (const Json* value = value_at(config, path); value != nullptr && value->is_string()) {
+      return value->get<std::string>();
+    }
+  }
+  return "the model";
+}
+
+}  // namespace
+
+bool TargetWorkload::needs_preparation() const {
+  std::error_code ignored;
+  return !prepare.empty() && !model_file.empty() && !fs::exists(model_file, ignored);
+}
+
+TargetWorkload target_workload_of(const Config& config, const System& system, bool has_command) {
+  const SettingsReader reader(config);
+  TargetWorkload target{reader.texts("model.workload.command"),
+                        reader.texts("model.workload.prepare"),
+                        reader.texts("model.workload.operators"),
+                        {}};
+  if (const Json* shape = value_at(config, "model.config"); shape && shape->is_string()) {
+    target.model_file = shape->get<std::string>();
+  }
+  const std::string name = reader.optional_text("model.target").value_or("");
+  if (!has_command) {
+    find_program(system, name, target.command);
+  }
+  std::error_code ignored;
+  if (target.needs_preparation()) {
+    find_program(system, name, target.prepare);
+  } else if (!target.model_file.empty() && !fs::exists(target.model_file, ignored)) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("model.config: there is no {}", printable(target.model_file.string())),
+        "give the path of a config.json, a checkpoint's directory, a .gguf or a .safetensors");
+  }
+  return target;
+}
+
+std::vector<std::string> filled(std::vector<std::string> words,
+                                const std::map<std::string, std::string>& values) {
+  for (std::string& word : words) {
+    std::string result;
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t close = word[at] == '{' ? word.find('}', at) : std::string::npos;
+      const auto value = close == std::string::npos
+                             ? values.end()
+                             : values.find(word.substr(at + 1, close - at - 1));
+      if (value == values.end()) {
+        result += word[at++];
+      } else {
+        result += value->second;
+        at = close + 1;
+      }
+    }
+    word = std::move(result);
+  }
+  return words;
+}
+
+std::optional<NamedModel> target_model(const Config& config) {
+  const Json* shape = value_at(config, "model.config");
+  if (shape == nullptr) {
+    return std::nullopt;
+  }
+  if (shape->is_string()) {
+    return NamedModel{target_name(config), load_llm(shape->get<std::string>())};
+  }
+  return with_context("in model.config", [&] {
+    return NamedModel{target_name(config), llm_from_config(*shape)};
+  });
+}
+
+Json target_json(const Config& config, const std::optional<NamedModel>& model) {
+  if (value_at(config, "model.target") == nullptr && !model) {
+    return nullptr;
+  }
+  Json facts = Json::object();
+  for (const char* key : {"target", "name", "variant", "params", "dtype"}) {
+    const Json* value = value_at(config, (std::string("model.") + key).c_str());
+    facts[key] = value != nullptr ? *value : Json(nullptr);
+  }
+  if (model) {
+    facts["params"] = params_of(model->llm).total;  // by its shape or its tensors, not by hearsay
+    facts["weights"] = text_or_null(model->llm.weight_dtype);
+  }
+  std::error_code failure;
+  const Json* shape = value_at(config, "model.config");
+  if (shape == nullptr || !shape->is_string() ||
+      !fs::is_regular_file(shape->get<std::string>(), failure)) {
+    return facts;
+  }
+  const fs::path file = shape->get<std::string>();
+  const std::uintmax_t size = fs::file_size(file);
+  facts["file"] = file.string();
+  facts["file_bytes"] = size;
+  const bool is_hashed = size <= kMostHashedBytes;
+  facts["sha256"] = is_hashed ? Json(sha256_of_file(file)) : Json(nullptr);
+  if (!is_hashed) {
+    facts["sha256_reason"] =
+        fmt::format("files of more than {} are not hashed", format_bytes(kMostHashedBytes));
+  }
+  return facts;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From what a user typed to a model. A file that is there wins over a name of conf/: someone who
+// has a directory called llama_3_1_8b means that.
+#include "session/named_model.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/presets.h"
+#include "model/checkpoint.h"
+#include "session/recording.h"
+
+namespace llmprof {
+namespace {
+
+// A preset's `config` is the mapping itself, or a path to where it stands.
+NamedModel from_preset(const Json& preset, const std::string& origin) {
+  const Json config = preset.is_object() && preset.contains("config") ? preset["config"] : Json();
+  const std::string name =
+      preset.is_object() && preset.contains("name") && preset["name"].is_string()
+          ? preset["name"].get<std::string>()
+          : origin;
+  if (config.is_string()) {
+    std::error_code ignored;
+    const auto file = config.get<std::string>();
+    if (!std::filesystem::exists(file, ignored)) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{} is described by {}, which is not there", printable(origin),
+                              printable(file)),
+                  fmt::format("llmprof run model.target={} makes it, if its target says how",
+                              printable(origin)));
+    }
+    return {name, load_llm(file)};
+  }
+  if (!config.is_object()) {
+    throw Error(ErrorKind::kInput, fmt::format("{} has no mapping 'config'", printable(origin)),
+                "compare it with conf/model/llm/llama_3_1_8b.yaml");
+  }
+  return with_context(fmt::format("in {}", origin), [&] {
+    return NamedModel{name, llm_from_config(config)};
+  });
+}
+
+bool is_path(const std::string& given) {
+  std::error_code ignored;
+  return given.find('/') != std::string::npos || std::filesystem::exists(given, ignored) ||
+         given.ends_with(".json") || given.ends_with(".gguf") || given.ends_with(".safetensors") ||
+         given.ends_with(".yaml");
+}
+
+}  // namespace
+
+NamedModel named_model(const std::string& given) {
+  if (is_path(given)) {
+    if (given.ends_with(".yaml")) {
+      return from_preset(user_yaml(given), given);
+    }
+    const std::filesystem::path path(given);
+    const std::string name = path.filename().string();
+    return {name == "config.json" || name.empty() ? given : name, load_llm(path)};
+  }
+  const std::vector<std::string> names = model_names();
+  if (std::find(names.begin(), names.end(), given) == names.end()) {
+    const auto guess = nearest(given, names);
+    throw Error(ErrorKind::kUsage, fmt::format("there is no model '{}'", printable(given)),
+                guess ? fmt::format("did you mean '{}'? llmprof list models has all", *guess)
+                      : "give a name of llmprof list models, or a path to a config.json, a "
+                        "checkpoint's directory, a .gguf or a .safetensors");
+  }
+  return from_preset(embedded_yaml("model/llm/" + given + ".yaml"), given);
+}
+
+std::int64_t count_of(const char* option, const std::string& text) {
+  constexpr std::size_t kMost = std::size_t{1} << 40;  // tokens, sequences, GPUs
+  const std::size_t value = positive_number(option, text);
+  if (value > kMost) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} {} is more than 2^40", option, value));
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+ImageSize image_of(const std::string& text) {
+  ImageSize image;
+  const auto pair_of = [&](std::string_view pair, std::int64_t& first, std::int64_t& second) {
+    const auto parts = split(pair, 'x');
+    if (parts.size() != 2) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--image takes WIDTHxHEIGHT in pixels, not '{}'", printable(text)),
+                  "as 1008x1008; DeepSeek-OCR's crops as 1024x1024+2x3");
+    }
+    first = count_of("--image", std::string(parts[0]));
+    second = count_of("--image", std::string(parts[1]));
+  };
+  const std::string_view whole = text;
+  const std::size_t plus = whole.find('+');
+  pair_of(whole.substr(0, plus), image.width_px, image.height_px);
+  if (plus != std::string_view::npos) {
+    pair_of(whole.substr(plus + 1), image.crops_wide, image.crops_high);
+  }
+  return image;
+}
+
+std::vector<std::string> model_names() {
+  return preset_names("model/llm");
+}
+
+std::vector<GpuSpec> known_gpus() {
+  return gpu_table(embedded_yaml("hardware/gpus.yaml"));
+}
+
+GpuMatch named_gpu(const std::string& given, const GpuAttributes& attributes) {
+  if (!given.ends_with(".yaml")) {
+    return find_gpu(known_gpus(), given, attributes);
+  }
+  const std::vector<GpuSpec> table = gpu_table(user_yaml(given));
+  if (table.empty()) {
+    throw Error(ErrorKind::kInput, fmt::format("{} has no row under 'gpus'", given));
+  }
+  return {table.front(), "", {}};
+}
+
+}  // namespace llmprof

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan for ncu under a run's options: which launches to measure, and the filters that select
+// them.
+#include "session/ncu_plan_command.h"
+
+#include "session/nvtx_marks.h"
+
+namespace llmprof {
+namespace {
+
+Json group_json(const LaunchGroup& group) {
+  return {{"kernel_name", group.kernel_name},
+          {"mangled_name", text_or_null(group.mangled_name)},
+          {"stage", group.stage},
+          {"family", group.family},
+          {"shape", group.shape.text()},
+          {"calls", group.calls},
+          {"total_ns", group.total_ns},
+          {"median_ns", group.median_ns}};
+}
+
+// The rest of them is many and small.
+constexpr std::size_t kMostExcluded = 200;
+
+}  // namespace
+
+NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& profile,
+                  double program_s) {
+  PlanOptions wanted;
+  wanted.top_n = static_cast<std::size_t>(options.common.top_n_kernels);
+  wanted.budget_s = options.ncu_budget_s;
+  wanted.passes = options.ncu_passes;
+  wanted.program_s = program_s;
+  wanted.has_per_launch_config = ncu.has_per_launch_config;
+  std::vector<std::string> stages;
+  for (const StageSummary& stage : profile.analysis.stages) {
+    if (!stage.is_nested && stage.num_kernels > 0) {
+      stages.push_back(stage.stage);
+    }
+  }
+  wanted.is_gated =
+      options.is_ncu_gated && marks_of_stages(stages, seen_marks(*profile.trace)).has_value();
+  return plan_ncu(profile, wanted);
+}
+
+NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen) {
+  NcuFilter filter;
+  filter.is_mangled = command.is_mangled;
+  filter.names = command.names;
+  filter.launch_skip = command.launch_skip;
+  filter.launch_count = command.launch_count;
+  filter.is_per_launch_config = command.is_per_launch_config;
+  if (!command.stages.empty()) {
+    filter.marks = marks_of_stages(command.stages, seen).value_or(std::vector<SeenMark>{});
+  }
+  return filter;
+}
+
+Json plan_json(const NcuPlan& plan) {
+  Json document = json_document("ncu_plan", 1);
+  document["budget_s"] = plan.budget_s;
+  document["forecast_s"] = plan.forecast_s;
+  document["covered_ns"] = plan.covered_ns;
+  document["kernel_ns"] = plan.kernel_ns;
+  document["kernels"] = Json::array();
+  for (const PlannedKernel& kernel : plan.kernels) {
+    Json row = group_json(kernel.group);
+    row["command"] = kernel.command;
+    document["kernels"].push_back(row);
+  }
+  document["commands"] = Json::array();
+  for (const PlannedCommand& command : plan.commands) {
+    document["commands"].push_back({{"stages", command.stages},
+                                    {"names", command.names},
+                                    {"mangled", command.is_mangled},
+                                    {"launch_skip", command.launch_skip},
+                                    {"launch_count", command.launch_count},
+                                    {"per_launch_config", command.is_per_launch_config},
+                                    {"expected_launches", command.expected_launches},
+                                    {"forecast_s", command.forecast_s}});
+  }
+  document["num_excluded"] = plan.excluded.size();
+  document["excluded"] = Json::array();
+  for (const ExcludedKernel& excluded : plan.excluded) {
+    if (document["excluded"].size() < kMostExcluded) {
+      Json row = group_json(excluded.group);
+      row["reason"] = excluded.reason;
+      document["excluded"].push_back(row);
+    }
+  }
+  return document;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a program measured of its own operators, rolled up two ways.
+//
+// The times are of a pass of their own, in which every operator waits for the one before it: shares
+// of them are right, the sums are not what the timed passes took. So they stand beside the time of
+// the same pass, never beside another's.
+#include "session/operator_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace llmprof {
+namespace {
+
+constexpr const char* kNoLayer = "outside layers";
+
+// Hostile tables have counts whose sum does not fit; then it is not known.
+void add_count(const std::optional<std::int64_t>& count, bool is_first,
+               std::optional<std::int64_t>& sum) {
+  std::int64_t result = 0;
+  if (!count || (!sum && !is_first) || __builtin_add_overflow(sum.value_or(0), *count, &result)) {
+    sum = std::nullopt;
+    return;
+  }
+  sum = result;
+}
+
+// Layers are numbers where the program is a transformer; other names come behind them.
+std::pair<std::int64_t, std::string> order_of(const std::string& layer) {
+  std::int64_t number = 0;
+  const char* end = layer.data() + layer.size();
+  const auto parsed = std::from_chars(layer.data(), end, number);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == end;
+  return {layer.empty() ? INT64_MAX : is_number ? number : INT64_MAX - 1, layer};
+}
+
+std::vector<OperatorRecord> rows_of(const OperatorTable& table) {
+  std::map<std::pair<std::string, std::string>, OperatorRecord> records;
+  for (const OperatorTable::Row& row : table.rows) {
+    const std::string name = row.name.empty() ? row.op : row.op + " " + row.name;
+    const auto [found, is_new] = records.try_emplace({name, row.stage});
+    OperatorRecord& record = found->second;
+    record.name = name;
+    record.stage = row.stage;
+    record.total_ns += row.total_ns;
+    record.calls += row.calls;
+    add_count(row.flops, is_new, record.flops);
+    add_count(row.bytes, is_new, record.bytes);
+  }
+  std::vector<OperatorRecord> rows;
+  rows.reserve(records.size());
+  for (auto& [key, record] : records) {
+    rows.push_back(std::move(record));
+  }
+  std::sort(rows.begin(), rows.end(), [](const OperatorRecord& a, const OperatorRecord& b) {
+    return std::tuple(-a.total_ns, a.name, a.stage) < std::tuple(-b.total_ns, b.name, b.stage);
+  });
+  return rows;
+}
+
+std::vector<LayerTotal> layers_of(const OperatorTable& table) {
+  std::map<std::pair<std::int64_t, std::string>, LayerTotal> totals;
+  bool has_layers = false;
+  for (const OperatorTable::Row& row : table.rows) {
+    LayerTotal& total = totals[order_of(row.layer)];
+    total.layer = row.layer.empty() ? kNoLayer : row.layer;
+    total.total_ns += row.total_ns;
+    total.calls += row.calls;
+    has_layers = has_layers || !row.layer.empty();
+  }
+  std::vector<LayerTotal> layers;
+  layers.reserve(totals.size());
+  for (auto& [order, total] : totals) {
+    layers.push_back(std::move(total));
+  }
+  return has_layers ? layers : std::vector<LayerTotal>();
+}
+
+}  // namespace
+
+Operators operators_of(const OperatorTable& table) {
+  Operators operators;
+  operators.source = "the program's own table, of a pass in which operators wait for each other";
+  operators.rows = rows_of(table);
+  operators.layers = layers_of(table);
+  for (const OperatorRecord& record : operators.rows) {
+    operators.covered_ns += record.total_ns;
+  }
+  for (const OperatorTable::Stage& stage : table.stages) {
+    operators.whole_ns += stage.total_ns;
+  }
+  return operators;
+}
+
+void read_operators(const std::filesystem::path& bundle, Evidence& evidence) {
+  const std::filesystem::path file = bundle / kOperatorsFile;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) {
+    return;
+  }
+  try {
+    const OperatorTable table = load_operators_csv(file);
+    if (table.num_bad_rows > 0) {
+      evidence.diagnostics.push_back(
+          {"operator_row_damaged", Severity::kWarning, table.num_bad_rows,
+           std::to_string(table.num_bad_rows) + " rows of the table of operators are left out"});
+    }
+    evidence.operators = operators_of(table);
+  } catch (const Error& error) {
+    evidence.diagnostics.push_back({"operators_unreadable", Severity::kWarning, 1, error.what()});
+  }
+}
+
+}  // namespace llmprof

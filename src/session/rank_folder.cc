@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names that ranks of a job can choose without asking each other: nothing but the rank and the
+// attempt goes in, so no two of them collide, and whoever looks at the directory sees who came.
+#include "session/rank_folder.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace llmprof {
+namespace {
+
+constexpr std::string_view kPrefix = "rank-";
+constexpr std::string_view kAttempt = "-attempt-";
+
+std::optional<std::int64_t> digits(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = failed == std::errc() && end == text.data() + text.size() && number >= 0;
+  return is_whole ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+std::string rank_folder(const RankPlace& place) {
+  std::string name = fmt::format("{}{:06}", kPrefix, place.rank);
+  return place.attempt > 0 ? fmt::format("{}{}{}", name, kAttempt, place.attempt) : name;
+}
+
+std::optional<RankPlace> rank_of_folder(std::string_view name) {
+  if (!name.starts_with(kPrefix)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(kPrefix.size());
+  const std::size_t at = name.find(kAttempt);
+  const auto rank = digits(name.substr(0, at));
+  const auto attempt = at == std::string_view::npos ? std::optional<std::int64_t>(0)
+                                                    : digits(name.substr(at + kAttempt.size()));
+  return rank && attempt ? std::optional(RankPlace{*rank, *attempt}) : std::nullopt;
+}
+
+}  // namespace llmprof

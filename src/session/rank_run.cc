@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank of many runs as any other run does, with three differences: its bundle lies in the run's
+// directory under its number, profilers may be kept for some ranks, and ncu stays out.
+//
+// ncu replays each kernel until all counters are read. A kernel that waits for other ranks waits
+// for ever then, as they do not replay; nsys and the bare pass do not change who meets whom.
+#include "session/rank_run.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/reader.h"
+#include "fleet/summarise.h"
+#include "fleet/summary_file.h"
+#include "session/rank_folder.h"
+#include "session/recording.h"
+#include "session/version.h"
+
+namespace llmprof {
+namespace {
+
+std::int64_t rank_number(std::string_view text, std::int64_t least) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size() || number < least) {
+    throw Error(ErrorKind::kUsage, fmt::format("ranks.capture: '{}' is no rank", printable(text)),
+                "as ranks.capture=0,7,every:64, or ranks.capture=all");
+  }
+  return number;
+}
+
+}  // namespace
+
+bool is_captured(const std::vector<std::string>& wish, std::int64_t rank) {
+  constexpr std::string_view kEvery = "every:";
+  bool is_wanted = false;
+  for (const std::string& part : wish) {
+    for (const std::string_view given : split(part, ',')) {
+      const std::string_view word = trim(given);
+      if (word == "all") {
+        is_wanted = true;
+      } else if (word.starts_with(kEvery)) {
+        is_wanted = rank % rank_number(word.substr(kEvery.size()), 1) == 0 || is_wanted;
+      } else {
+        is_wanted = rank == rank_number(word, 0) || is_wanted;
+      }
+    }
+  }
+  return is_wanted;
+}
+
+void choose_rank_passes(const LaunchedRank& rank, RunOptions& options,
+                        std::vector<std::string>& notes) {
+  if (options.has_ncu) {
+    options.has_ncu = false;
+    notes.emplace_back(
+        "no ncu pass: it replays kernels, and ranks that wait for each other would hang");
+  }
+  if (is_captured(options.captured_ranks, rank.rank)) {
+    return;
+  }
+  notes.push_back(fmt::format("rank {} is not captured (ranks.capture): it runs bare", rank.rank));
+  options.has_companion = options.has_baseline && options.has_nsys;
+  options.has_baseline = true;
+  options.has_nsys = false;
+}
+
+Artifacts create_rank_bundle(const std::filesystem::path& stage2_dir, const LaunchedRank& rank) {
+  const std::string folder = rank_folder({rank.rank, rank.attempt});
+  const auto artifacts = Artifacts::create_named(stage2_dir / rank.run_id, folder);
+  if (!artifacts) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} is there already: run {} has had this rank",
+                            (stage2_dir / rank.run_id / folder).string(), rank.run_id),
+                fmt::format("give each run its own {}", kRunIdVariable));
+  }
+  return *artifacts;
+}
+
+RankIdentity identity_of(const std::optional<LaunchedRank>& rank, const Artifacts& artifacts,
+                         const MachineFacts& machine, const Config& config, int exit_code,
+                         std::int64_t started_unix_s) {
+  RankIdentity identity;
+  identity.run_id = rank ? rank->run_id : artifacts.run_id();
+  identity.rank = rank ? rank->rank : 0;
+  identity.num_ranks = rank ? rank->num_ranks : 1;
+  identity.attempt = rank ? rank->attempt : 0;
+  identity.node = rank && !rank->node.empty() ? rank->node : machine.hostname;
+  identity.gpu = machine.gpus.empty() ? "" : machine.gpus[0].name;
+  const SettingsReader reader(config);
+  for (const char* key : {"model.name", "model.target"}) {
+    if (identity.model.empty()) {
+      identity.model = reader.optional_text(key).value_or("");
+    }
+  }
+  identity.driver_version = machine.driver_version;
+  identity.llmprof_version = program_version();
+  identity.exit_code = exit_code < 0 ? 255 : exit_code;
+  identity.started_unix_s = started_unix_s;
+  return identity;
+}
+
+std::vector<std::pair<std::string, std::string>> summary_files(const Profile& profile,
+                                                               const RankIdentity& identity) {
+  std::vector<std::pair<std::string, std::string>> files;
+  const Collectives collectives = profile.trace ? find_collectives(profile) : Collectives();
+  const std::vector<RankSummary> summaries =
+      summarise_ranks(profile.analysis, collectives, identity);
+  files.reserve(summaries.size());
+  for (const RankSummary& summary : summaries) {
+    files.emplace_back(summaries.size() == 1
+                           ? kSummaryFile
+                           : fmt::format("summary-{:06}.llmprof", summary.identity.rank),
+                       summary_bytes(summary));
+  }
+  return files;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run that is one rank of many.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "bundle/artifacts.h"
+#include "capture/launcher.h"
+#include "capture/machine.h"
+#include "config/compose.h"
+#include "fleet/rank_summary.h"
+#include "session/run_options.h"
+
+namespace llmprof {
+
+// ranks.capture: "all", or numbers and "every:N". Throws kUsage.
+bool is_captured(const std::vector<std::string>& wish, std::int64_t rank);
+
+// The passes of this rank: all ranks start the program equally often, since those of one job wait
+// for each other, but only some of them under a profiler. Notes say what was changed.
+void choose_rank_passes(const LaunchedRank& rank, RunOptions& options,
+                        std::vector<std::string>& notes);
+
+// Where its bundle goes: below <stage2_dir>/<run id>/. Throws kUsage where this rank and attempt
+// has one already.
+Artifacts create_rank_bundle(const std::filesystem::path& stage2_dir, const LaunchedRank& rank);
+
+// Of a run with or without ranks.
+RankIdentity identity_of(const std::optional<LaunchedRank>& rank, const Artifacts& artifacts,
+                         const MachineFacts& machine, const Config& config, int exit_code,
+                         std::int64_t started_unix_s);
+
+// Summaries by their file names: summary.llmprof, or one a GPU (summary-000003.llmprof).
+std::vector<std::pair<std::string, std::string>> summary_files(const Profile& profile,
+                                                               const RankIdentity& identity);
+
+}  // namespace llmprof

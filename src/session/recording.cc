@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading of a recording and of what stands beside it in a bundle.
+#include "session/recording.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "capture/leftovers.h"
+#include "capture/nsys.h"
+#include "config/presets.h"
+#include "ingest/ingest.h"
+#include "report/report.h"
+#include "session/memory_fit.h"
+#include "session/named_model.h"
+#include "session/operator_table.h"
+#include "trace/filter.h"
+
+namespace llmprof {
+
+namespace {
+
+// A number of the machine's, which may be 0.
+std::optional<std::uint32_t> number_of(const std::string& option, const std::string& text) {
+  if (text.empty()) {
+    return std::nullopt;
+  }
+  std::uint32_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} takes a number, not '{}'", option, printable(text)));
+  }
+  return value;
+}
+
+// A bundle stands for the recording inside it; one whose run was cut off does not.
+std::filesystem::path recording_in(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path / kRunningFile, ignored)) {
+    throw Error(ErrorKind::kContract,
+                fmt::format("{} is unfinished: its run goes on or was cut off", path.string()),
+                fmt::format("what it recorded may be read alone: {}",
+                            (path / "nsys" / "run.sqlite").string()));
+  }
+  for (const char* name : {"nsys/run.sqlite", "nsys/run.nsys-rep"}) {
+    if (std::filesystem::is_regular_file(path / name, ignored)) {
+      return path / name;
+    }
+  }
+  if (std::filesystem::is_regular_file(path / "manifest.json", ignored)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("the bundle {} holds no recording of nsys", path.string()),
+                "its manifest.json says why; llmprof run --passes nsys makes one");
+  }
+  return path;
+}
+
+bool has_recording(const std::filesystem::path& bundle) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(bundle / "nsys" / "run.sqlite", ignored) ||
+         std::filesystem::is_regular_file(bundle / "nsys" / "run.nsys-rep", ignored);
+}
+
+void check_filter(const TraceFilter& filter, const Trace& trace) {
+  std::vector<std::uint32_t> pids;
+  for (const ProcessInfo& process : trace.processes) {
+    pids.push_back(process.pid);
+  }
+  std::vector<std::uint32_t> gpus;
+  for (const DeviceInfo& device : trace.devices) {
+    gpus.push_back(device.ordinal);
+  }
+  const auto check = [](const char* option, const auto& wanted, const auto& known) {
+    if (wanted && std::find(known.begin(), known.end(), *wanted) == known.end()) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} {} is not in the recording", option, *wanted),
+                  known.empty() ? "" : fmt::format("it has: {}", fmt::join(known, ", ")));
+    }
+  };
+  check("--gpu", filter.device, gpus);
+  check("--pid", filter.pid, pids);
+}
+
+// The file to read, made by nsys if need be.
+InputFile readable_recording(const std::string& path, const System& system, PassTimer* timer) {
+  InputFile file(recording_in(path));
+  if (is_nsys_report(file)) {
+    const PassTimer::Scope pass(timer, "export");
+    return exported_sqlite(system, file.path(), report_writer_version(file.head()));
+  }
+  return file;
+}
+
+// Loads the recording and profiles it alone.
+Profile profile_of(const std::string& path, const RecordingOptions& options, const System& system,
+                   const ProfileWants& wants) {
+  const TraceFilter filter{number_of("--gpu", options.gpu), number_of("--pid", options.pid)};
+  const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
+  const InputFile file = readable_recording(path, system, wants.timer);
+  std::optional<Diagnostic> shortage;
+  if (!options.memory_limit.empty()) {
+    shortage = fit_into_memory(file, size_option("--memory-limit", options.memory_limit),
+                               {wants.has_timeline, wants.has_export, 0});
+  }
+  Recording recording = [&] {
+    const PassTimer::Scope pass(wants.timer, "load");
+    return load_input(file, num_threads);
+  }();
+  if (Trace* trace = std::get_if<Trace>(&recording); trace != nullptr && !filter.is_empty()) {
+    check_filter(filter, *trace);
+    apply_filter(filter, *trace);
+  }
+  Profile made =
+      profile(std::move(recording), recording_rules(),
+              {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{}, wants.timer});
+  made.analysis.capture.path = path;
+  if (shortage) {
+    made.analysis.diagnostics.push_back(*shortage);
+  }
+  return made;
+}
+
+}  // namespace
+
+Rules recording_rules() {
+  return rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
+}
+
+Profile profile_recording(const std::string& path, const RecordingOptions& options,
+                          const System& system, const ProfileWants& wants) {
+  Profile made = profile_of(path, options, system, wants);
+  Evidence evidence;
+  {
+    const PassTimer::Scope pass(wants.timer, "read counters");
+    evidence.counters = counters_of(options.ncu.empty() ? counters_in(path) : options.ncu);
+  }
+  read_operators(path, evidence);
+  evidence.model = wants.model;
+  evidence.gpus = known_gpus;
+  complete(made, std::move(evidence), wants.timer);
+  return made;
+}
+
+Profile profile_for_plan(const std::string& path, const System& system) {
+  return profile_of(path, {}, system, {});
+}
+
+TraceOutline outline_recording(const std::string& path) {
+  return outline_trace(recording_in(path));
+}
+
+LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& options,
+                           const System& system, bool has_timeline) {
+  constexpr std::uint64_t kMostBytes = 512 * kMiB;
+  constexpr int kVersion = 1;
+  std::error_code ignored;
+  const std::filesystem::path inside = std::filesystem::path(path) / "metrics.json";
+  const bool is_bundle = std::filesystem::is_regular_file(inside, ignored);
+  if (!is_bundle && std::filesystem::path(path).extension() != ".json") {
+    ProfileWants wants;
+    wants.has_timeline = has_timeline;
+    Profile made = profile_recording(path, options, system, wants);
+    Json metrics = metrics_json(made.analysis);
+    return {std::move(metrics), std::move(made)};
+  }
+  const std::filesystem::path file = is_bundle ? inside : std::filesystem::path(path);
+  Json metrics = parse_json(read_file(file, kMostBytes), file.string());
+  if (!metrics.is_object() || metrics.value("schema", Json()) != Json("llmprof.metrics")) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is no metrics.json of llmprof", file.string()));
+  }
+  const Json version = metrics.value("schema_version", Json());
+  if (!version.is_number_integer() || version.get<int>() > kVersion) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} was written by a newer llmprof (schema_version {})", file.string(),
+                            to_json_line(version)),
+                "analyze the bundle again with this one: llmprof analyze BUNDLE --out DIR");
+  }
+  LoadedMetrics loaded{std::move(metrics), std::nullopt};
+  if (has_timeline && is_bundle && has_recording(path)) {
+    ProfileWants wants;
+    wants.has_timeline = true;
+    loaded.profile = profile_of(path, options, system, wants);
+  }
+  return loaded;
+}
+
+std::optional<Counters> counters_of(const std::vector<std::string>& files) {
+  if (files.empty()) {
+    return std::nullopt;
+  }
+  std::vector<Counters> counters;
+  counters.reserve(files.size());
+  for (const std::string& file : files) {
+    counters.push_back(load_counters(InputFile(file)));
+  }
+  return merge_counters(std::move(counters));
+}
+
+std::vector<std::string> counters_in(const std::filesystem::path& bundle) {
+  std::vector<std::string> files;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(bundle / "ncu", failure)) {
+    if (entry.path().extension() == ".ncu-rep") {
+      files.push_back(entry.path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void keep_stage(const std::string& stage, Analysis& analysis) {
+  std::vector<std::string> known;
+  for (const StageSummary& summary : analysis.stages) {
+    known.push_back(summary.stage);
+  }
+  if (std::find(known.begin(), known.end(), stage) == known.end()) {
+    throw Error(ErrorKind::kUsage, fmt::format("the recording has no stage '{}'", printable(stage)),
+                fmt::format("it has: {}", fmt::join(known, ", ")));
+  }
+  std::erase_if(analysis.stages, [&](const StageSummary& row) { return row.stage != stage; });
+  std::erase_if(analysis.ledgers, [&](const StageLedger& row) { return row.stage != stage; });
+  std::erase_if(analysis.kernels, [&](const KernelRecord& row) { return row.stage != stage; });
+}
+
+std::size_t positive_number(const std::string& option, const std::string& text) {
+  std::size_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size() || value == 0) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} takes a whole number of at least 1, not '{}'",
+                                               option, printable(text)));
+  }
+  return value;
+}
+
+}  // namespace llmprof

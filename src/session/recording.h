@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a path to a profile: the way every command and the library read a recording.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "base/json.h"
+#include "capture/system.h"
+#include "trace/trace_outline.h"
+
+namespace llmprof {
+
+// How a recording is read.
+struct RecordingOptions {
+  std::string gpu;
+  std::string pid;
+  std::string threads = "2";
+  std::string memory_limit;      // empty: none
+  std::vector<std::string> ncu;  // counters to join; empty: those of the bundle
+};
+
+// What is wanted of a profile besides its numbers.
+struct ProfileWants {
+  bool has_timeline = false;
+  bool has_export = false;               // a trace is written from it: counts for the memory limit
+  std::optional<EfficiencySetup> model;  // with a GPU, or without one for the recorded GPU
+  PassTimer* timer = nullptr;
+};
+
+// The rules of conf/ that name stages and families.
+Rules recording_rules();
+
+// Loads a recording, through nsys if it is a report, out of its bundle if it is one; profiles it,
+// and completes the profile with the counters and the table of operators that are given or stand in
+// the bundle. Throws kEnvironment where that needs more than the limit on memory; a limit that is
+// met by a coarser timeline is a diagnostic.
+Profile profile_recording(const std::string& path, const RecordingOptions& options,
+                          const System& system, const ProfileWants& wants = {});
+
+// What the recording alone shows: no counters, no findings. For plans.
+Profile profile_for_plan(const std::string& path, const System& system);
+
+// What a recording holds, as far as that is known without reading it: not of a report.
+TraceOutline outline_recording(const std::string& path);
+
+// metrics.json, with a timeline where one was asked for and the recording is there.
+struct LoadedMetrics {
+  Json metrics;
+  std::optional<Profile> profile;  // absent: the metrics were read, not made
+};
+
+// metrics.json of a bundle or file, or made of a recording. `has_timeline` also profiles the
+// recording of a bundle, where it holds one.
+LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& options,
+                           const System& system, bool has_timeline = false);
+
+// The counters in the files, merged; absent without files.
+std::optional<Counters> counters_of(const std::vector<std::string>& files);
+
+// The ncu reports of a bundle, sorted; none where it is not a bundle.
+std::vector<std::string> counters_in(const std::filesystem::path& bundle);
+
+// Leaves only one stage's rows in what is shown. Throws kUsage when there is no such stage.
+void keep_stage(const std::string& stage, Analysis& analysis);
+
+// A whole number of at least 1 given as an option. Throws kUsage.
+std::size_t positive_number(const std::string& option, const std::string& text);
+
+}  // namespace llmprof

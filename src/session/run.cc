@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run from its options to its bundle.
+//
+// Everything that can be known before a model is loaded is checked first: configuration, program,
+// gate, tools, names of counters. Then the passes; then the manifest, written last, so that a
+// bundle with one is whole.
+#include "session/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "bundle/manifest.h"
+#include "capture/leftovers.h"
+#include "config/reader.h"
+#include "session/machine_json.h"
+#include "session/rank_run.h"
+#include "session/recording.h"
+#include "session/run_report.h"
+
+namespace llmprof {
+namespace {
+
+bool names_workload(const std::vector<std::string>& overrides) {
+  return std::any_of(overrides.begin(), overrides.end(), [](const std::string& given) {
+    return given.starts_with("workload=") || given == "~workload";
+  });
+}
+
+// A tool, or what its absence means to the run.
+template <typename Tool>
+std::optional<Tool> find_for(const char* pass, Tool (*ensure)(const System&), const System& system,
+                             std::vector<Breach>& missing) {
+  try {
+    return ensure(system);
+  } catch (const Error& error) {
+    missing.push_back({"tool_missing", pass, error.message(), error.hint(), ""});
+    return std::nullopt;
+  }
+}
+
+RunSetup make_setup(const RunRequest& request, const Config& config, const System& system,
+                    std::vector<std::string>& notes) {
+  RunSetup setup;
+  setup.options = run_options_of(config);
+  setup.rank = launched_rank(system);
+  if (setup.rank) {
+    choose_rank_passes(*setup.rank, setup.options, notes);
+  }
+  setup.config = &config;
+  setup.target = target_workload_of(config, system, !request.command.empty());
+  setup.has_placeholders = request.command.empty();
+  const std::vector<std::string>& command =
+      request.command.empty() ? setup.target.command : request.command;
+  if (command.empty()) {
+    throw Error(ErrorKind::kUsage, "run: needs a program behind --, or a target that names one",
+                "llmprof run [OVERRIDE...] -- PROGRAM [ARGUMENT...]");
+  }
+  setup.work_argv = build_work_argv(system, setup.options.workload, command);
+  setup.machine = machine_facts(system);
+  if (setup.options.contract.gpu == Contract::Gpu::kRequired && setup.machine.gpus.empty()) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("no_gpu: contract.gpu=required, and {}",
+                            setup.machine.gpu_problem.empty() ? "there is none"
+                                                              : setup.machine.gpu_problem),
+                "llmprof doctor says what is missing");
+  }
+  if (setup.options.has_nsys) {
+    setup.nsys = find_for("nsys", ensure_nsys, system, setup.missing);
+  }
+  // Without a GPU ncu has nothing to do, and nobody misses it.
+  std::vector<Breach> missing_ncu;
+  if (setup.options.has_ncu) {
+    setup.ncu = find_for("ncu", ensure_ncu, system, missing_ncu);
+    if (!setup.machine.gpus.empty() || !request.plan.empty()) {
+      setup.missing.insert(setup.missing.end(), missing_ncu.begin(), missing_ncu.end());
+    }
+  }
+  if (setup.ncu) {
+    check_ncu_names(system, *setup.ncu, setup.options.ncu);
+  }
+  return setup;
+}
+
+// The recording of --plan, which must be one that a plan can be made from.
+std::optional<Profile> planned_recording(const RunRequest& request, const RunSetup& setup,
+                                         const System& system) {
+  if (request.plan.empty()) {
+    return std::nullopt;
+  }
+  if (!setup.options.has_ncu) {
+    throw Error(ErrorKind::kUsage, "--plan is for the ncu pass, which is not among the passes");
+  }
+  Profile profile = profile_for_plan(request.plan, system);
+  if (!profile.trace || profile.trace->kernels.size() == 0) {
+    throw Error(ErrorKind::kContract,
+                fmt::format("no_kernels: {} holds no kernel to plan for", request.plan),
+                "llmprof analyze says what it holds");
+  }
+  return profile;
+}
+
+void check_manifest(const Config& config) {
+  const Json* manifest = find_value(config.tree, "inputs.manifest");
+  if (manifest != nullptr && manifest->is_string()) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(manifest->get<std::string>(), ignored)) {
+      throw Error(ErrorKind::kUsage, fmt::format("inputs.manifest: there is no file {}",
+                                                 printable(manifest->get<std::string>())));
+    }
+  }
+}
+
+Json provenance_inputs(const RunRequest& request, const Config& config, const RunSetup& setup,
+                       const Json& model) {
+  Json inputs = {{"command", request.command.empty() ? setup.work_argv : request.command},
+                 {"overrides", request.overrides},
+                 {"model", model}};
+  const Json* manifest = find_value(config.tree, "inputs.manifest");
+  inputs["manifest"] = manifest != nullptr ? *manifest : Json(nullptr);
+  return inputs;
+}
+
+Json pass_json(const PassRecord& record) {
+  Json steps = Json::array();
+  for (std::size_t i = 0; i < record.steps.size(); ++i) {
+    const StepResult& step = record.steps[i];
+    steps.push_back({{"argv", record.commands[i]},
+                     {"exit_code", step.exit_code},
+                     {"ended_by", step_end_name(step.end)},
+                     {"duration_ns", step.duration_ns},
+                     {"written_bytes", step.bytes},
+                     {"left_over", step.left_over}});
+  }
+  return {{"pass", record.name},
+          {"status", record.status},
+          {"reason", text_or_null(record.reason)},
+          {"steps", steps}};
+}
+
+Json contract_json(const Config& config, const std::vector<Breach>& breaches, bool is_met) {
+  return {{"declared", *find_value(config.tree, "contract")},
+          {"verdict", is_met ? "met" : "not_met"},
+          {"findings", breaches_json(breaches)}};
+}
+
+// Interrupted before all else, then what the environment lacks, then what the capture lacks.
+int exit_code_of(const RunSession& session, const std::vector<Breach>& breaches) {
+  if (session.is_interrupted()) {
+    return kExitInterrupted;
+  }
+  int code = kExitOk;
+  for (const Breach& breach : breaches) {
+    for (const ReasonMeaning& reason : all_reasons()) {
+      if (breach.is_fatal && breach.reason == reason.code) {
+        code = std::max(code, reason.exit_code);
+      }
+    }
+  }
+  return code;
+}
+
+// A word that is no override is mostly the program, without the -- before it.
+void check_dashes(const RunRequest& request) {
+  const auto word = std::find_if(
+      request.overrides.begin(), request.overrides.end(), [](const std::string& given) {
+        return given.find('=') == std::string::npos && !given.starts_with('~');
+      });
+  if (!request.command.empty() || word == request.overrides.end()) {
+    return;
+  }
+  std::vector<std::string> argv = {"llmprof", "run"};
+  argv.insert(argv.end(), request.overrides.begin(), word);
+  argv.emplace_back("--");
+  argv.insert(argv.end(), word, request.overrides.end());
+  throw Error(ErrorKind::kUsage, fmt::format("run: '{}' is no override", printable(*word)),
+              "a program stands behind --: " + printable(shell_text(argv)));
+}
+
+Config config_of(const RunRequest& request, std::vector<std::string>& notes) {
+  check_dashes(request);
+  std::vector<std::string> overrides = request.overrides;
+  if (!request.passes.empty()) {
+    overrides.push_back("run.passes=[" + request.passes + "]");
+  }
+  Config config = compose(user_file(request.file), overrides);
+  std::vector<std::string> command = request.command;
+  if (command.empty()) {
+    command = SettingsReader(config).texts("model.workload.command");
+  }
+  if (const auto kind = recognised_workload(command); kind && !names_workload(overrides)) {
+    overrides.insert(overrides.begin(), "workload=" + *kind);
+    notes.push_back(fmt::format("the command looks like {0}: workload={0}", *kind));
+    config = compose(user_file(request.file), overrides);
+  }
+  return config;
+}
+
+int num_steps_of(const RunSetup& setup) {
+  const RunOptions& options = setup.options;
+  int count = 0;
+  for (const bool is_wanted :
+       {setup.target.needs_preparation(), options.has_baseline, options.has_operators,
+        options.has_companion, options.has_nsys, options.has_ncu}) {
+    count += is_wanted ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+PreparedRun prepare_run(const RunRequest& request, const System& system) {
+  PreparedRun run;
+  run.config = config_of(request, run.notes);
+  check_manifest(run.config);
+  run.setup = make_setup(request, run.config, system, run.notes);
+  run.setup.planned_from = planned_recording(request, run.setup, system);
+  run.notes.insert(run.notes.end(), run.config.notes.begin(), run.config.notes.end());
+  run.num_steps = num_steps_of(run.setup);
+  return run;
+}
+
+RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, const System& system,
+                       Progress& progress) {
+  const Config& config = prepared.config;
+  const RunSetup& setup = prepared.setup;
+  const auto now = std::chrono::system_clock::now();
+  const std::filesystem::path& stage2_dir = setup.options.common.stage2_dir;
+  const Artifacts artifacts =
+      setup.rank ? create_rank_bundle(stage2_dir, *setup.rank) : Artifacts::create(stage2_dir, now);
+  artifacts.write(kRunningFile,
+                  running_text(session_name(artifacts), scratch_folder(artifacts, system)));
+  const RunOptions& options = setup.options;
+  for (const std::string& note : prepared.notes) {
+    progress.note(note);
+  }
+  const InterruptCounter interrupts;
+  RunSession session(setup, artifacts, system, progress);
+  session.prepare();
+  const Json model = target_json(config, session.model());
+  Json machine = machine_json(setup.machine);
+  machine["tools"] = tools_json(setup.nsys, setup.ncu);
+  const Json inputs = provenance_inputs(request, config, setup, model);
+  write_provenance(artifacts, {machine, system.environment, config.tree, inputs}, now);
+  if (options.has_baseline) {
+    session.baseline_pass();
+  }
+  if (options.has_operators) {
+    session.operators_pass();
+  }
+  if (options.has_companion) {
+    session.companion_pass();
+  }
+  if (options.has_nsys) {
+    session.nsys_pass();
+  }
+  if (options.has_ncu) {
+    session.ncu_pass();
+  }
+  std::vector<Breach> breaches = setup.missing;
+  breaches.insert(breaches.end(), session.breaches().begin(), session.breaches().end());
+  const bool has_captured =
+      std::any_of(session.passes().begin(), session.passes().end(), [](const PassRecord& record) {
+        return record.status != "skipped" && record.name != "prepare";
+      });
+  if (!has_captured) {
+    breaches.push_back({"nothing_captured", "run",
+                        "no pass could run: the bundle holds nothing but where it comes from",
+                        "llmprof doctor says what is missing", ""});
+  }
+  const int code = exit_code_of(session, breaches);
+  const Json metrics = write_run_report(setup, session, breaches, artifacts,
+                                        std::chrono::system_clock::to_time_t(now));
+  Json run = {{"command", request.command.empty() ? setup.work_argv : request.command},
+              {"exit_code", code},
+              {"model", model}};
+  run["workload_exit_code"] = session.workload_exit_code();
+  run["passes"] = Json::array();
+  for (const PassRecord& record : session.passes()) {
+    run["passes"].push_back(pass_json(record));
+  }
+  run["contract"] = contract_json(config, breaches, code == kExitOk);
+  std::filesystem::remove(artifacts.path(kRunningFile));
+  write_manifest(artifacts, run);
+  RunOutcome outcome;
+  outcome.code = code;
+  outcome.workload_exit_code = session.workload_exit_code();
+  outcome.bundle = artifacts.root();
+  outcome.metrics = metrics;
+  outcome.contract = run["contract"];
+  outcome.breaches = std::move(breaches);
+  return outcome;
+}
+
+}  // namespace llmprof

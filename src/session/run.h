@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "session/progress.h"
+#include "session/run_session.h"
+
+namespace llmprof {
+
+// What a user asks of a run.
+struct RunRequest {
+  std::string passes;                  // comma-separated; empty: as configured
+  std::string plan;                    // a recording to plan ncu from
+  std::string file;                    // of configuration; empty: the user's own
+  std::vector<std::string> overrides;  // of configuration
+  std::vector<std::string> command;    // the program and its arguments
+};
+
+// A run whose configuration, program and tools were checked, and that was not started.
+struct PreparedRun {
+  Config config;
+  RunSetup setup;
+  std::vector<std::string> notes;  // sentences for the user
+  int num_steps = 0;               // passes, and the preparation of the model
+};
+
+struct RunOutcome {
+  int code = 0;  // an ExitCode
+  int workload_exit_code = 0;
+  std::filesystem::path bundle;  // empty: nothing was started
+  Json metrics;                  // of the bundle
+  Json contract;                 // as in its manifest
+  std::vector<Breach> breaches;
+};
+
+// Checks all that can be known before the program starts. Throws kUsage, kEnvironment.
+PreparedRun prepare_run(const RunRequest& request, const System& system);
+
+// All passes, the report and the manifest: one run, one bundle.
+RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, const System& system,
+                       Progress& progress);
+
+}  // namespace llmprof

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/contract.h"
+#include "capture/gate.h"
+#include "capture/ncu.h"
+#include "capture/nsys.h"
+#include "capture/supervise.h"
+#include "capture/workload.h"
+#include "config/compose.h"
+#include "config/options.h"
+
+namespace llmprof {
+
+// A configuration as the passes of a run need it: the plain structs of capture/, filled in.
+struct RunOptions {
+  Options common;
+  bool has_baseline = false;
+  bool has_operators = false;
+  bool has_nsys = false;
+  bool has_ncu = false;
+  std::vector<std::string> captured_ranks;  // session/rank_run.h
+  bool has_companion = false;               // bare once more, while other ranks are recorded
+  GateWish gate;
+  StepLimits limits;
+  StepLimits ncu_limits;
+  double ncu_budget_s = 0;
+  int ncu_passes = 0;
+  bool is_ncu_gated = false;
+  bool keeps_report = false;  // also when nsys wrote keys into it
+  Contract contract;
+  WorkloadSettings workload;
+  NsysSettings nsys;
+  NcuSettings ncu;
+};
+
+// Throws kUsage.
+RunOptions run_options_of(const Config& config);
+
+// The preset of conf/workload/ that a command line looks like, and nothing when it is a plain one.
+std::optional<std::string> recognised_workload(const std::vector<std::string>& command);
+
+}  // namespace llmprof

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The report in a bundle. A run whose capture failed has one too: stage times without a profiler
+// are worth reading, and whoever opens the bundle must meet the reason before an empty table.
+#include "session/run_report.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "report/report.h"
+#include "session/machine_json.h"
+#include "session/operator_table.h"
+#include "session/rank_run.h"
+#include "session/recording.h"
+#include "session/trace_files.h"
+
+namespace llmprof {
+namespace {
+
+// Why there is no recording: what broke the pass, or that nobody asked for it.
+std::string absence(const RunSetup& setup, const std::vector<Breach>& breaches) {
+  for (const Breach& breach : breaches) {
+    if (breach.is_fatal) {
+      return breach.sentence;
+    }
+  }
+  return setup.options.has_nsys ? "the nsys pass was left out"
+                                : "no nsys pass was asked for (run.passes)";
+}
+
+// Of the machine, what a reader of figures asks for. Names of hosts stay in env.json.
+Json environment_json(const MachineFacts& machine) {
+  const Json all = machine_json(machine);
+  Json environment = Json::object();
+  for (const char* key : {"distribution", "kernel", "architecture", "cpu", "logical_cpus",
+                          "memory_bytes", "container", "driver_version", "gpus", "gpu_processes"}) {
+    environment[key] = all.at(key);
+  }
+  return environment;
+}
+
+FindingFacts machine_findings(const MachineFacts& machine) {
+  FindingFacts facts;
+  facts.has_gpu = !machine.gpus.empty();
+  facts.num_other_gpu_users = machine.gpu_processes;
+  for (const GpuFacts& gpu : machine.gpus) {
+    if (gpu.persistence_enabled) {
+      facts.keeps_clocks = facts.keeps_clocks.value_or(true) && *gpu.persistence_enabled;
+    }
+  }
+  return facts;
+}
+
+std::vector<std::string> files_beside(const Artifacts& artifacts) {
+  std::vector<std::string> files;
+  for (const char* name :
+       {"manifest.json", "env.json", "config.yaml", "inputs.yaml", "stage1/metrics.json",
+        "stage1/ranges.csv", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep", "nsys/run.sqlite",
+        "ncu/plan.json", "ncu/log.txt"}) {
+    std::error_code ignored;
+    // The manifest lists all others and is written last.
+    if (std::string(name) == "manifest.json" ||
+        std::filesystem::is_regular_file(artifacts.path(name), ignored)) {
+      files.emplace_back(name);
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
+Json breaches_json(const std::vector<Breach>& breaches) {
+  Json rows = Json::array();
+  for (const Breach& breach : breaches) {
+    rows.push_back({{"reason", breach.reason},
+                    {"pass", breach.pass},
+                    {"fatal", breach.is_fatal},
+                    {"sentence", breach.sentence},
+                    {"next", breach.next}});
+  }
+  return rows;
+}
+
+Json write_run_report(const RunSetup& setup, RunSession& session,
+                      const std::vector<Breach>& breaches, const Artifacts& artifacts,
+                      std::int64_t started_unix_s) {
+  Evidence evidence = session.take_evidence();
+  evidence.facts = machine_findings(setup.machine);
+  Profile profile = session.take_profile().value_or(Profile());
+  if (!profile.trace) {
+    profile.analysis.absent = absence(setup, breaches);
+  }
+  complete(profile, std::move(evidence));
+  std::vector<std::string> beside = files_beside(artifacts);
+  if (profile.trace) {
+    // A full disk must not cost the report.
+    try {
+      const auto written = write_trace_files(profile, artifacts.root());
+      beside.insert(beside.end(), written.begin(), written.end());
+    } catch (const Error& error) {
+      profile.analysis.diagnostics.push_back(
+          {"export_failed", Severity::kWarning, 1, error.what()});
+    }
+  }
+  Json metrics =
+      metrics_json(profile.analysis, {environment_json(setup.machine), breaches_json(breaches)});
+  for (const auto& [name, contents] : report_files(metrics, beside, profile.timeline)) {
+    artifacts.write(name, contents);
+  }
+  const RankIdentity identity = identity_of(setup.rank, artifacts, setup.machine, *setup.config,
+                                            session.workload_exit_code(), started_unix_s);
+  for (const auto& [name, contents] : summary_files(profile, identity)) {
+    artifacts.write(name, contents);
+  }
+  return metrics;
+}
+
+}  // namespace llmprof

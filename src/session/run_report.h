@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "bundle/artifacts.h"
+#include "capture/contract.h"
+#include "session/run_session.h"
+
+namespace llmprof {
+
+// What the capture lacks, a row each.
+Json breaches_json(const std::vector<Breach>& breaches);
+
+// The report of a run that ended, however it ended: metrics.json, the files made of it and the
+// summary for other ranks are in every bundle. Returns the metrics.
+Json write_run_report(const RunSetup& setup, RunSession& session,
+                      const std::vector<Breach>& breaches, const Artifacts& artifacts,
+                      std::int64_t started_unix_s);
+
+}  // namespace llmprof

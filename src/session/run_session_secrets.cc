@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What of a run must not get into its bundle, or must get out of it again.
+//
+// nsys writes the environment of every process it can see into its report, and programs name their
+// ranges after requests. Texts and the export are cleaned. Reports and raw streams, which only
+// NVIDIA's tools can write, are left out when there is a key in them; and what could not be cleaned
+// or searched is left out, too: rather none than one with keys in it.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "bundle/scrub.h"
+#include "bundle/scrub_sqlite.h"
+#include "bundle/secret_search.h"
+#include "session/run_session.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+Breach secrets_breach(const std::string& pass, const std::string& sentence) {
+  return {"secrets_in_report",          pass, sentence, "if the bundle stays with you",
+          "artifacts.keep_report=true", false};
+}
+
+bool is_report_of_profiler(const fs::path& file) {
+  const fs::path kind = file.extension();
+  return kind == ".nsys-rep" || kind == ".qdrep" || kind == ".qdstrm" || kind == ".ncu-rep";
+}
+
+bool may_hold_secret(const fs::path& report, const SecretValues& values) {
+  try {
+    const SecretSearch search = search_file(report, values);
+    return search.has_found || !search.unsearched.empty();
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+}  // namespace
+
+// The report goes with the keys that its export held.
+void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {
+  const bool has_secrets = scrub_sqlite(sqlite, secret_values(system_.environment)).held_secret;
+  if (has_secrets && !setup_.options.keeps_report) {
+    fs::remove(report);
+    add({secrets_breach("nsys",
+                        "nsys wrote keys of the environment into run.nsys-rep: it was left out of "
+                        "the bundle; run.sqlite has the same data without them")});
+  }
+}
+
+// Of a recording that was not cleaned nothing stays.
+void RunSession::leave_out_recording(const fs::path& report, const fs::path& sqlite) {
+  std::error_code ignored;
+  fs::remove(sqlite, ignored);
+  fs::remove(sqlite.string() + "-journal", ignored);
+  if (!setup_.options.keeps_report && fs::remove(report, ignored)) {
+    add({secrets_breach("nsys",
+                        "run.nsys-rep could not be searched for keys: it was left out of "
+                        "the bundle")});
+  }
+}
+
+void RunSession::leave_out_secrets(const std::string& pass) {
+  if (setup_.options.keeps_report) {
+    return;
+  }
+  const SecretValues values = secret_values(system_.environment);
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(artifacts_.path(pass), failure)) {
+    if (is_report_of_profiler(entry.path()) && may_hold_secret(entry.path(), values)) {
+      fs::remove(entry.path(), failure);
+      add({secrets_breach(pass, fmt::format("{} may hold a key: it was left out of the bundle",
+                                            entry.path().filename().string()))});
+    }
+  }
+}
+
+// Names of ranges come from the program, each is kept once.
+void RunSession::scrub_ranges(TimedRun& run) const {
+  const SecretValues values = secret_values(system_.environment);
+  for (TimedProcess& process : run.processes) {
+    for (std::string& text : process.texts) {
+      text = scrub_text(text, values);
+    }
+  }
+}
+
+}  // namespace llmprof

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exports of a recording to other tools' formats. A format is a row with its name, the name of its
+// file and the function that writes it.
+#include "session/trace_files.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "export/chrome.h"
+#include "export/perfetto.h"
+#include "export/pprof.h"
+#include "session/memory_fit.h"
+
+namespace llmprof {
+namespace {
+
+constexpr const char* kPftraceFile = "trace.pftrace";
+constexpr const char* kPprofFile = "kernels.pb.gz";
+
+struct ExportFormat {
+  const char* name;
+  const char* file;
+  // Of the whole recording; null: of the kernel table alone.
+  ExportedTrace (*write)(const Profile&, const std::filesystem::path&, std::uint64_t);
+};
+
+constexpr ExportFormat kFormats[] = {
+    {"pftrace", kPftraceFile, write_pftrace},
+    {"pprof", kPprofFile, nullptr},
+    {"chrome", "trace.json", write_chrome_trace},
+};
+
+}  // namespace
+
+std::uint64_t trace_budget_of(const std::string& text) {
+  return text.empty() ? kTraceBudgetBytes : size_option("--trace-budget", text);
+}
+
+const std::vector<std::string>& export_formats() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> all;
+    for (const ExportFormat& format : kFormats) {
+      all.emplace_back(format.name);
+    }
+    return all;
+  }();
+  return kNames;
+}
+
+ExportResult write_export(const std::string& format_name, const std::filesystem::path& out,
+                          std::uint64_t budget_bytes, const Profile& profile) {
+  const auto* format =
+      std::find_if(std::begin(kFormats), std::end(kFormats),
+                   [&](const ExportFormat& row) { return format_name == row.name; });
+  const std::filesystem::path file = out.empty() ? format->file : out;
+  if (format->write == nullptr) {
+    write_file(file, pprof_profile(profile.analysis));
+    return {file, std::nullopt};
+  }
+  if (!profile.trace) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} is a summary of kernels: it has no times of day to draw",
+                            printable(profile.analysis.capture.path)),
+                "its kernel table is what llmprof export --format pprof writes");
+  }
+  return {file, format->write(profile, file, budget_bytes)};
+}
+
+std::vector<std::string> write_trace_files(Profile& profile, const std::filesystem::path& directory,
+                                           const std::string& budget) {
+  std::vector<std::string> names;
+  if (profile.trace && budget != "0") {
+    names.emplace_back(kPftraceFile);
+    const ExportedTrace written =
+        write_pftrace(profile, directory / kPftraceFile, trace_budget_of(budget));
+    Diagnostics& diagnostics = profile.analysis.diagnostics;
+    diagnostics.insert(diagnostics.end(), written.left_out.begin(), written.left_out.end());
+  }
+  names.emplace_back(kPprofFile);
+  write_file(directory / kPprofFile, pprof_profile(profile.analysis));
+  return names;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A recording in the files of other tools: what export, report, analyze and run share.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "export/event_walk.h"
+
+namespace llmprof {
+
+// "pftrace", ...
+const std::vector<std::string>& export_formats();
+
+// What an export wrote, and where.
+struct ExportResult {
+  std::filesystem::path file;
+  std::optional<ExportedTrace> trace;  // absent: the format holds the kernel table alone
+};
+// `out` empty: the format's own file name. Throws kInput where the format needs a trace and the
+// profile is of a kernel summary.
+ExportResult write_export(const std::string& format, const std::filesystem::path& out,
+                          std::uint64_t budget_bytes, const Profile& profile);
+
+// --trace-budget as it was given; empty: the default. Throws kUsage where it is no size.
+std::uint64_t trace_budget_of(const std::string& text);
+
+// Writes what stands beside a report: trace.pftrace where there is a recording, kernels.pb.gz.
+// Returns their names; what the budget left out is added to the diagnostics. `budget`: bytes, "0"
+// for no trace.pftrace, empty for the default. Throws kUsage where it is not a size.
+std::vector<std::string> write_trace_files(Profile& profile, const std::filesystem::path& directory,
+                                           const std::string& budget = {});
+
+}  // namespace llmprof

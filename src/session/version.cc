@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which build is this? Numbers come from CMake and from the libraries themselves; build_facts.h is
+// made anew at every build, and only this file is compiled again when the commit changes.
+#include "session/version.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <openssl/crypto.h>
+
+#include "build_facts.h"
+
+namespace llmprof {
+
+std::string program_version() {
+  return LLMPROF_VERSION;
+}
+
+std::string version_text() {
+  return fmt::format(
+      "llmprof {} ({})\n"
+      "built: {}, {} {}, {}\n"
+      "with: CLI11 {}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, OpenSSL {}, yaml-cpp {}\n",
+      LLMPROF_VERSION, LLMPROF_COMMIT, LLMPROF_BUILD_TYPE, LLMPROF_COMPILER, __VERSION__,
+      LLMPROF_SYSTEM, LLMPROF_CLI11_VERSION, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
+      FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+      NLOHMANN_JSON_VERSION_PATCH, OpenSSL_version(OPENSSL_VERSION_STRING),
+      LLMPROF_YAML_CPP_VERSION);
+}
+
+}  // namespace llmprof
