@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a viewer show when somebody clicks a kernel? Its stage, grid and block, its whole name,
-// and where counters of ncu stand for such launches, these.
+// Names and arguments of exported slices: what a viewer shows for a kernel, copy, graph or stage.
 //
-// An Analysis holds totals, not rows, so stages and launches are found again here, by the functions
-// that analyze() used: twelve bytes a kernel for as long as the export takes, in place of as much
-// for as long as an analysis lives. Counters are looked up by the key of a launch group (kernel,
-// shape, stage, GPU, process), and only groups that have some are in the table.
+// A kernel's slice carries its stage, grid and block, its whole name, and the counters of ncu where
+// they were measured for such launches. Counters are looked up by the key of a launch group
+// (kernel, shape, stage, GPU, process); only groups that have some are in the table.
 #include "export/overlay.h"
 
 #include <map>
