@@ -6,8 +6,8 @@ import sqlite3
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 
 
-def make_recording(path, case="analyze-model"):
+def make_recording(path, case="analyze-model", name="run.sqlite.sql"):
     connection = sqlite3.connect(path)
-    connection.executescript((GOLDEN / case / "run.sqlite.sql").read_text())
+    connection.executescript((GOLDEN / case / name).read_text())
     connection.close()
     return pathlib.Path(path)
