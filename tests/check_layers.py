@@ -7,6 +7,9 @@ them there, so the rule has one home. It also keeps printing, exiting and the en
 the one file that wraps it, and wants each type name of the headers to be defined once, since all live in one namespace.
 The name of a format stands in the file of its importer alone: others ask its FormatInfo.
 A layer that other programs load (LOADED) shares no code with this one, only the headers named in SHARED_HEADERS.
+
+The JSON library is the slowest header to compile, so the number of sources that include it, directly or through other
+headers, has a limit. Headers that only name Json include base/json_fwd.h.
 """
 import pathlib
 import re
@@ -19,8 +22,12 @@ from violations import main
 # Of a folder that is loaded into other programs: the headers that say what it leaves behind.
 SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h"}}
 
+MAX_JSON_SOURCES = 107
+JSON_LIBRARY = "nlohmann/json.hpp"
+
 LAYER = re.compile(r"^layer\((\w+)\s+USES((?:\s+\w+)*?)\s+SOURCES\b", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"(([a-z_]+)/[^"]*)"', re.M)
+ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)[^;\n]*\{", re.M)
 FORMAT = re.compile(r'\.name = ("[^"]+")')
 COMMENT = re.compile(r"//[^\n]*")
@@ -37,6 +44,18 @@ def allowed_includes(source):
         for used in uses - layers.keys():
             sys.exit(f"CMakeLists.txt: layer {name} uses {used}, which is no layer")
     return layers
+
+
+def json_sources(source):
+    """The sources of src/ that include the JSON library, directly or through headers."""
+    root = source / "src"
+    includes = {str(path.relative_to(root)): ANY_INCLUDE.findall(path.read_text()) for path in root.rglob("*.[ch]*")}
+    reached = {JSON_LIBRARY}
+    while True:
+        more = {name for name, names in includes.items() if name not in reached and reached.intersection(names)}
+        if not more:
+            return sorted(name for name in reached if name.endswith(".cc"))
+        reached |= more
 
 
 def violations(source):
@@ -71,6 +90,10 @@ def violations(source):
                 homes[type_name] = name
             if CLI11.search(code) and str(name) != "src/cli/args.cc":
                 found.append(f"{name} includes CLI11: only src/cli/args.cc does")
+    num_json = len(json_sources(source))
+    if num_json > MAX_JSON_SOURCES:
+        found.append(f"{num_json} sources include all of {JSON_LIBRARY}, at most {MAX_JSON_SOURCES} may: "
+                     "include base/json_fwd.h in headers, or lower the number elsewhere")
     cycle = find_cycle(layers)
     if cycle:
         found.append("layers use each other in a circle: " + " -> ".join(cycle))
@@ -104,6 +127,7 @@ PLANTS = [
     ("src/cli/commands/list.cc", "#include <CLI/CLI.hpp>\n", "only src/cli/args.cc"),
     ("src/session/version.h", "struct Error {};\n", "defines Error"),
     ("src/report/verdict.cc", 'bool f(auto format) { return format == "nsys SQLite"; }\n', "knows the format"),
+    ("src/base/text.h", '#include "base/json.h"\n', "include all of nlohmann/json.hpp"),
     ("src/stray/stray.cc", "int x;\n", "no layer"),
 ]
 

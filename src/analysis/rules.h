@@ -5,8 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
-
 namespace llmprof {
 
 // Kernel name -> family: the first rule one of whose words occurs in the name, upper and lower case
@@ -27,10 +25,6 @@ struct Rules {
   std::vector<FamilyRule> families;
   std::vector<StageRule> stages;
 };
-
-// From conf/rules/kernels.yaml and conf/rules/stages.yaml. Throws kUsage when they do not have the
-// form.
-Rules rules_from(const Json& kernels, const Json& stages);
 
 inline constexpr std::string_view kCommunication = "communication";
 inline constexpr std::string_view kOther = "other";

@@ -9,6 +9,7 @@
 #include <llmprof/recording.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "model/checkpoint.h"
 #include "report/report.h"
 #include "session/recording.h"

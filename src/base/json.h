@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tree of plain values that configuration, provenance and every JSON output share. Keys keep
-// their order, so that a file reads the way it was written and two runs give the same bytes.
+// Parsing and printing of JSON, and all of the JSON library. Headers that only name Json include
+// base/json_fwd.h.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-namespace llmprof {
+#include "base/json_fwd.h"
 
-using Json = nlohmann::ordered_json;
+namespace llmprof {
 
 inline constexpr int kDeepestJson = 100;
 

@@ -21,6 +21,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace llmprof {

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/units.h"

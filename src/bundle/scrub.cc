@@ -20,6 +20,7 @@
 #include <array>
 #include <set>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "bundle/secrets.h"
 #include "bundle/whole_json.h"

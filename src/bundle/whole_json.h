@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace llmprof {
 

@@ -20,6 +20,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "config/override.h"
 #include "config/presets.h"

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "fleet/fleet_report.h"
 
 namespace llmprof {

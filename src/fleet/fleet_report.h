@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "fleet/fleet_summary.h"
 #include "fleet/rank_summary.h"
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "fleet/questions.h"
 
 namespace llmprof {

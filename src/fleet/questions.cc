@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "analysis/duration_steps.h"
+#include "base/json.h"
 #include "fleet/history_rows.h"
 #include "fleet/question_parts.h"
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "fleet/history.h"
 
 namespace llmprof {

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "fleet/history_rows.h"
 #include "fleet/question_parts.h"
 

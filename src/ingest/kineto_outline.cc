@@ -17,6 +17,7 @@
 
 #include "base/byte_source.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "ingest/ingest.h"

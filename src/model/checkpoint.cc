@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sorted_json.h"
 #include "base/text.h"
 #include "model/gguf.h"

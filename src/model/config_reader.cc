@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace llmprof {

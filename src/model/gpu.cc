@@ -21,6 +21,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "model/count.h"
 #include "model/vision.h"
 #include "model/width.h"

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "model/config_reader.h"
 #include "model/families.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "model/llm.h"
 
 namespace llmprof {

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "model/config_reader.h"
 
 namespace llmprof {

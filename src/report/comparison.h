@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/compare.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "report/document.h"
 
 namespace llmprof {

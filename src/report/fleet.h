@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "report/document.h"
 
 namespace llmprof {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace llmprof {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/timeline.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace llmprof {
 

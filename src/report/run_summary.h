@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/compare.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace llmprof {
 

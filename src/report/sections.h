@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "report/document.h"
 
 namespace llmprof {

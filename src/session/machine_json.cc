@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "base/json.h"
+
 namespace llmprof {
 namespace {
 

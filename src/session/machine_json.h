@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "capture/machine.h"
 #include "capture/tools.h"
 

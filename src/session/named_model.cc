@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "config/presets.h"
 #include "model/checkpoint.h"

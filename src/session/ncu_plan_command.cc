@@ -4,6 +4,7 @@
 // them.
 #include "session/ncu_plan_command.h"
 
+#include "base/json.h"
 #include "session/nvtx_marks.h"
 
 namespace llmprof {

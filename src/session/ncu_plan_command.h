@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analysis/ncu_plan.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "capture/tools.h"
 #include "session/run_options.h"
 

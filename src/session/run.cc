@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "bundle/manifest.h"
 #include "capture/leftovers.h"

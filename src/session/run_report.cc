@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "report/report.h"
 #include "session/machine_json.h"
 #include "session/operator_table.h"

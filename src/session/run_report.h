@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "bundle/artifacts.h"
 #include "capture/contract.h"
 #include "session/run_session.h"

@@ -22,6 +22,7 @@
 #include "analysis/stages.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "bundle/scrub.h"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "capture/ncu.h"
 #include "report/report.h"
 #include "session/ncu_plan_command.h"

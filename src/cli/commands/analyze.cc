@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/analyze_plan.h"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "bundle/manifest.h"

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/comparison_inputs.h"

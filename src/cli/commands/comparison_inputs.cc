@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/yaml.h"
 #include "report/comparison.h"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/yaml.h"
 #include "cli/command.h"

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "config/compose.h"

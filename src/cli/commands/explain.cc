@@ -14,6 +14,7 @@
 #include "analysis/kernels.h"
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/fleet_target.h"

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/console.h"

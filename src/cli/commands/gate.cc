@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/budgets.h"

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/report.h"

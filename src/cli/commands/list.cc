@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "capture/contract.h"
 #include "cli/command.h"

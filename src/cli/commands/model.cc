@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/model_text.h"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/console.h"

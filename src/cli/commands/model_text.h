@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "model/bound.h"
 #include "model/conventions.h"
 #include "model/gpu.h"

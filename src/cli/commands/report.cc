@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/export.h"
 #include "cli/recording_options.h"

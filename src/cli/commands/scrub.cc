@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "bundle/scrub_files.h"
 #include "cli/command.h"

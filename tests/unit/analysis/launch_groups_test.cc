@@ -11,7 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "analysis/attribution.h"
+#include "analysis/rules_json.h"
 #include "analysis/stages.h"
+#include "base/json.h"
 
 namespace llmprof {
 namespace {

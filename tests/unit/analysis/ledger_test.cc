@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "analysis/profile.h"
+#include "analysis/rules_json.h"
+#include "base/json.h"
 
 namespace llmprof {
 namespace {

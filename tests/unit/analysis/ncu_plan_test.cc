@@ -12,6 +12,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/rules_json.h"
+#include "base/json.h"
+
 namespace llmprof {
 namespace {
 

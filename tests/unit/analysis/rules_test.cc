@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The families of conf/rules/kernels.yaml, on names as frameworks give them.
-#include "analysis/rules.h"
-
 #include <gtest/gtest.h>
 
+#include "analysis/rules_json.h"
+#include "base/json.h"
 #include "config/presets.h"
 
 namespace llmprof {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/yaml.h"
 #include "bundle/manifest.h"
 #include "expect_error.h"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/packed.h"
 #include "bundle/scrub_lines.h"
 #include "bundle/whole_json.h"

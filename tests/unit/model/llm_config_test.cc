@@ -3,6 +3,7 @@
 // What a config.json may look like, and what it must not.
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "expect_error.h"
 #include "model/llm_goldens.h"
 

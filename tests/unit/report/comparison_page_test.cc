@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "base/json_path.h"
 #include "base/packed.h"
 #include "base/sha256.h"

@@ -6,6 +6,7 @@
 
 #include "analysis/profile.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "expect_error.h"
 #include "temporary.h"
