@@ -22,21 +22,45 @@
 set -euo pipefail
 
 build_packages=(
-  cmake ninja-build g++ ccache git python3 ca-certificates
-  libsqlite3-dev libcli11-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libprotozero-dev
-  zlib1g-dev libssl-dev libcurl4-openssl-dev libgtest-dev libgmock-dev libbenchmark-dev
-  clang libclang-rt-dev llvm clang-tidy clang-format # sanitizers, the fuzzer, coverage
-  python3-jsonschema # holds metrics.json against its schema
-  python3-scipy # holds the statistics of comparisons against another's
+  cmake ninja-build # configure and build
+  g++ # the compiler of releases
+  ccache # a rebuild compiles what changed
+  git # the version in `llmprof --version`
+  ca-certificates # roots of trust for libcurl
+  libcli11-dev # command line
+  libfmt-dev # text formatting
+  nlohmann-json3-dev # JSON documents
+  libsimdjson-dev # large JSON traces
+  libyaml-cpp-dev # configuration files
+  libsqlite3-dev # exports of Nsight Systems
+  libprotozero-dev # reports of Nsight Compute, Perfetto traces
+  zlib1g-dev # gzip
+  libssl-dev # SHA-256, and TLS for libcurl
+  libcurl4-openssl-dev # the client of the history server
+  libgtest-dev libgmock-dev # unit tests
+  clang libclang-rt-dev llvm # sanitizers, the fuzzer, coverage
+  clang-tidy clang-format # lint and format
+  python3 # test scripts
+  python3-jsonschema # tests/check_schema.py
+  python3-scipy # tests/check_statistics.py
   zsh fish # completion is tested in the shells it is for
 )
 nsight_packages=(
-  nsight-systems nsight-systems-target nsight-compute nsight-compute-target
+  nsight-systems nsight-systems-target # nsys and its importer
+  nsight-compute nsight-compute-target # ncu
   libnvtoolsext1 # NVTX 2 as a shared library, which PyTorch used for years
 )
-
-viewer_packages=(protobuf-compiler golang-go lintian pkg-config debootstrap)
-fleet_packages=(slurm-wlm slurm-client clickhouse-server clickhouse-client zookeeper)
+viewer_packages=(
+  protobuf-compiler # decodes exported traces
+  pkg-config # tests llmprof.pc
+  lintian # checks the Debian package
+  debootstrap # a bare system to install the package on
+)
+fleet_packages=(
+  slurm-wlm slurm-client # a cluster of one machine
+  clickhouse-server clickhouse-client # the history server
+  zookeeper # replicas of the history server
+)
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -134,13 +158,20 @@ install_nsight() {
   link_importer
 }
 
+# A machine may carry Go or Node from elsewhere; Debian's would fight with them.
+install_node() { command -v node >/dev/null && command -v npm >/dev/null || install_packages nodejs npm; }
+install_viewers() {
+  install_packages "${viewer_packages[@]}"
+  command -v go >/dev/null || install_packages golang-go # its pprof reads exported profiles
+}
+
 # Debian has simdjson as a shared library alone, and its static libcurl wants libraries that have no static kind (LDAP,
 # Kerberos). Debian's source packages, fetched and checked by apt, make both; curl with HTTP and TLS alone. The machine's
 # own list of sources is left as it is.
 install_static() {
   local prefix=${LLMPROF_STATIC_PREFIX:-$HOME/.cache/llmprof/static}
   local simdjson curl work log
-  install_packages "${build_packages[@]}" dpkg-dev
+  install_packages "${build_packages[@]}" dpkg-dev # dpkg-source, for source packages
   simdjson=$(dpkg-query -W -f '${Version}' libsimdjson-dev)
   curl=$(dpkg-query -W -f '${Version}' libcurl4-openssl-dev)
   if [ "$(cat "$prefix/built-from" 2>/dev/null)" = "$simdjson $curl" ]; then return; fi
@@ -180,7 +211,7 @@ install_chdb() {
   local prefix=${LLMPROF_CHDB_PREFIX:-$HOME/.cache/llmprof/chdb}
   local package=@chdb/lib-linux-x64-gnu@26.5.3 work
   if [ "$(cat "$prefix/installed" 2>/dev/null)" = "$package" ]; then return; fi
-  command -v npm >/dev/null || install_packages nodejs npm
+  install_node
   say "fetching $package into $prefix: 167 MB"
   work=$(mktemp -d)
   if ! (cd "$work" && npm pack --silent "$package" >/dev/null && tar -xzf ./*.tgz package/libchdb.so); then
@@ -194,11 +225,13 @@ install_chdb() {
 }
 
 install_web() {
-  install_packages chromium
-  # A machine may carry Node from elsewhere; Debian's would fight with it.
-  command -v node >/dev/null && command -v npm >/dev/null || install_packages nodejs npm
+  install_packages chromium # opens report.html
+  install_node
   local prefix=${LLMPROF_WEB_PREFIX:-$HOME/.cache/llmprof/web} log
-  local packages=(playwright-core@1.65.0 axe-core@4.14.0)
+  local packages=(
+    playwright-core@1.65.0 # drives the browser
+    axe-core@4.14.0 # rules of accessibility
+  )
   if [ "$(cat "$prefix/installed" 2>/dev/null)" = "${packages[*]}" ]; then return; fi
   say "installing ${packages[*]} into $prefix"
   mkdir -p "$prefix"
@@ -219,7 +252,7 @@ install_workload() {
   local package=node-llama-cpp@3.22.1 work log
   if [ "$(cat "$prefix/built-from" 2>/dev/null)" = "$package" ]; then return; fi
   install_packages cmake ninja-build g++ git ca-certificates
-  command -v npm >/dev/null || install_packages nodejs npm
+  install_node
   say "building llama.cpp of $package into $prefix: some minutes"
   work=$(mktemp -d)
   log=$work/log
@@ -251,7 +284,7 @@ for group in "$@"; do
     build) install_packages "${build_packages[@]}" ;;
     static) install_static ;;
     nsight) install_nsight ;;
-    viewers) install_packages "${viewer_packages[@]}" ;;
+    viewers) install_viewers ;;
     web) install_web ;;
     workload) install_workload ;;
     fleet) install_packages "${fleet_packages[@]}" ;;
