@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/error.h"
 #include "base/json.h"
 #include "report/report.h"
 #include "session/machine_json.h"
 #include "session/operator_table.h"
 #include "session/rank_run.h"
 #include "session/recording.h"
-#include "session/trace_files.h"
+#include "session/report_folder.h"
 
 namespace llmprof {
 namespace {
@@ -93,28 +92,14 @@ Json write_run_report(const RunSetup& setup, RunSession& session,
     profile.analysis.absent = absence(setup, breaches);
   }
   complete(profile, std::move(evidence));
-  std::vector<std::string> beside = files_beside(artifacts);
-  if (profile.trace) {
-    // A full disk must not cost the report.
-    try {
-      const auto written = write_trace_files(profile, artifacts.root());
-      beside.insert(beside.end(), written.begin(), written.end());
-    } catch (const Error& error) {
-      profile.analysis.diagnostics.push_back(
-          {"export_failed", Severity::kWarning, 1, error.what()});
-    }
-  }
-  Json metrics =
-      metrics_json(profile.analysis, {environment_json(setup.machine), breaches_json(breaches)});
-  for (const auto& [name, contents] : report_files(metrics, beside, profile.timeline)) {
-    artifacts.write(name, contents);
-  }
-  const RankIdentity identity = identity_of(setup.rank, artifacts, setup.machine, *setup.config,
-                                            session.workload_exit_code(), started_unix_s);
-  for (const auto& [name, contents] : summary_files(profile, identity)) {
-    artifacts.write(name, contents);
-  }
-  return metrics;
+  ReportFolder folder;
+  folder.directory = artifacts.root();
+  folder.beside = files_beside(artifacts);
+  folder.may_lack_trace = true;  // a full disk must not cost the report
+  folder.run = {environment_json(setup.machine), breaches_json(breaches)};
+  folder.identity = identity_of(setup.rank, artifacts, setup.machine, *setup.config,
+                                session.workload_exit_code(), started_unix_s);
+  return write_report_folder(profile, folder);
 }
 
 }  // namespace llmprof

@@ -17,9 +17,8 @@
 #include "report/report.h"
 #include "report/sections.h"
 #include "session/named_model.h"
-#include "session/rank_run.h"
 #include "session/recording.h"
-#include "session/trace_files.h"
+#include "session/report_folder.h"
 #include "session/version.h"
 
 namespace llmprof {
@@ -47,8 +46,8 @@ struct AnalyzeOptions {
   std::string num_gpus;
 };
 
-void write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& asked,
-                   const std::filesystem::path& inner) {
+// Where the results of a file go. Results of several files get a folder each, named like the file.
+std::filesystem::path result_folder(const AnalyzeOptions& asked, const std::string& file) {
   std::filesystem::path out = asked.out;
   std::error_code failure;
   std::filesystem::create_directories(out, failure);
@@ -56,21 +55,22 @@ void write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& ask
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot create {}: {}", out.string(), failure.message()));
   }
-  if (!inner.empty()) {
-    out /= inner;
+  if (asked.files.size() > 1) {
+    out /= std::filesystem::path(file).stem();
     make_inner_folder(out);
   }
-  const std::vector<std::string> beside = write_trace_files(profile, out, asked.trace_budget);
-  for (const auto& [name, contents] :
-       report_files(metrics_json(profile.analysis), beside, profile.timeline, &timer)) {
-    write_file(out / name, contents);
-  }
-  RankIdentity identity;
-  identity.run_id = asked.run_id;
-  identity.llmprof_version = program_version();
-  for (const auto& [name, contents] : summary_files(profile, identity)) {
-    write_file(out / name, contents);
-  }
+  return out;
+}
+
+Json write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& asked,
+                   const std::string& file) {
+  const PassTimer::Scope pass(&timer, "write");
+  ReportFolder folder;
+  folder.directory = result_folder(asked, file);
+  folder.trace_budget = asked.trace_budget;
+  folder.identity.run_id = asked.run_id;
+  folder.identity.llmprof_version = program_version();
+  return write_report_folder(profile, folder, &timer);
 }
 
 std::string timer_text(const PassTimer& timer) {
@@ -80,11 +80,6 @@ std::string timer_text(const PassTimer& timer) {
                         20 - 2 * pass.depth, format_duration_ns(pass.duration_ns));
   }
   return text;
-}
-
-// Results of several files go into a folder each, named like the file.
-std::filesystem::path inner_folder(const AnalyzeOptions& asked, const std::string& file) {
-  return asked.files.size() == 1 ? "" : std::filesystem::path(file).stem();
 }
 
 std::optional<std::int64_t> optional_count(const char* option, const std::string& text) {
@@ -157,15 +152,16 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     wants.model = model;
     wants.timer = &timer;
     Profile profile = profile_recording(file, asked.recording, context.system, wants);
+    Json metrics;
     if (!asked.out.empty()) {
-      const PassTimer::Scope pass(&timer, "write");
-      write_results(profile, timer, asked, inner_folder(asked, file));
+      metrics = write_results(profile, timer, asked, file);
     }
-    Analysis& analysis = profile.analysis;
     if (!asked.stage.empty()) {
-      keep_stage(asked.stage, analysis);
+      keep_stage(asked.stage, profile.analysis);
     }
-    const Json metrics = metrics_json(analysis);
+    if (asked.out.empty() || !asked.stage.empty()) {
+      metrics = metrics_json(profile.analysis);
+    }
     if (asked.files.size() > 1 && !asked.json) {
       context.console.out(fmt::format("== {}\n", printable(file)));
     }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of a finished profile, as `analyze --out` and `run` write them.
+#include "session/report_folder.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "session/rank_run.h"
+#include "session/trace_files.h"
+
+namespace llmprof {
+namespace {
+
+// Writes what other tools open and returns the names; nothing where nothing was recorded.
+std::vector<std::string> write_exports(Profile& profile, const ReportFolder& folder) {
+  if (!profile.analysis.absent.empty()) {
+    return {};
+  }
+  try {
+    return write_trace_files(profile, folder.directory, folder.trace_budget);
+  } catch (const Error& error) {
+    if (!folder.may_lack_trace) {
+      throw;
+    }
+    profile.analysis.diagnostics.push_back({"export_failed", Severity::kWarning, 1, error.what()});
+    return {};
+  }
+}
+
+}  // namespace
+
+Json write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer) {
+  // Exports come first: what their budget left out is a diagnostic of the report.
+  const std::vector<std::string> exports = write_exports(profile, folder);
+  std::vector<std::string> beside = folder.beside;
+  beside.insert(beside.end(), exports.begin(), exports.end());
+  Json metrics = metrics_json(profile.analysis, folder.run);
+  for (const auto& [name, contents] : report_files(metrics, beside, profile.timeline, timer)) {
+    write_file(folder.directory / name, contents);
+  }
+  for (const auto& [name, contents] : summary_files(profile, folder.identity)) {
+    write_file(folder.directory / name, contents);
+  }
+  return metrics;
+}
+
+}  // namespace llmprof

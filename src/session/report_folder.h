@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "base/json.h"
+#include "fleet/rank_summary.h"
+#include "report/report.h"
+
+namespace llmprof {
+
+// Where results go, and what they say besides the profile.
+struct ReportFolder {
+  std::filesystem::path directory;
+  std::vector<std::string> beside;  // files that are there already and that reports point to
+  std::string trace_budget;         // bytes of trace.pftrace; empty: the default, "0": none
+  bool may_lack_trace = false;      // a trace that cannot be written is a diagnostic, not an error
+  RunFacts run;
+  RankIdentity identity;
+};
+
+// Writes exports, the report with metrics.json, and the summary of each rank. Returns the metrics.
+Json write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer = nullptr);
+
+}  // namespace llmprof
