@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file's bytes, whether or not they are compressed, in pieces of the reader's choice: a trace of
-// gigabytes is never in memory as a whole.
+// Sequential reader of a file's bytes, plain or gzip-compressed.
 //
-// Gzip can hold a thousand times its size, so a small file could make its reader busy for hours.
-// Traces shrink to a thirtieth at most (measured on those of PyTorch's profiler); what expands
-// beyond two hundred times, past a size that does no harm, is refused.
+// The caller chooses the size of the pieces, so a trace of gigabytes is never in memory as a whole.
+//
+// Gzip can expand a thousandfold, so a small file could keep its reader busy for hours. Real traces
+// shrink to a thirtieth at most (measured on PyTorch profiler traces). A file that expands more
+// than two hundredfold, beyond a harmless size, is rejected.
 #include "base/byte_source.h"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ constexpr std::uint64_t kMostGrowth = 200;
 
 }  // namespace
 
+// zlib's state, and the piece of the file that it reads from.
 struct ByteSource::Inflater {
   z_stream stream{};
   std::string input = std::string(kInputSize, '\0');
@@ -78,6 +80,7 @@ std::size_t ByteSource::read(char* out, std::size_t size) {
 }
 
 void ByteSource::check_growth() const {
+  // Small outputs are exempt: a few kilobytes of zeros do expand a thousandfold.
   if (num_given_ > kHarmlessBytes && num_given_ / kMostGrowth > num_read_) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} expands to more than {} times its size, as no trace does",
@@ -86,7 +89,7 @@ void ByteSource::check_growth() const {
   }
 }
 
-// More compressed bytes; false where the file has none left.
+// Reads more compressed bytes. False at the end of the file.
 bool ByteSource::refill() {
   z_stream& stream = inflater_->stream;
   stream.avail_in = static_cast<uInt>(read_file(inflater_->input.data(), kInputSize));
@@ -94,6 +97,7 @@ bool ByteSource::refill() {
   return stream.avail_in > 0;
 }
 
+// Concatenated members are inflated as one stream, as gunzip does.
 std::size_t ByteSource::inflate_some(char* out, std::size_t size) {
   Inflater& inflater = *inflater_;
   z_stream& stream = inflater.stream;
@@ -107,7 +111,7 @@ std::size_t ByteSource::inflate_some(char* out, std::size_t size) {
       break;
     }
     if (inflater.is_member_done) {
-      // What follows is another member, or filler that gzip ignores too.
+      // After a member comes another one, or padding that gzip ignores too.
       inflater.is_done = *stream.next_in != static_cast<Bytef>(kGzipMagic[0]);
       inflater.is_member_done = inflater.is_done;
       inflateReset(&stream);

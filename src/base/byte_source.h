@@ -10,9 +10,9 @@
 
 namespace llmprof {
 
-// The bytes of a file from front to back, inflated on the way where they are gzip (also of several
-// members, as parallel compressors write them). Throws kInput where the file cannot be opened or
-// read, and for gzip that expands as no honest file does.
+// The bytes of a file from start to end. Gzip is inflated on the fly, including files of several
+// members as parallel compressors write them. Throws kInput if the file cannot be opened or read,
+// and if gzip data expands implausibly.
 class ByteSource {
  public:
   explicit ByteSource(const std::filesystem::path& path);
@@ -20,13 +20,14 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  // Writes up to `size` bytes to `out` and tells how many; 0 only at the end.
+  // Writes up to `size` bytes to `out` and returns how many; 0 only at the end.
   std::size_t read(char* out, std::size_t size);
 
+  // Whether the file is gzip.
   bool is_packed() const { return inflater_ != nullptr; }
-  // After the end: whether gzip stopped in the middle, or its bytes made no sense.
+  // Valid after the end: whether the gzip stream was truncated or damaged.
   bool is_cut_off() const { return is_cut_off_; }
-  // Bytes of the file, packed as they are, that were taken so far.
+  // Bytes of the file read so far, before inflating.
   std::uint64_t num_read() const { return num_read_; }
 
  private:
@@ -39,13 +40,13 @@ class ByteSource {
 
   std::filesystem::path path_;
   int file_ = -1;
-  std::unique_ptr<Inflater> inflater_;  // null: the file is read as it is
+  std::unique_ptr<Inflater> inflater_;  // null: not compressed
   std::uint64_t num_read_ = 0;          // of the file
   std::uint64_t num_given_ = 0;         // inflated
   bool is_cut_off_ = false;
 };
 
-// What the first bytes of a gzip file hold, as far as they go; other bytes as they are. Never
+// Whatever the first bytes of a gzip file inflate to; other bytes are returned unchanged. Never
 // throws.
 std::string inflated_head(std::string_view head);
 

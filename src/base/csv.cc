@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CSV as tools write it (RFC 4180, with the leniency that real files need). Cells are views into
-// the text; only those with doubled quotes are copied.
+// CSV reader and cell writer: RFC 4180, with the leniency that real files need.
+//
+// Cells are views into the text. Only cells with doubled quotes are copied.
 #include "base/csv.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ void CsvReader::skip_line() {
   rest_.remove_prefix(std::min(rest_.size(), rest_.substr(0, rest_.find('\n')).size() + 1));
 }
 
-// Behind an opening quote, up to the quote that closes; consumes both.
+// From an opening quote to the closing one; consumes both.
 std::string_view CsvReader::take_quoted() {
   const std::string_view window = rest_.substr(0, kLongestCell);
   bool has_doubled = false;
@@ -60,6 +61,7 @@ std::string_view CsvReader::take_quoted() {
   return take_plain();  // never closed
 }
 
+// Up to the next comma or line end; a carriage return before the line end is dropped.
 std::string_view CsvReader::take_plain() {
   const std::string_view cell = rest_.substr(0, rest_.find_first_of(",\n"));
   rest_.remove_prefix(cell.size());

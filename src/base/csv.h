@@ -8,8 +8,8 @@
 
 namespace llmprof {
 
-// Records of a CSV text, one at a time. Cells may be quoted, hold commas, doubled quotes and line
-// breaks. A quote that is never closed ends with its line, so that one bad line costs one record.
+// The records of a CSV text, one at a time. Cells may be quoted and may hold commas, doubled quotes
+// and line breaks. An unclosed quote ends with its line, so one bad line costs one record.
 class CsvReader {
  public:
   explicit CsvReader(std::string_view text) : rest_(text) {}
@@ -19,8 +19,7 @@ class CsvReader {
   void skip_line();
   bool is_done() const { return rest_.empty(); }
 
-  // The next record; its cells are valid until the next call. At most kMostCells: what a line has
-  // beyond them is dropped.
+  // The next record. Its cells are valid until the next call. Cells beyond kMostCells are dropped.
   const std::vector<std::string_view>& next();
 
   static constexpr std::size_t kMostCells = 32'768;
@@ -35,7 +34,7 @@ class CsvReader {
   std::size_t num_unescaped_ = 0;
 };
 
-// `text` as one cell: quoted where it must be, and printable(), but for its line breaks.
+// `text` as one cell: printable() except for line breaks, and quoted if necessary.
 std::string csv_cell(std::string_view text);
 
 }  // namespace llmprof

@@ -8,7 +8,7 @@
 
 namespace llmprof {
 
-// Why a command cannot go on. Each kind has one exit code, given in cli/main.cc.
+// The reason why a command cannot continue. Each kind has one exit code, assigned in cli/main.cc.
 enum class ErrorKind {
   kFailure,      // ours, or the machine's: a disk is full, a write failed
   kUsage,        // the command line or a configuration file is wrong
@@ -17,11 +17,12 @@ enum class ErrorKind {
   kEnvironment,  // a tool, a permission, a driver or memory is missing
 };
 
-// The one exception of this program: thrown where a command cannot go on, caught in cli/main.cc and
-// at thread boundaries. What is merely imperfect in the data is a diagnostic, never an Error.
+// The only exception type of this program. Thrown where a command cannot continue; caught in
+// cli/main.cc, at thread boundaries, and where a caller can do without the result. Imperfect data
+// is a diagnostic, never an Error.
 //
-// `message` says what happened, `hint` what to type next (may be empty). Layers in between add
-// context, innermost first: "line 3, column 7", then "while reading conf.yaml".
+// `message` says what happened, `hint` what to type next (may be empty). Callers add context,
+// innermost first: "line 3, column 7", then "while reading conf.yaml".
 class Error : public std::exception {
  public:
   Error(ErrorKind kind, std::string message, std::string hint = {})
@@ -55,7 +56,7 @@ class Error : public std::exception {
   std::string text_;  // message and context as one line, kept so that what() cannot fail
 };
 
-// Runs `body`; an Error that leaves it carries `where` from then on.
+// Runs `body` and adds `where` to the context of any Error it throws.
 template <typename Body>
 auto with_context(const std::string& where, Body&& body) {
   try {

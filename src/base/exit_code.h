@@ -5,6 +5,7 @@
 
 namespace llmprof {
 
+// Exit codes of every command. Scripts rely on them: numbers do not change.
 enum ExitCode : int {
   kExitOk = 0,
   kExitFailure = 1,
@@ -15,6 +16,7 @@ enum ExitCode : int {
   kExitInterrupted = 130,
 };
 
+// One row of the table that `llmprof list` and the documentation print.
 struct ExitCodeMeaning {
   ExitCode code;
   const char* meaning;

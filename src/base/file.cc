@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files, read whole and written whole; base/temporary_file.cc says how a part is never seen.
+// Reading and writing of whole files. base/temporary_file.cc explains how readers never see a
+// partial file.
 #include "base/file.h"
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 namespace llmprof {
 namespace {
 
+// Closes its file descriptor at the end of the scope.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -36,7 +38,7 @@ class Descriptor {
   int fd_;
 };
 
-// Appends up to `limit_bytes` + 1 bytes; the one more tells the caller that there was more. False
+// Appends up to `limit_bytes` + 1 bytes; the extra one tells the caller that there was more. False
 // on a read error.
 bool read_all(int fd, std::uint64_t limit_bytes, std::string& contents) {
   std::array<char, 64 * kKiB> block{};
@@ -140,6 +142,7 @@ FileWriter::FileWriter(const std::filesystem::path& path, unsigned mode) : file_
 void FileWriter::write(std::string_view bytes) {
   constexpr std::size_t kBufferBytes = kMiB;
   size_bytes_ += bytes.size();
+  // Beyond the limit bytes are only counted, so that the caller learns the size it would need.
   if (size_bytes_ > limit_bytes_) {
     return;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON through nlohmann's library, the one place that parses and prints it.
+// JSON parsing and printing through nlohmann's library. No other file calls them.
 //
-// The library's own parser is iterative, but destroying or walking a value nested a million deep is
-// not: depth is counted while parsing and refused beyond what any of our files needs.
+// The library's parser is iterative, but destroying or walking a value nested a million deep is
+// not. So depth is counted while parsing, and limited to what our own files need.
 #include "base/json.h"
 
 #include <fmt/format.h>

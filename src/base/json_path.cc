@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does one point at a number so that the pointer still holds tomorrow? JSON's own pointers
-// count rows, and rows move when something becomes faster. Here a row is named by what it holds.
+// Stable addresses of values in metrics.json, e.g. ledgers[stage=decode].window_ns.
+//
+// JSON pointers count rows, and rows move when something gets faster. Here a row is selected by its
+// contents.
 #include "base/json_path.h"
 
 #include <algorithm>
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::size_t kLongest = 1 << 20;  // kernel names have been seen with 100 KB
 
+// Recursive descent over `name[row].name[key=value].name`.
 class PathParser {
  public:
   explicit PathParser(std::string_view text) : text_(text) {}
@@ -81,7 +84,7 @@ class PathParser {
     return step;
   }
 
-  // A JSON string, or what stands there.
+  // A JSON string, or plain characters up to the delimiter.
   std::string value() {
     if (at_ >= text_.size() || text_[at_] != '"') {
       return word(",]");
@@ -132,7 +135,7 @@ std::string path_value(const std::string& value) {
 std::string row_choice(const Json& row, const std::vector<std::string>& fields) {
   std::string text;
   for (const std::string& field : fields) {
-    // A stranger's row may lack it.
+    // A row from somebody else's file may lack the field.
     const Json value = row.is_object() ? row.value(field, Json()) : Json();
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", field, path_value(text_of(value)));
   }

@@ -12,10 +12,10 @@ namespace llmprof {
 
 // Addresses of values in a JSON document that stay the same when rows move:
 //   capture.duration_ns      ledgers[stage=decode,device=cuda:0].buckets_ns.sync kernels[3].calls
-// A row is chosen by what it holds, or by its place. A text with a comma, bracket, equals sign or
+// A row is selected by its contents or by its index. A text with a comma, bracket, equals sign or
 // quote in it is written as a JSON string.
 
-// One step: a key of an object, then which row of the array behind it.
+// One step: a key of an object, then a row of the array under it.
 struct PathStep {
   std::string name;
   bool has_row = false;
@@ -23,20 +23,19 @@ struct PathStep {
   std::vector<std::pair<std::string, std::string>> choices;  // by what it holds
 };
 
-// Throws kUsage where the text is no path.
+// Throws kUsage if the text is not a path.
 std::vector<PathStep> parse_path(std::string_view text);
 
-// A text as it stands in brackets: as it is, or as a JSON string.
+// A text as it appears in brackets: unchanged, or as a JSON string.
 std::string path_value(const std::string& value);
 
-// "stage=decode,device=cuda:0" of a row, ready to stand in brackets.
+// "stage=decode,device=cuda:0" for a row, to be put in brackets.
 std::string row_choice(const Json& row, const std::vector<std::string>& fields);
 
-// The value at the path, or null where there is none. With a choice that fits several rows, the
-// first.
+// The value at the path, or null. If several rows match, the first.
 const Json* find_path(const Json& document, const std::vector<PathStep>& path);
 
-// The path without rows: "ledgers[].buckets_ns.sync".
+// The path without row selectors: "ledgers[].buckets_ns.sync".
 std::string path_pattern(const std::vector<PathStep>& path);
 
 }  // namespace llmprof

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes made small, and bytes made text: what a page carries inside itself. zlib's own gzip framing
-// leaves time, name and system empty, so equal input gives equal files.
+// Gzip and base64 encoding, for the data that an HTML report carries inside itself.
+//
+// zlib's gzip header leaves time, name and system empty, so equal input gives equal files.
 #include "base/packed.h"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 
 namespace llmprof {
 
-// How long each pass of ours took: a tree, in the order the passes began. For --self-profile.
+// Durations of the program's own passes: a tree, in the order they started. For --self-profile.
 class PassTimer {
  public:
   struct Pass {
@@ -18,7 +18,7 @@ class PassTimer {
     std::int64_t duration_ns = 0;
   };
 
-  // Times from its making to its end. `timer` may be null: then nothing is measured.
+  // Measures from construction to destruction. With a null `timer` nothing is measured.
   class Scope {
    public:
     Scope(PassTimer* timer, const char* name) : timer_(timer) {

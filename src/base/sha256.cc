@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SHA-256 through OpenSSL's EVP interface, which picks the processor's SHA instructions where it
-// has them.
+// SHA-256 through OpenSSL's EVP interface, which uses the processor's SHA instructions if present.
 #include "base/sha256.h"
 
 #include <array>
@@ -19,6 +18,7 @@
 namespace llmprof {
 namespace {
 
+// One hash computation. Throws kFailure if OpenSSL fails.
 class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {

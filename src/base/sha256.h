@@ -10,10 +10,10 @@ namespace llmprof {
 // SHA-256 as 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::string_view bytes);
 
-// The same as its 32 bytes.
+// The same as 32 raw bytes.
 std::string sha256_bytes(std::string_view bytes);
 
-// Of a file's contents, read in blocks: reports of many gigabytes are hashed in constant memory.
+// The hash of a file's contents, read in blocks: reports of many gigabytes take constant memory.
 // Throws kInput.
 std::string sha256_of_file(const std::filesystem::path& path);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Directories of checkpoints have a key a tensor; this reads them in a time that grows with their
-// size. The library's callback, by which json.cc counts depth, walks through all earlier siblings
-// whenever an object ends; so here brackets are counted in the text before it is parsed.
+// JSON parser for objects with very many keys, such as checkpoint indexes (one key per tensor).
+//
+// Its time is linear in the file size. json.cc counts depth in the library's parser callback, which
+// walks through all earlier siblings whenever an object ends. Here brackets are counted in the text
+// before it is parsed.
 #include "base/sorted_json.h"
 
 #include <algorithm>
@@ -15,7 +17,7 @@
 namespace llmprof {
 namespace {
 
-// The most brackets open at once, outside of strings.
+// The largest number of open brackets, outside of strings.
 int depth_of(std::string_view text) {
   int depth = 0;
   int deepest = 0;

@@ -8,11 +8,11 @@
 
 namespace llmprof {
 
-// JSON with keys in their alphabet's order. Json keeps the order of the file and pays for it with a
-// search through all keys at each insertion, which for a mapping of a hundred thousand is a minute.
+// JSON with keys in alphabetical order. Json keeps the order of the file and therefore searches all
+// keys at each insertion, which takes a minute for a hundred thousand keys.
 using SortedJson = nlohmann::json;
 
-// As parse_json(), for files with many keys.
+// Like parse_json(), for files with many keys.
 SortedJson parse_sorted_json(std::string_view text, const std::string& name);
 
 }  // namespace llmprof

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How is a file written so that nobody sees a part of it, nothing is left when it fails, and
-// nothing is touched that somebody planted there?
+// Temporary files that become visible only when complete, and are removed on failure or signal.
 //
-// It is made under a name of its own with O_EXCL, which opens no file and no link that is there
-// already; a name that is taken, by a process with our number that died or that lives on another
-// machine, is left alone and the next one tried. Mode 0666 lets the user's umask decide who may
-// read it. It is synced before it is renamed: without that, a crash soon after may leave the new
-// name with no bytes under it.
+// A temporary is created under its own name with O_EXCL, which never opens an existing file or
+// link. If the name is taken (by a process with our pid that died, or one on another machine), the
+// next name is tried. Mode 0666 lets the user's umask decide who may read it. The file is synced
+// before it is renamed: otherwise a crash soon after may leave the new name without contents.
 //
-// A signal that ends the program runs no destructors. Names to unlink then lie in a table of plain
-// bytes, which a handler may read. A name stands there before its file is made, so that there is no
-// moment in which the file would be forgotten.
+// A signal that ends the program runs no destructors. So the names to unlink are kept in a table of
+// plain bytes that a signal handler may read. A name is entered before its file is created, so
+// there is no moment in which the file could be forgotten.
 //
-// What this gets wrong: SIGKILL leaves the temporary, and so does a signal when there are more
-// files at once than the table has rows. A folder above that is exchanged for a link while we write
-// is followed.
+// What this gets wrong: SIGKILL leaves the temporary behind, and so does a signal if there are more
+// files at once than the table has rows. If a parent folder is replaced by a link while we write,
+// the link is followed.
 #include "base/temporary_file.h"
 
 #include <array>
@@ -37,6 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// One row of the table for the signal handler: no pointers, no allocation.
 struct DoomedName {
   std::atomic<bool> is_taken{false};
   std::atomic<bool> is_set{false};
@@ -46,6 +45,7 @@ struct DoomedName {
 constexpr int kMostDoomed = 16;
 std::array<DoomedName, kMostDoomed> doomed_names;
 
+// Enters a path into the table; -1 if it is full or the path is too long.
 int doom(const fs::path& path) {
   const std::string& text = path.native();
   for (int i = 0; i < kMostDoomed && text.size() < PATH_MAX; ++i) {
@@ -59,6 +59,7 @@ int doom(const fs::path& path) {
   return -1;
 }
 
+// A name in the same folder, so that rename() stays within one file system.
 fs::path name_beside(const fs::path& path) {
   static std::atomic<unsigned> counter{0};
   return path.parent_path() /

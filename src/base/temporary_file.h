@@ -6,7 +6,7 @@
 
 namespace llmprof {
 
-// A file that must not outlive this object: unlinked at its end, and also by
+// A file that must not outlive this object: unlinked by the destructor, and by
 // remove_doomed_files(). It need not exist yet.
 class DoomedFile {
  public:
@@ -16,22 +16,22 @@ class DoomedFile {
   DoomedFile& operator=(const DoomedFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  void spare();  // it is not unlinked after all
+  void spare();  // keep the file after all
 
  private:
   std::filesystem::path path_;
   int slot_ = -1;
 };
 
-// Unlinks the files of all DoomedFiles that live. For handlers of signals that end the program:
-// safe to call in one.
+// Unlinks the files of all live DoomedFiles. Async-signal-safe, for handlers of signals that end
+// the program.
 void remove_doomed_files() noexcept;
 
-// A new file beside `path` that takes its place when it is whole. Nothing that lies in the folder
-// is opened, followed or removed. All of it may throw kFailure.
+// A new file beside `path` that replaces it when complete. Existing files in the folder are never
+// opened, followed or removed. Every function may throw kFailure.
 class TemporaryFile {
  public:
-  // `mode` as open() has it: the user's umask decides the rest.
+  // `mode` as for open(); the user's umask applies.
   explicit TemporaryFile(const std::filesystem::path& path, unsigned mode = 0666);
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
@@ -43,7 +43,7 @@ class TemporaryFile {
   // Syncs and renames. A link under the final name is replaced, not followed.
   void put_in_place();
 
-  // Throws kFailure with errno's reason.
+  // Throws kFailure with the reason from errno.
   [[noreturn]] void fail(const char* step) const;
 
  private:
@@ -52,8 +52,8 @@ class TemporaryFile {
   int descriptor_ = -1;
 };
 
-// Makes a folder inside an output folder. A link in its place is refused: it would lead what is
-// written out of there. Throws kFailure.
+// Creates a folder inside an output folder. A link in its place is refused, because files would be
+// written outside. Throws kFailure.
 void make_inner_folder(const std::filesystem::path& folder, unsigned mode = 0777);
 
 }  // namespace llmprof

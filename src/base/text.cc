@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text helpers that know nothing of profiling.
+// Text helpers without knowledge of profiling: trimming, splitting, spelling suggestions, escaping.
 //
 // nearest() uses the edit distance with neighbour swaps ("rnu" is one step from "run"), because
-// swapped letters are the commonest slip of a typist. It accepts a third of the word's length, at
-// least one step: enough for "docter" and "top_kernels" for "top_n_kernels", too little to turn
-// "ls" into "list". It fails on synonyms, as any spelling does.
+// swapped letters are the most common typo. It accepts a distance of a third of the word's length,
+// and always one step: enough for "docter" and for "top_kernels" (top_n_kernels), too little to
+// turn "ls" into "list". It cannot find synonyms.
 #include "base/text.h"
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 namespace llmprof {
 namespace {
 
+// Insertions, deletions, substitutions and swaps of neighbours each count one step.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
@@ -39,7 +40,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// A typed word longer than this is no typo of ours, and the distance is quadratic.
+// A longer word is not a typo of ours, and the distance takes quadratic time.
 constexpr std::size_t kLongestTypo = 200;
 
 struct CodePoint {
@@ -47,6 +48,7 @@ struct CodePoint {
   std::size_t length;  // 0: the bytes at this place are not UTF-8
 };
 
+// Rejects overlong forms, surrogates and values beyond U+10FFFF; a length of 0 means invalid.
 CodePoint decode_utf8(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -81,7 +83,7 @@ CodePoint decode_utf8(std::string_view text) {
   return {value, length};
 }
 
-// Characters that move the cursor, change the writing direction or cannot be seen.
+// Characters that move the cursor, change the writing direction or are invisible.
 bool is_deceptive(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x00ad || c == 0x061c ||
          (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||

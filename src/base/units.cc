@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How quantities look to a person. Three significant digits are what a reader compares; machines
-// read the integers of the JSON outputs instead. The unit is chosen after rounding, so 999,999 ns
-// is "1.00 ms" and never "1000 us".
+// Formatting of quantities for people.
+//
+// Three significant digits are what a reader compares; machines read the integers of the JSON
+// outputs. The unit is chosen after rounding, so 999,999 ns is "1.00 ms" and never "1000 us".
 #include "base/units.h"
 
 #include <algorithm>
@@ -36,8 +37,7 @@ int decimals(double value) {
 std::string format_scaled(double value, std::span<const Scale> scales, double step_up) {
   std::size_t i = 0;
   double scaled = value;
-  // Half a unit of the last digit shown is what rounding may add: 999.5 of a unit already prints as
-  // 1000.
+  // Rounding may add half a unit of the last digit shown: 999.5 already prints as 1000.
   while (i + 1 < scales.size() && std::fabs(scaled) >= step_up - 0.5) {
     ++i;
     scaled = value / scales[i].size;

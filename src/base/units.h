@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantities: integers in base units everywhere, turned into text here and nowhere else.
+// Units and their formatting. Quantities are integers in base units everywhere; only this file
+// turns them into text.
 //
-// Names carry the unit (`window_ns`, `free_bytes`, `peak_flops_per_s`), a ratio is 0..1 and ends in
+// Names carry the unit (`window_ns`, `free_bytes`, `peak_flops_per_s`). A ratio is 0..1 and ends in
 // `_fraction`. GB is 1e9 bytes, as vendors quote memory and bandwidth; GiB is 2^30, as operating
 // systems quote sizes.
 #pragma once
@@ -24,24 +25,24 @@ inline constexpr std::uint64_t kGiB = 1ULL << 30;
 inline constexpr std::uint64_t kTiB = 1ULL << 40;
 inline constexpr double kGB = 1e9;
 
-// "0 ns", "950 ns", "12.3 us", "4.56 ms", "78.9 s": three significant digits, the largest unit
+// "0 ns", "950 ns", "12.3 us", "4.56 ms", "78.9 s": three significant digits, in the largest unit
 // below the value.
 std::string format_duration_ns(std::int64_t duration_ns);
 
 // "0 B", "512 B", "1.50 KiB", "79.9 GiB".
 std::string format_bytes(std::uint64_t bytes);
 
-// Bytes of "4GiB", "500 MB", "1.5G" or "1048576": a unit of a power of two (KiB, MiB, GiB, TiB), of
-// ten (kB, MB, GB, TB), or none; letters of any case, and a lone K, M, G, T is that of two, as
-// tools of operating systems take it. Nothing where it is no size, negative, or beyond 2^63.
+// Parses "4GiB", "500 MB", "1.5G" or "1048576". Units are powers of two (KiB, MiB, GiB, TiB),
+// powers of ten (kB, MB, GB, TB), or absent, in any case. A lone K, M, G or T is a power of two, as
+// in operating system tools. nullopt if it is not a size, negative, or beyond 2^63.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
-// `part` of `whole`, 0 of nothing.
+// `part` of `whole`; 0 if `whole` is 0.
 inline double fraction_of(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// "71.3 %" of 0.713. Never clamps: a ratio above 1 must be seen to be found.
+// "71.3 %" for 0.713. Never clamps: a ratio above 1 is a bug that must be visible.
 std::string format_fraction(double fraction);
 
 }  // namespace llmprof

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// YAML in, through yaml-cpp; YAML out, by our own forty lines.
+// YAML reader on top of yaml-cpp, and a small YAML writer.
 //
-// yaml-cpp accepts a key given twice and lets the first win, in silence, and its emitter writes the
-// string "true" so that it comes back as a boolean. So the reader walks yaml-cpp's nodes itself and
-// the writer quotes whatever would read back as something else. Aliases are followed, hence
-// counted: nine lines of "billion laughs" are a small node graph for yaml-cpp and a full disk for
-// whoever copies it.
+// yaml-cpp silently accepts a duplicate key (the first wins), and its emitter writes the string
+// "true" so that it reads back as a boolean. So the reader walks yaml-cpp's nodes itself, and the
+// writer quotes whatever would read back as something else. Aliases are expanded and therefore
+// counted: nine lines of "billion laughs" are a small node graph for yaml-cpp and would fill the
+// disk when copied.
 #include "base/yaml.h"
 
 #include <algorithm>
@@ -59,6 +59,7 @@ bool parse_whole(std::string_view text, Json& number) {
   return true;
 }
 
+// A decimal number of the core schema. Names such as .inf and .nan stay text.
 bool parse_real(std::string_view text, Json& number) {
   if (text.find_first_not_of("0123456789+-.eE") != std::string_view::npos ||
       text.find_first_of("0123456789") == std::string_view::npos) {
@@ -76,6 +77,7 @@ bool parse_real(std::string_view text, Json& number) {
   return true;
 }
 
+// Turns yaml-cpp's nodes into plain values and rejects what yaml-cpp lets pass.
 class Reader {
  public:
   explicit Reader(const std::string& name) : name_(name) {}
@@ -110,7 +112,7 @@ class Reader {
   }
 
  private:
-  // yaml-cpp makes a byte of "\N" and "\_", not the two that UTF-8 has for them.
+  // yaml-cpp turns "\N" and "\_" into one byte each, which is not UTF-8.
   const std::string& text_of(const YAML::Node& scalar) const {
     if (find_not_utf8(scalar.Scalar()) != std::string::npos) {
       fail(scalar.Mark(), "the escapes \\N and \\_ are not understood: write \\x85 and \\xa0");
@@ -145,7 +147,7 @@ class Reader {
   int num_nodes_ = 0;
 };
 
-// Text that reads back as itself without quotes, by a rule narrower than YAML's own.
+// Text that reads back as itself without quotes, by a rule stricter than YAML's own.
 bool is_plain(std::string_view text) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./@%+=- ";
@@ -161,7 +163,7 @@ bool is_plain(std::string_view text) {
 std::string scalar_text(const Json& value) {
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
-    // What could deceive a terminal is written as an escape, which reads back the same.
+    // Text that could deceive a terminal is written with escapes, which read back the same.
     const bool is_deceptive = printable(text) != text;
     return is_plain(text) ? text
                           : value.dump(-1, ' ', is_deceptive, Json::error_handler_t::replace);
@@ -175,9 +177,10 @@ bool fits_on_a_line(const Json& list) {
   return all_scalar && to_json_line(list).size() < 80;
 }
 
+// Writes block style line by line and remembers the path of each line's value.
 class Writer {
  public:
-  // `prefix` is what stands on the first line before the value: indentation, key, dash.
+  // `prefix` precedes the value on its first line: indentation, key, dash.
   void write(const Json& value, const std::string& prefix, int indent, const std::string& path) {
     if (value.is_object() && !value.empty()) {
       open(prefix, path);
@@ -224,8 +227,8 @@ class Writer {
   }
 };
 
-// Looks through a text before anything is built of it: yaml-cpp finds documents without end in some
-// texts of twenty bytes, and would keep them all.
+// Scans a text before anything is built from it: yaml-cpp finds endless documents in some texts of
+// twenty bytes and would keep them all.
 class Outline : public YAML::EventHandler {
  public:
   explicit Outline(const Reader& reader) : reader_(reader) {}
@@ -283,7 +286,7 @@ Json resolve_yaml_scalar(std::string_view text) {
 
 Json parse_yaml(std::string_view text, const std::string& name) {
   Reader reader(name);
-  // yaml-cpp takes a text with zeros for UTF-16 or UTF-32.
+  // yaml-cpp takes a text with zero bytes for UTF-16 or UTF-32.
   const std::size_t at = std::min(find_not_utf8(text), text.find('\0'));
   if (at != std::string_view::npos) {
     throw Error(ErrorKind::kInput, fmt::format("{} is not UTF-8 (at byte {})", name, at));

@@ -9,10 +9,10 @@
 
 namespace llmprof {
 
-// One YAML document as plain values, by YAML 1.2's core rules (`yes` and `on` are words, not
-// booleans). Throws kInput, naming `name`, line and column, on bad syntax, a key given twice, keys
-// that are not text, more than one document, or a file built to explode (nesting, alias bombs). An
-// empty text is null.
+// One YAML document as plain values, by the core rules of YAML 1.2 (`yes` and `on` are words, not
+// booleans). Throws kInput with `name`, line and column for bad syntax, duplicate keys, keys that
+// are not text, more than one document, and files built to explode (nesting, alias bombs). An empty
+// text is null.
 Json parse_yaml(std::string_view text, const std::string& name);
 
 // One unquoted scalar: null, true, 42, 0.5, or the text itself.
@@ -24,8 +24,7 @@ struct YamlLine {
   std::string path;
 };
 
-// Block style, short lists of scalars on one line. Whatever parse_yaml() made comes back equal from
-// parse_yaml().
+// Block style, with short lists of scalars on one line. parse_yaml() reads back an equal value.
 std::vector<YamlLine> yaml_lines(const Json& value);
 std::string to_yaml_text(const Json& value);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which value holds, and where did it come from?
+// Composition of the configuration from files, presets and overrides, with the origin of each
+// value.
 //
-// One tree is built by merging layers in a fixed order; each leaf remembers the layer that set it
-// last. The first layers (the runner file and the chosen presets) also define what may be set at
-// all: a key they do not hold is an error, because a mistyped key that is silently accepted costs
-// its user a profiling run. Their values double as types by example, so no second list of keys can
-// fall out of step. An empty mapping in them is open: any key may come under it. A null takes any
-// type.
+// Layers are merged in a fixed order, and each leaf remembers the layer that set it last. The first
+// layers (the runner file and the chosen presets) also define which keys exist. Any other key is an
+// error, because a mistyped key that is silently accepted costs its user a profiling run. Their
+// values double as types by example, so there is no second list of keys to keep in sync. An empty
+// mapping is open: it accepts any key. A null accepts any type.
 //
-// Hydra refuses `+key=value` for a key that exists; we take it as "add or set", since the
-// specification's own command lines write +run.mode=deep for a key of the runner file.
+// Hydra rejects `+key=value` for an existing key. Here it means "add or set", because users write
+// +run.mode=deep for a key of the runner file.
 #include "config/compose.h"
 
 #include <algorithm>
@@ -52,6 +52,7 @@ const char* type_name(const Json& value) {
   return value.is_object() ? "a mapping" : "a text";
 }
 
+// A float key accepts integers too; a null key accepts anything.
 bool same_type(const Json& known, const Json& given) {
   if (known.is_null()) {
     return true;
@@ -72,7 +73,7 @@ void collect_paths(const Json& tree, const std::string& path, std::vector<std::s
   }
 }
 
-// `value` under the nested keys of a dotted path.
+// Wraps `value` in the nested keys of a dotted path.
 Json nested(std::string_view dotted_path, Json value) {
   const auto keys = split(dotted_path, '.');
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
@@ -85,6 +86,7 @@ bool is_among(const std::string& name, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// State of one composition: the layers, the tree built so far, and what may be set.
 class Composer {
  public:
   Composer(const std::optional<std::filesystem::path>& user_file,
@@ -103,6 +105,7 @@ class Composer {
     }
   }
 
+  // Everything merged before known_ is taken defines keys; everything after may only set them.
   Config run() {
     merge(runner_.values, "runner/stage2.yaml", Unknown::kAdd);
     mount_presets();
@@ -128,7 +131,7 @@ class Composer {
     return group == runner_.groups.end() ? nullptr : &*group;
   }
 
-  // A value that decides which presets are taken, read before the layers are merged: the last layer
+  // A value that decides which presets are taken, read before the layers are merged. The last layer
   // that has it wins.
   std::optional<std::string> peek(std::string_view path) const {
     std::optional<std::string> text;
@@ -156,6 +159,7 @@ class Composer {
     std::string reason;  // appended to the origin when the user did not name the preset
   };
 
+  // From weakest to strongest: the default, run.mode, model.target, the user's file, an override.
   Choice choice_of(const PresetGroup& group) const {
     Choice choice{group.default_choice, ""};
     const std::string mode = peek(kModePath).value_or("");
@@ -176,7 +180,7 @@ class Composer {
     return choice;
   }
 
-  // model.target=NAME takes the preset of that name where there is one; any other name is only
+  // model.target=NAME takes the preset of that name if there is one; any other name is only
   // recorded.
   Choice target_choice(Choice otherwise) const {
     const std::string target = peek(kTargetPath).value_or("");
@@ -215,7 +219,7 @@ class Composer {
     note_unknown_target();
   }
 
-  // A preset of the user's must look like those that came with the program.
+  // A user's preset must have the keys and types of the built-in ones.
   void check_preset(const PresetGroup& group, const Preset& preset) const {
     const std::vector<std::string> names = preset_names(group.name);
     const Json known = embedded_yaml(group.name + "/" + names.at(0) + ".yaml");
@@ -256,6 +260,8 @@ class Composer {
     merge_into(config_.tree, layer, "", origin, unknown);
   }
 
+  // Sets the leaves of `layer` below `path`. A mapping replaces a scalar and vice versa, with its
+  // origins.
   void merge_into(Json& target, const Json& layer, const std::string& path,
                   const std::string& origin, Unknown unknown) {
     if (!target.is_object()) {
@@ -368,7 +374,7 @@ class Composer {
   Json user_;
   std::vector<Override> group_overrides_;
   std::vector<Override> key_overrides_;
-  Json known_;  // the tree before user's file and overrides: what may be set, and of which type
+  Json known_;  // tree without user file and overrides: the keys and types that may be set
   std::vector<std::string> known_paths_;
   Config config_;
 };

@@ -19,7 +19,7 @@ struct Config {
   std::vector<std::string> notes;  // sentences for the user: accepted, but look twice
 };
 
-// Composes, later ones winning: conf/runner/stage2.yaml, the chosen presets, `user_file`,
+// Merges, in increasing priority: conf/runner/stage2.yaml, the chosen presets, `user_file`,
 // `overrides` in their order.
 //
 // An override is one argument in a subset of Hydra's grammar:
@@ -27,15 +27,15 @@ struct Config {
 //   type +model.note=x  ++...      the same, and a key that is not known is added
 //   ~pipeline.nsys.delay_s    removes a key
 //   profiling/ncu=light       chooses a preset, by name or by path; ~profiling/ncu chooses none
-// An unknown key is an error that names the nearest known one. Throws kUsage, or kInput for an
+// An unknown key is an error that suggests the nearest known one. Throws kUsage, or kInput for an
 // unreadable file.
 Config compose(const std::optional<std::filesystem::path>& user_file,
                const std::vector<std::string>& overrides);
 
-// The value at a dotted path; null when there is none.
+// The value at a dotted path; null if there is none.
 const Json* find_value(const Json& tree, std::string_view dotted_path);
 
-// --config as it was given; absent when it is empty.
+// The value of --config; nullopt if it is empty.
 inline std::optional<std::filesystem::path> user_file(const std::string& given) {
   return given.empty() ? std::nullopt : std::optional<std::filesystem::path>(given);
 }

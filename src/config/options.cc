@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options that more than one command reads.
+// Configuration options that more than one command reads, as a typed struct.
 #include "config/options.h"
 
 #include "config/reader.h"

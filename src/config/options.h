@@ -9,8 +9,7 @@
 
 namespace llmprof {
 
-// The typed form of a configuration: what the rest of the program reads. Values were checked
-// against their meaning, not only their type.
+// Typed configuration options. Values have been checked for meaning, not only for type.
 struct Options {
   enum class Mode { kDeep, kLight };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The grammar of key=value arguments: the part of Hydra's that people type. No interpolation, no
-// functions, no sweeps; what is left fits on one line of help.
+// Parser of key=value overrides: the part of Hydra's grammar that people type.
 //
-// Only a value that opens like a list, a mapping or a quotation is parsed as YAML. Parsing all of
-// them would turn `note=a: b` into a mapping, which nobody who types it expects.
+// No interpolation, no functions, no sweeps; the rest fits on one line of help.
+//
+// Only a value that opens like a list, a mapping or a quotation is parsed as YAML. Parsing every
+// value would turn `note=a: b` into a mapping, which nobody who types it expects.
 #include "config/override.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 
 namespace llmprof {
 
-// One override argument, taken apart:
+// One override argument, parsed:
 //   run.mode=light            kSet: a known key, or a preset group as profiling/ncu=light
 //   +model.note=x  ++...      kAdd: the key may be new
 //   ~pipeline.nsys.sample     kRemove
@@ -17,12 +17,12 @@ struct Override {
   std::string argument;  // as typed
   Action action = Action::kSet;
   std::string key;
-  std::string value;  // as typed behind the first '='
+  std::string value;  // as typed after the first '='
 
   std::string origin() const { return "override " + argument; }
 };
 
-// Throws kUsage when the argument is none.
+// Throws kUsage if the argument is not an override.
 Override parse_override(const std::string& argument);
 
 // The value as YAML reads it: null, true, 42, [cuda, nvtx], {a: 1}, "quoted", or the text itself.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configuration files carried inside the program, and the alternatives they form.
+// Preset files in conf/, compiled into the program, and the groups of alternatives they form.
 //
-// A choice that contains a slash or ends in .yaml is a path, so a user brings another model or
-// another ncu preset with one file and no rebuild; everything else is a name of conf/<group>/.
+// A choice that contains a slash or ends in .yaml is a path, so a user can add a model or an ncu
+// preset with one file and no rebuild. Everything else is a name in conf/<group>/.
 #include "config/presets.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 
 namespace llmprof {
 
-// A preset group: the folder conf/<name>/ whose files are alternatives, and the key under which the
-// chosen one is mounted. Declared by the `defaults` list of conf/runner/stage2.yaml, in Hydra's
+// A preset group: the folder conf/<name>/, whose files are alternatives, and the key under which
+// the chosen one is mounted. Declared in the `defaults` list of conf/runner/stage2.yaml, in Hydra's
 // notation `name@mount: choice`.
 struct PresetGroup {
   std::string name;            // "profiling/ncu"
@@ -22,11 +22,11 @@ struct PresetGroup {
 // Names of the files in conf/<group>/, without ".yaml", sorted.
 std::vector<std::string> preset_names(std::string_view group);
 
-// conf/<path>, parsed. Throws kFailure if the program was built without it.
+// conf/<path>, parsed. Throws kFailure if it was not compiled in.
 Json embedded_yaml(std::string_view path);
 
-// What conf/runner/stage2.yaml declares besides values: its groups, and what each run.mode chooses
-// in them.
+// Declarations of conf/runner/stage2.yaml besides values: its groups, and the presets that each
+// run.mode selects.
 struct RunnerDeclaration {
   Json values;  // the file without the two declarations
   std::vector<PresetGroup> groups;
@@ -34,11 +34,11 @@ struct RunnerDeclaration {
 };
 RunnerDeclaration runner_declaration();
 
-// A file the user named, parsed. What is wrong with it is a usage error.
+// A file the user named, parsed. Errors in it are usage errors.
 Json user_yaml(const std::filesystem::path& path);
 
-// The chosen file of a group: a name from preset_names(), or a path to a YAML file of the user's.
-// Throws kUsage with the nearest name when there is none.
+// The chosen file of a group: a name from preset_names(), or a path to a YAML file. Throws kUsage
+// with the nearest name if there is none.
 struct Preset {
   Json values;
   std::string origin;  // "profiling/ncu/light.yaml"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the composed tree to typed values, with an error that says which key is wrong and who set
+// Typed, checked access to the composed configuration. Errors name the key and the layer that set
 // it.
 #include "config/reader.h"
 

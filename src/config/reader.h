@@ -11,14 +11,14 @@
 
 namespace llmprof {
 
-// Values of a configuration by dotted path, each held against what it must be. Everything throws
-// kUsage, naming the key and where its value came from.
+// Values of a configuration by dotted path, checked against the expected type and range. Every
+// function throws kUsage, naming the key and where its value came from.
 class SettingsReader {
  public:
   explicit SettingsReader(const Config& config) : config_(config) {}
 
   std::string text(const std::string& path) const;                          // not empty
-  std::optional<std::string> optional_text(const std::string& path) const;  // null: nothing
+  std::optional<std::string> optional_text(const std::string& path) const;  // nullopt if null
   bool flag(const std::string& path) const;
   std::int64_t whole_from(const std::string& path, std::int64_t least) const;
   std::vector<std::string> texts(const std::string& path) const;
@@ -27,6 +27,7 @@ class SettingsReader {
   // One of `choices`.
   std::string choice(const std::string& path, const std::vector<std::string>& choices) const;
 
+  // Reports that the value at `path` is not a `wanted`.
   [[noreturn]] void fail(const std::string& path, const std::string& wanted) const;
 
  private:

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libllmprof_nvtx.so: how long do the ranges last that a program marks, with no profiler at all?
+// Entry points of libllmprof_nvtx.so, which records a program's NVTX ranges without a profiler.
 //
-// NVTX loads the library named by NVTX_INJECTION64_PATH at the program's first NVTX call and hands
-// it tables of function pointers; those for ranges are pointed here. Each shared object that was
-// compiled with NVTX carries an NVTX of its own and calls the entry again, with its own tables.
+// NVTX loads the library named by NVTX_INJECTION64_PATH at the program's first NVTX call and passes
+// it tables of function pointers. Those for ranges are set to functions of this file. Each shared
+// object compiled with NVTX has its own copy of NVTX and calls the entry again, with its own
+// tables.
 //
-// This runs inside other people's programs: no exception, no lock in the hot path, no library but
-// the C library, and whatever cannot be done is left undone. Handles are small numbers, so that a
-// wrong one (of another tool, of another time) is seen to be wrong and never followed.
+// This code runs inside other people's programs: no exceptions, no lock in the hot path, no library
+// but the C library, and what cannot be done is skipped. Handles are small numbers, so that a wrong
+// one (of another tool, or stale) is detected and never dereferenced.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,6 +22,7 @@
 namespace llmprof {
 namespace {
 
+// A buffer on the stack: no allocation inside the traced program.
 struct Text {
   char bytes[kMaxRangeTextBytes];
   std::size_t size = 0;
@@ -30,7 +32,7 @@ std::size_t text_size(const char* text) {
   return strnlen(text, kMaxRangeTextBytes);
 }
 
-// UTF-8 of a wide string; what is no character becomes U+FFFD.
+// Converts a wide string to UTF-8. Invalid characters become U+FFFD.
 void to_utf8(const wchar_t* wide, Text& text) {
   for (; *wide != 0 && text.size + 4 <= sizeof(text.bytes); ++wide) {
     std::uint32_t c = 0;
@@ -74,6 +76,7 @@ void set_double(BeginningRange& range, double value) {
   std::memcpy(&range.payload, &value, sizeof(value));
 }
 
+// Narrow integers and floats are widened, so that the file has only two payload types.
 void set_payload(BeginningRange& range, std::int32_t type, std::uint64_t bits) {
   switch (type) {
     case kNvtxPayloadUint64:
@@ -105,7 +108,7 @@ void set_name(BeginningRange& range, const char* name) {
   range.name_bytes = name == nullptr ? 0 : text_size(name);
 }
 
-// Calls `use` with the range; wide text lives on the stack while it does.
+// Calls `use` with the range. The converted text lives on the stack during the call.
 template <typename Use>
 auto with_wide(const wchar_t* wide, BeginningRange range, Use use) {
   Text text;
@@ -136,7 +139,7 @@ auto with_attributes(std::uintptr_t domain, const NvtxEventAttributes* event, Us
   return use(range);
 }
 
-// Domains and strings are handles of NVTX: pointers that nobody follows.
+// Domains and strings are NVTX handles: pointers that are never dereferenced.
 int domain_push(std::uintptr_t domain, const NvtxEventAttributes* event) {
   return with_attributes(domain, event, push_range);
 }
@@ -217,6 +220,7 @@ class ModuleTable {
   unsigned size_ = 0;
 };
 
+// Points the range functions of one NVTX instance to this file.
 void attach(const NvtxCallbackTable& callbacks) {
   const ModuleTable core(callbacks, kNvtxModuleCore);
   core.set(kNvtxRangePushEx, push_attributes);
@@ -241,7 +245,7 @@ void attach(const NvtxCallbackTable& callbacks) {
 }  // namespace
 }  // namespace llmprof
 
-// 0 makes NVTX unload the library and turn its functions into nothing.
+// Returning 0 makes NVTX unload the library and disable its functions.
 // NOLINTNEXTLINE(readability-identifier-naming): NVTX looks for this name
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
     llmprof::NvtxGetExportTable get_table) {

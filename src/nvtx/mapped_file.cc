@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How do records survive a process that is killed at any moment? They are stored straight into a
-// shared mapping of the file: what was stored is the kernel's, and no flush is needed or forgotten,
-// whether the program ends by exit, _exit, a signal or exec.
+// The memory-mapped file that holds range records, designed to survive a process killed at any
+// time.
 //
-// Address space for the whole file is taken once; the file grows under it, a chunk at a time. A
-// store into a page that the disk has no room for would kill the program with SIGBUS, so each chunk
-// is written full of zeros before anything is stored; a limit on file sizes is asked for first,
-// because the kernel answers a step beyond it with SIGXFSZ. The file is opened anew for each
-// chunk: a program that closes all descriptors and opens its own under the same number would
-// otherwise have its data grown by us.
+// Records are stored directly into a shared mapping. Whatever was stored belongs to the kernel, so
+// no flush is needed, whether the program ends by exit, _exit, a signal or exec.
 //
-// System calls go through syscall(): the functions of that name are cancellation points, and a
-// thread must not end inside an NVTX call. Nothing here locks: a thread may die or be forked away
-// while it is inside.
+// Address space for the whole file is reserved once; the file grows under it, one chunk at a time.
+// A store into a page that the disk has no room for would kill the program with SIGBUS, so each
+// chunk is written with zeros first. The file size limit is checked before that, because the kernel
+// answers a write beyond it with SIGXFSZ. The file is reopened for each chunk: a program that
+// closes all descriptors and reuses the number would otherwise have its own file grown by us.
 //
-// What it gets wrong: somebody who truncates the file under a running program kills it, and so may
-// a file system that copies on write (btrfs) and fills up to the last block. On a file system in
-// memory the chunks are memory that cannot be given back.
+// System calls go through syscall(): the libc wrappers are cancellation points, and a thread must
+// not end inside an NVTX call. Nothing here takes a lock: a thread may die or be forked while
+// inside.
+//
+// What it gets wrong: truncating the file under a running program kills the program, and so may a
+// copy-on-write file system (btrfs) that fills up to the last block. On a file system in memory,
+// the chunks are memory that cannot be reclaimed.
 #include "nvtx/mapped_file.h"
 
 #include <atomic>
@@ -44,6 +45,7 @@ constexpr int kMaxYields = 100000;
 
 enum FileState : int { kNone, kOpening, kOpen, kFailed };
 
+// State of the open file. Plain and constant-initialized, because ranges may start before main().
 struct RangeFile {
   std::atomic<int> state{kNone};
   char* base = nullptr;
@@ -72,7 +74,7 @@ std::int64_t clock_ns(clockid_t clock) {
   return std::int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
 }
 
-// An absolute path, since programs change their directory.
+// Absolute, because programs change their working directory.
 bool read_directory_variable() {
   const char* directory = secure_getenv("LLMPROF_NVTX_DIR");
   if (directory == nullptr || directory[0] == '\0') {
@@ -103,8 +105,8 @@ std::size_t read_max_chunks() {
   return chunks < kMaxRangeChunks ? chunks : kMaxRangeChunks;
 }
 
-// Room on the disk for these bytes of the file, by writing zeros there: every file system can do
-// that, and the pages it makes are ready to be mapped, which fallocate()'s are not.
+// Reserves disk space by writing zeros: every file system can do that, and the pages are then ready
+// to be mapped, unlike those of fallocate().
 bool allocate(long fd, std::uint64_t offset, std::size_t bytes) {
   static char zeros[kRangeChunkBytes];
   rlimit limit = {};
@@ -116,7 +118,7 @@ bool allocate(long fd, std::uint64_t offset, std::size_t bytes) {
 }
 
 // Maps the pages now: faster than one fault each, and an error here would be a SIGBUS later.
-// Kernels before 5.14 do not know it and say EINVAL.
+// Kernels before 5.14 return EINVAL.
 bool populate(char* start, std::size_t bytes) {
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, linux/mman.h
   return madvise(start, bytes, kPopulateWrite) == 0 || errno == EINVAL;
@@ -150,7 +152,7 @@ void write_header() {
       .store(magic, std::memory_order_release);
 }
 
-// Under a name that no other process and no earlier program of this one can have.
+// The name is unique among all processes, including earlier programs in this one.
 long create_file() {
   for (int attempt = 0; attempt < 10; ++attempt) {
     std::snprintf(g_file.path, sizeof(g_file.path), "%s/%ld.%lld%s", g_directory,
@@ -165,7 +167,7 @@ long create_file() {
   return -1;
 }
 
-// A program with a limit on its address space gets as much as there is.
+// With a limit on the address space, takes as much as there is.
 bool map_file(long fd) {
   for (g_file.max_chunks = g_max_chunks;; g_file.max_chunks /= 2) {
     void* const base = mmap(nullptr, chunk_offset(g_file.max_chunks), PROT_READ | PROT_WRITE,
@@ -232,7 +234,8 @@ bool open_range_file() {
     g_file.state.store(is_made ? kOpen : kFailed, std::memory_order_release);
     return is_made;
   }
-  // Another thread is at it; not for ever, in case it is this one, in a signal handler.
+  // Another thread is opening it. The wait is bounded, in case it is this thread, in a signal
+  // handler.
   for (int i = 0; state == kOpening && i < kMaxYields; ++i) {
     sched_yield();
     state = g_file.state.load(std::memory_order_acquire);

@@ -7,28 +7,29 @@
 
 namespace llmprof {
 
+// CLOCK_MONOTONIC, as the profiler's own clocks are aligned to it.
 std::int64_t monotonic_ns();
 
-// Makes this process's range file in the directory that LLMPROF_NVTX_DIR named when the library was
-// loaded, if there is none yet. False when it cannot be made, now and ever after in this process.
+// Creates this process's range file, if there is none yet, in the directory that LLMPROF_NVTX_DIR
+// named when the library was loaded. False if it cannot be created, from then on in this process.
 bool open_range_file();
 
-// A forked child has the parent's file mapped and must not write there: it gets one of its own with
-// its next open_range_file().
+// For a forked child, which has the parent's file mapped and must not write to it. The next
+// open_range_file() creates a new one.
 void forget_range_file();
 
-// 1, and one more after each forget_range_file(): what belongs to another number is of another
-// file.
+// 1, plus one for each forget_range_file(). Records with another number belong to another file.
 std::uint32_t range_file_number();
 
-// kRangeChunkBytes of zeros that really are on the disk, for the calling thread alone; nullptr when
-// the disk or a limit has no more.
+// kRangeChunkBytes of zeros, backed by disk space, for the calling thread only; nullptr if the disk
+// is full or a limit is reached.
 char* claim_range_chunk();
 
-// Where a record stands in the file, and back: nullptr for what can be no record.
+// The position of a record in the file, and the inverse: nullptr for an impossible offset.
 std::uint64_t range_record_offset(const RangeRecord* record);
 RangeRecord* range_record_at(std::uint64_t offset);
 
+// Counters in the file's header, for the reader's diagnostics.
 void count_lost_range();
 void count_unmatched_pop();
 

@@ -6,15 +6,16 @@
 
 namespace llmprof {
 
-// What a program compiled with NVTX 2 or 3 and a library that it loads agree on, as far as ranges
-// need it. Written down here so that the library is built where NVTX's headers are not; a unit test
-// holds every value against them where they are. Source: nvtx3/nvToolsExt.h and
-// nvtxDetail/nvtxTypes.h, of which NVIDIA keeps the layout fixed for ever.
+// The binary interface between a program compiled with NVTX 2 or 3 and an injection library, as far
+// as ranges need it. Repeated here so that the library builds without NVTX's headers. A unit test
+// compares every value with them where they are installed. Source: nvtx3/nvToolsExt.h and
+// nvtxDetail/nvtxTypes.h, whose layout NVIDIA keeps fixed.
 inline constexpr std::uint32_t kNvtxTableCallbacks = 1;
 inline constexpr std::uint32_t kNvtxTableVersion = 3;
 inline constexpr std::uint32_t kNvtxModuleCore = 1;
 inline constexpr std::uint32_t kNvtxModuleCore2 = 5;
 
+// Positions of the range functions in the table of module CORE.
 enum NvtxCoreSlot : std::uint32_t {
   kNvtxRangeStartEx = 4,
   kNvtxRangeStartA = 5,
@@ -26,6 +27,7 @@ enum NvtxCoreSlot : std::uint32_t {
   kNvtxRangePop = 11,
 };
 
+// Positions in the table of module CORE2: the same with a domain.
 enum NvtxCore2Slot : std::uint32_t {
   kNvtxDomainRangeStartEx = 2,
   kNvtxDomainRangeEnd = 3,
@@ -52,6 +54,7 @@ enum NvtxPayloadType : std::int32_t {
   kNvtxPayloadFloat = 6,
 };
 
+// nvtxEventAttributes_t.
 struct NvtxEventAttributes {
   std::uint16_t version;
   std::uint16_t size;
@@ -60,7 +63,7 @@ struct NvtxEventAttributes {
   std::uint32_t color;
   std::int32_t payload_type;
   std::int32_t reserved;
-  std::uint64_t payload;  // a union: the narrower types stand in its first bytes
+  std::uint64_t payload;  // a union: narrower types use its first bytes
   std::int32_t message_type;
   const void* message;
 };

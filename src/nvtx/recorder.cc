@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where does a range go, and at what price? Each thread fills a chunk of the file of its own, so
-// that beginning a range is a few stores and a look at the clock, and ending it one store into the
-// same record. The clock is read last at the beginning and first at the end: what is measured is
-// the program.
+// Recording of NVTX ranges, with a few stores per range and no locks.
 //
-// Ranges are written once, at their beginning, rather than as two events: half the bytes, nothing
-// to match later, and a range that was open when the process died is known as such.
+// Each thread fills its own chunk of the file. Starting a range takes a few stores and one clock
+// read; ending it takes one store into the same record. The clock is read last at the start and
+// first at the end, so the recorder's own time is excluded.
 //
-// A registered string is known by its number (texts.cc); its text is written into the file when it
-// is first used there. Plain strings are known by their contents, as their addresses are used
-// again: each thread keeps a small table of hashes, beside the texts it has written. A program with
-// ever new names writes ever new texts, up to the limit of the file.
+// A range is written once, when it starts, rather than as two events: half the bytes, nothing to
+// match later, and a range that was open when the process died is recognizable.
 //
-// A thread's state returns to a shelf when the thread ends and serves the next one, with the rest
-// of its chunk: a program with many short threads must not take a chunk for each. The shelf and all
-// else here works without locks, because a forked child would inherit them locked.
+// A registered string is identified by its number (texts.cc); its text is written to the file at
+// its first use. Plain strings are identified by their contents, because addresses are reused: each
+// thread keeps a small table of hashes and the texts it has written. A program that keeps inventing
+// names writes new texts up to the file's limit.
 //
-// What it gets wrong: a fork made behind the C library's back (a bare clone system call) is not
-// seen, and such a child writes into its parent's file. A signal handler that marks ranges may
-// spoil the one it interrupts the beginning of.
+// When a thread ends, its state goes to a shelf and serves the next thread, with the rest of its
+// chunk: a program with many short threads must not use a chunk for each. The shelf and everything
+// else is lock-free, because a forked child would inherit locks in the locked state.
+//
+// What it gets wrong: a fork that bypasses the C library (a bare clone system call) is not noticed,
+// and such a child writes into its parent's file. A signal handler that marks ranges may damage the
+// range whose start it interrupts.
 #include "nvtx/recorder.h"
 
 #include <atomic>
@@ -35,7 +36,7 @@
 #include "nvtx/range_file.h"
 #include "nvtx/texts.h"
 
-// glibc's means for thread_local destructors; C++'s own would need libstdc++.
+// glibc's mechanism for thread_local destructors; the C++ one would need libstdc++.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names of the C library
 extern "C" int __cxa_thread_atexit_impl(void (*function)(void*), void* object, void* library);
 extern "C" void* __dso_handle;
@@ -60,7 +61,7 @@ struct NameSlot {
   const RangeTextRecord* text;  // in the file; nullptr: free
 };
 
-// All zero is its beginning. 0 is no open range.
+// Valid when all zero. Open range number 0 means none.
 struct ThreadState {
   char* next;  // the rest of its chunk
   char* end;
@@ -79,7 +80,7 @@ std::atomic<ThreadState*> g_shelf[kShelfSlots];
 std::atomic<bool> g_handles_fork{false};
 thread_local ThreadState* t_state = nullptr;
 
-// Whoever calls NVTX between a failed call and a look at errno must find it there.
+// The program may call NVTX between a failed call and its check of errno.
 class KeptErrno {
  public:
   KeptErrno() : value_(errno) {}
@@ -91,7 +92,7 @@ class KeptErrno {
   int value_;
 };
 
-// The record counts from here on.
+// From here on the record is valid.
 void commit(RangeRecordHead& to, RangeRecordHead head) {
   static_assert(sizeof(head) == sizeof(std::uint64_t));
   std::uint64_t bits = 0;
@@ -129,7 +130,7 @@ inline char* take(ThreadState& state, std::size_t bytes) {
   return start;
 }
 
-// The chunk's rest goes to the next thread; this one's open ranges stay open for ever.
+// The rest of the chunk goes to the next thread; this thread's open ranges stay open.
 void release_state(void* /*unused*/) {
   ThreadState* const state = t_state;
   t_state = nullptr;
@@ -186,7 +187,7 @@ inline ThreadState* thread_state() {
   return __builtin_expect(state != nullptr, 1) ? state : new_thread_state();
 }
 
-// In the child, in its only thread.
+// Runs in the child, in its only thread.
 void after_fork() {
   forget_range_file();
   for (std::atomic<ThreadState*>& slot : g_shelf) {
@@ -208,7 +209,7 @@ const RangeTextRecord* write_text(ThreadState& state, RangeRecordHead head, cons
   return record;
 }
 
-// Two threads may both write it, which does no harm.
+// Two threads may both write it, which is harmless.
 __attribute__((noinline)) bool write_registered(ThreadState& state, RegisteredText& entry,
                                                 RangeRecordHead head) {
   const char* const text = std::atomic_ref(entry.text).load(std::memory_order_acquire);
@@ -223,7 +224,7 @@ inline bool is_written(RegisteredText& entry) {
   return std::atomic_ref(entry.written_to).load(std::memory_order_relaxed) == range_file_number();
 }
 
-// Eight bytes a step; multiplication and shift mix well enough for a table that compares texts.
+// Eight bytes per step. Multiply and shift mix well enough, since the table compares texts too.
 std::uint64_t hash_of(const char* text, std::size_t num_bytes) {
   constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
   std::uint64_t hash = num_bytes * kOdd;
@@ -236,7 +237,7 @@ std::uint64_t hash_of(const char* text, std::size_t num_bytes) {
   return hash;
 }
 
-// 0 when its text could not be written.
+// 0 if its text could not be written.
 std::uint32_t plain_name(ThreadState& state, const char* text, std::size_t num_bytes) {
   const std::uint64_t hash = hash_of(text, num_bytes);
   NameSlot& slot = state.names[hash % kNameSlots];
@@ -254,7 +255,7 @@ std::uint32_t plain_name(ThreadState& state, const char* text, std::size_t num_b
   return id;
 }
 
-// Writes the range with its clock running; nullptr, and counted, when there is no room.
+// Writes the range with its clock running; nullptr, and counted as lost, if there is no room.
 inline RangeRecord* begin_range(ThreadState& state, const BeginningRange& range,
                                 std::uint8_t flags) {
   RangeRecordHead head = {RangeRecordType::kRange,
@@ -351,7 +352,7 @@ int pop_range(std::uint16_t domain) {
   return static_cast<int>(open.level);
 }
 
-// The file's number is part of it: a child may end a range that its parent started.
+// The number includes the file's number: a child may end a range that its parent started.
 std::uint64_t start_range(const BeginningRange& range) {
   ThreadState* const state = thread_state();
   RangeRecord* const record =

@@ -6,7 +6,7 @@
 
 namespace llmprof {
 
-// What a program says of a range when it begins.
+// A range as the program describes it at its start.
 struct BeginningRange {
   std::uint16_t domain = 0;
   std::uint32_t registered_name = 0;  // as register_name() gave it; 0: look at `name`
@@ -16,14 +16,14 @@ struct BeginningRange {
   std::uint64_t payload = 0;
 };
 
-// The library cannot record anything in this process: false. Any number of calls.
+// Opens the range file. False if nothing can be recorded in this process. May be called repeatedly.
 bool start_recorder();
 
 // The depth of the range in its domain and thread, from 0; negative on error.
 int push_range(const BeginningRange& range);
 int pop_range(std::uint16_t domain);
 
-// The number by which any thread may end it; 0 when it was lost.
+// A number with which any thread may end the range; 0 if it was lost.
 std::uint64_t start_range(const BeginningRange& range);
 void end_range(std::uint64_t number);
 

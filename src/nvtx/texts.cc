@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which text does a handle mean? Handles are numbers of tables that only grow: a wrong one is seen
-// to be wrong, a right one is found without a lock. The tables have a fixed size that the kernel
-// fills with memory only where it is used. Strings registered twice are kept twice: programs that
-// register the same string for ever are rare, and get no names once the tables are full.
+// Tables of the domains and strings that a program registered with NVTX.
+//
+// Handles are indexes into tables that only grow: an invalid one is detected, a valid one is found
+// without a lock. The tables have a fixed size, but the kernel provides memory only for the used
+// part. A string registered twice is stored twice: programs that register the same string endlessly
+// are rare, and get no names once the tables are full.
 #include "nvtx/texts.h"
 
 #include <cstring>
@@ -23,6 +25,7 @@ std::atomic<std::uint32_t> g_num_names{1};
 std::atomic<char*> g_texts{nullptr};
 std::atomic<std::size_t> g_texts_used{0};
 
+// Copies a text; nullptr if the table is full.
 const char* keep_text(const char* text, std::size_t num_bytes) {
   char* const texts = g_texts.load(std::memory_order_acquire);
   if (texts == nullptr || g_texts_used.load(std::memory_order_relaxed) + num_bytes > kTextsBytes) {

@@ -7,16 +7,16 @@
 
 namespace llmprof {
 
-// Texts that a program registered: domains and strings. They live as long as the process, and in a
-// forked child as well.
+// Texts that a program registered: domains and strings. They live as long as the process, also in a
+// forked child.
 
 constexpr std::size_t kMaxDomains = 1024;
 constexpr std::size_t kMaxRegisteredNames = 1 << 20;  // plain names are numbered from here
 
-// Plain, so that a table of a million is zeros and no code runs for it; threads go through
-// atomic_ref.
+// A plain struct, so that a table of a million entries is all zeros and needs no constructor.
+// Threads access it through atomic_ref.
 struct RegisteredText {
-  const char* text;  // nullptr: not there
+  const char* text;  // nullptr: not registered
   std::uint32_t num_bytes;
   std::uint32_t written_to;  // range_file_number() of the file that has it
 };
@@ -24,14 +24,13 @@ struct RegisteredText {
 RegisteredText& domain_text(std::uint16_t number);  // below kMaxDomains
 RegisteredText& name_text(std::uint32_t number);    // below kMaxRegisteredNames
 
-// Memory of zeros, nullptr when there is none. Not malloc: a program may mark ranges inside its
-// own.
+// Zeroed memory, or nullptr. Not malloc: a program may mark ranges inside its own malloc.
 void* zeroed_memory(std::size_t bytes);
 
-// Before the first registration; any number of times.
+// Must precede the first registration; may be called repeatedly.
 void reserve_texts();
 
-// Domains of the same text are the same domain. 0 when there is no room for more.
+// Domains with the same text are the same domain. 0 if the table is full.
 std::uint16_t register_domain(const char* text, std::size_t num_bytes);
 std::uint32_t register_name(const char* text, std::size_t num_bytes);
 bool is_domain(std::uintptr_t number);
