@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trace events of Chrome, written as they come: a JSON tree of a recording would take fifty times
-// the recording.
+// Writer of Chrome's JSON trace event format.
 //
-// The format knows two levels, processes and their threads: a GPU or a process becomes the former,
-// each lane of a row the latter, under numbers of our own, since a GPU has no process number and a
-// stream of one GPU may share its number with one of another. Times are microseconds with three
-// decimals: nanoseconds, exactly, where a reader does not put them into a double.
+// Events are written as they arrive: a JSON tree of a recording would take fifty times its size.
+//
+// The format has two levels, processes and threads. A GPU or a process becomes a process, each lane
+// of a row a thread, with our own numbers: a GPU has no process id, and streams of different GPUs
+// may share a number. Times are microseconds with three decimals, so they are exact nanoseconds
+// unless a reader converts them to double.
 #include "export/chrome.h"
 
 #include <cmath>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::string_view kEnd = "\n]}\n";
 
-// As a JSON text; what shown_name() leaves is UTF-8 without control characters.
+// As a JSON string; shown_name() returns UTF-8 without control characters.
 std::string json_text(std::string_view name) {
   std::string text = "\"";
   for (const char c : shown_name(name)) {
@@ -40,13 +41,14 @@ std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "null";
 }
 
-// Where a track is drawn.
+// The process and thread under which a track is drawn.
 struct ChromePlace {
   std::uint32_t process = 0;
   std::string prefix;  // of the names of what is below
   std::string name;    // as JSON
 };
 
+// Events need no closing record per slice, so a file cut at any event is still readable.
 class ChromeSink : public EventSink {
  public:
   ChromeSink(const ExportTexts& texts, FileWriter& file) : EventSink(texts, file) {
@@ -75,6 +77,7 @@ class ChromeSink : public EventSink {
     }
   }
 
+  // An X event for a slice, an i event for a mark.
   void begin(const ExportSlice& slice) override {
     std::string text =
         fmt::format(",\n{{\"ph\":\"{}\",\"name\":{},\"cat\":{},\"pid\":{},\"tid\":{},\"ts\":{}",
@@ -112,6 +115,7 @@ class ChromeSink : public EventSink {
         process, thread, json_text(name)));
   }
 
+  // The JSON string of a text, escaped once.
   const std::string& shown(TextId id) {
     std::string& known = shown_[static_cast<std::size_t>(id)];
     if (known.empty()) {

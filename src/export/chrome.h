@@ -8,8 +8,9 @@
 
 namespace llmprof {
 
-// The recording as JSON trace events, for chrome://tracing, speedscope and scripts: what
-// trace.pftrace holds, five times as large. Throws kFailure when it cannot be written.
+// Writes the recording as JSON trace events, for chrome://tracing, speedscope and scripts. The
+// contents are those of trace.pftrace, at five times the size. Throws kFailure if it cannot be
+// written.
 ExportedTrace write_chrome_trace(const Profile& profile, const std::filesystem::path& path,
                                  std::uint64_t budget_bytes = kTraceBudgetBytes);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a viewer of traces is told, whatever file it reads: tracks, slices on them, marks, counters.
-// event_walk.cc says it, perfetto.cc and chrome.cc write it down.
+// Interface between the walk over a recording and the writers of trace files: tracks, slices,
+// marks, counters. event_walk.cc produces them; perfetto.cc and chrome.cc write them.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@
 
 namespace llmprof {
 
-// A text of an export by number: those that the export itself needs first, then those of the trace.
+// Number of a text in an export: first the export's own texts, then those of the trace.
 enum class TextId : std::uint32_t {};
 
+// The texts of an export, without copying those of the trace.
 class ExportTexts {
  public:
   explicit ExportTexts(const StringPool& recorded) : recorded_(recorded) {}
 
-  // Only before the first of_recorded().
+  // Only before the first call of of_recorded().
   TextId add(std::string_view text) { return static_cast<TextId>(own_.intern(text)); }
   TextId of_recorded(StringId id) const {
     return static_cast<TextId>(own_.size() + static_cast<std::size_t>(id));
@@ -40,12 +41,13 @@ class ExportTexts {
   StringPool own_;
 };
 
-// Names are strangers' texts and may be of any length. What a viewer is shown: valid UTF-8 without
-// control characters, and not more than anybody reads.
+// Names are untrusted and may have any length. Returns what a viewer is given: valid UTF-8 without
+// control characters, of limited length.
 std::string shown_name(std::string_view text);
 
 enum class TrackKind : std::uint8_t { kGroup, kProcess, kThread, kSlices, kCounter };
 
+// A row of the viewer, or a group of rows.
 struct ExportTrack {
   std::uint32_t id = 0;      // from 1
   std::uint32_t parent = 0;  // 0: none
@@ -57,11 +59,13 @@ struct ExportTrack {
   std::string unit = {};   // of a counter
 };
 
+// A key and value shown when a slice is selected.
 struct SliceArgument {
   TextId name{};
   std::variant<std::int64_t, double, TextId> value;
 };
 
+// A bar on a track, or a mark.
 struct ExportSlice {
   std::uint32_t track = 0;
   std::uint64_t start_ns = 0;
@@ -72,6 +76,7 @@ struct ExportSlice {
   std::span<const SliceArgument> arguments;
 };
 
+// Writer of one file format. Calls follow the order in which event_walk.cc makes them.
 class EventSink {
  public:
   EventSink(const ExportTexts& texts, FileWriter& file) : texts_(texts), file_(file) {}
@@ -79,16 +84,16 @@ class EventSink {
   EventSink(const EventSink&) = delete;
   EventSink& operator=(const EventSink&) = delete;
 
-  // What follows, up to the next call, is in the order of time and needs nothing that came before.
+  // The events up to the next call are in order of time and refer to nothing before this call.
   virtual void begin_sequence() = 0;
-  // A track is told before what is on it, and may be told again.
+  // A track is declared before its events, possibly more than once.
   virtual void track(const ExportTrack& track) = 0;
-  // Slices of a track nest: what began last ends first. A mark is begun and never ended.
+  // Slices of a track nest: the last one begun ends first. A mark has no end.
   virtual void begin(const ExportSlice& slice) = 0;
   virtual void end(std::uint32_t track, std::uint64_t time_ns) = 0;
   virtual void counter(std::uint32_t track, std::uint64_t time_ns, double value) = 0;
   virtual void finish() {}
-  virtual std::uint64_t closing_bytes() const { return 0; }  // that finish() writes
+  virtual std::uint64_t closing_bytes() const { return 0; }  // written by finish()
 
   FileWriter& file() { return file_; }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does a recording become what a viewer can draw, in the space it is given?
+// Conversion of a recording to viewer events within a size budget.
 //
-// Rows of a recording are in any order, and viewers want them in the order of time: they are sorted
-// by number, eight bytes each. Every part of the picture (stages, a GPU's ledger, a GPU's streams,
-// NVTX, API calls) is a sequence of its own.
+// Rows of a recording are unordered, and viewers want them in order of time, so indexes are sorted,
+// eight bytes each. Each part of the picture (stages, a GPU's ledger, a GPU's streams, NVTX, API
+// calls) is a separate sequence.
 //
-// The budget is kept without guessing sizes. Parts are written in the order of their worth, each to
-// its end; one that runs over is cut off the file again and named in the result. Only GPU work is
-// cut in time: its bytes are counted by the moment a slice begins, and what is written the second
-// time ends where the budget does. So the usual recording is written once, and one that is too
-// large twice or three times in part.
+// The budget is met without guessing sizes. Parts are written in order of importance, each to its
+// end; one that exceeds the budget is cut off the file again and named in the result. Only GPU work
+// is cut in time: its bytes are counted by the start of each slice, and the second attempt stops
+// where the budget ends. So most recordings are written once, and a recording that is too large is
+// partly written two or three times.
 //
-// What it gets wrong: the part of the GPUs' work that is kept is the first, not the most telling. A
-// range that never ended is drawn to the end of the capture.
+// What it gets wrong: the part of the GPU work that is kept is the first, not the most informative
+// one. A range that never ended is drawn up to the end of the capture.
 #include "export/event_walk.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::uint64_t kLeastSliceBytes = 24;  // no format tells of a slice in less
 
-// A row of one of the tables; kernels, copies and graphs of a GPU are sorted together.
+// A row of one of the tables. Kernels, copies and graphs of a GPU are sorted together.
 struct RowRef {
   std::uint32_t row;
   std::uint32_t table;
@@ -53,6 +53,7 @@ std::int64_t first_time(const Overlay& overlay) {
   return first_ns;
 }
 
+// One export: walks the tables part by part and stops each part at its limit.
 class EventWalk {
  public:
   EventWalk(const Overlay& overlay, EventSink& sink, std::uint64_t budget_bytes)
@@ -75,7 +76,7 @@ class EventWalk {
   }
 
   ExportedTrace run() {
-    // Small, and worth more than the last kernels of a long recording.
+    // Stages and ledger are small, and worth more than the last kernels of a long recording.
     part("stages", overlay_.stages().instances.size(), limit_bytes_ / 4, [&] { stages(); });
     part("the ledger's counters", overlay_.analysis().ledger_history.size(),
          file_.size_bytes() + limit_bytes_ / 4, [&] { ledger(); });
@@ -98,7 +99,7 @@ class EventWalk {
                      count, budget_bytes_)});
   }
 
-  // Whole, or not at all.
+  // Writes a part completely or not at all.
   template <typename Tell>
   void part(const char* what, std::size_t count, std::uint64_t limit_bytes, Tell tell) {
     const std::uint64_t before = file_.size_bytes();
@@ -123,7 +124,7 @@ class EventWalk {
     return trace_.kernels.size() + trace_.copies.size() + trace_.graphs.size();
   }
 
-  // True: all of it is in the file.
+  // Returns whether all GPU work fits in the file.
   bool try_gpu_work(bool has_arguments) {
     const std::uint64_t before = file_.size_bytes();
     has_arguments_ = has_arguments;
@@ -138,6 +139,7 @@ class EventWalk {
     return true;
   }
 
+  // Up to three attempts: with arguments, without, and cut at the time where the budget ends.
   void gpu_work() {
     const std::uint64_t before = file_.size_bytes();
     const bool may_fit = before + num_gpu_rows() * kLeastSliceBytes <= limit_bytes_;
@@ -158,7 +160,7 @@ class EventWalk {
     result_.num_slices += picture_.num_slices;
   }
 
-  // GPUs have the first numbers; told wherever something is on them.
+  // GPUs have the first track numbers. Declared again in each sequence that uses them.
   std::uint32_t device_track(std::size_t device) {
     const DeviceInfo& info = trace_.devices[device];
     ExportTrack track;
@@ -198,7 +200,7 @@ class EventWalk {
     return at->second;
   }
 
-  // Streams of several processes or contexts may have one number.
+  // Streams of several processes or contexts may share a number.
   std::string stream_name(const StreamInfo& stream) const {
     std::string name = fmt::format("stream {}", stream.stream);
     if (trace_.processes.size() > 1) {
@@ -240,6 +242,7 @@ class EventWalk {
     }
   }
 
+  // Tracks are created at the first slice of a stream, so that empty streams are not shown.
   template <typename Table>
   void tell_work(const Table& table, std::uint32_t row, TextId name, TextId category,
                  std::uint32_t parent, std::map<std::uint32_t, std::uint32_t>& by_stream) {
@@ -257,8 +260,8 @@ class EventWalk {
     picture_.add(at->second, slice, table.start_ns[row], table.end_ns[row]);
   }
 
-  // The work of a GPU that begins before the cut, by start; the shorter first where some begin
-  // together, so that work without length stays in its lane.
+  // The work of a GPU that starts before the cut, sorted by start. Of those that start together the
+  // shorter comes first, so that zero-length work stays in its lane.
   std::vector<RowRef> gpu_order(std::size_t device) const {
     std::vector<RowRef> order;
     const auto add = [&](const auto& table, std::uint32_t number) {
@@ -284,7 +287,7 @@ class EventWalk {
     return order;
   }
 
-  // Of rows on the host: by start, the longest first, so that what lies inside follows.
+  // Rows of the host, sorted by start, the longest first, so that nested ones follow.
   template <typename Times>
   static std::vector<RowRef> host_order(std::size_t count, Times times) {
     std::vector<RowRef> order(count);
@@ -299,7 +302,7 @@ class EventWalk {
     return order;
   }
 
-  // Shares of each bin's time, 0..100. Buckets that a GPU never met have no track.
+  // Shares of each bin's time, 0..100. Buckets that a GPU never has get no track.
   void ledger() {
     for (std::size_t device = 0; device < overlay_.analysis().ledger_history.size(); ++device) {
       const LedgerHistory& history = overlay_.analysis().ledger_history[device];
@@ -327,7 +330,7 @@ class EventWalk {
     }
   }
 
-  // Only what changed: a counter keeps its value.
+  // Writes only changes: a counter keeps its value.
   void tell_bin(const LedgerHistory& history, std::size_t bin,
                 const std::array<std::uint32_t, kNumBuckets>& tracks) {
     const std::int64_t from_ns = history.start_ns + static_cast<std::int64_t>(bin) * history.bin_ns;
@@ -395,7 +398,7 @@ class EventWalk {
       slice.category = overlay_.nvtx_category();
       overlay_.range_arguments(ref.row, arguments_);
       slice.arguments = arguments_;
-      // Ranges that are started and ended cross each other as they like: a row of their own.
+      // Start/end ranges may cross each other, so they get a separate row.
       const bool is_pushed = table.kind[ref.row] != RangeKind::kStartEnd;
       const auto [at, is_new] = by_thread.try_emplace({table.thread[ref.row], is_pushed}, 0);
       if (is_new) {
@@ -431,10 +434,10 @@ class EventWalk {
   FileWriter& file_;
   EventSink& sink_;
   std::uint64_t budget_bytes_;  // as asked for
-  std::uint64_t limit_bytes_;   // for all but the file's last words
+  std::uint64_t limit_bytes_;   // without the closing bytes
   std::int64_t start_ns_;
   std::int64_t end_ns_;
-  std::int64_t until_ns_ = INT64_MAX;  // GPU work that begins then is left out
+  std::int64_t until_ns_ = INT64_MAX;  // GPU work that starts later is omitted
   bool has_arguments_ = true;
   ExportedTrace result_;
   Picture picture_;

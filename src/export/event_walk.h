@@ -11,22 +11,23 @@
 
 namespace llmprof {
 
+// The default size limit of a trace file.
 inline constexpr std::uint64_t kTraceBudgetBytes = 200'000'000;
 
-// What an export of a whole recording wrote.
+// Statistics of an export.
 struct ExportedTrace {
   std::uint64_t size_bytes = 0;
   std::int64_t num_slices = 0;  // with marks
-  Diagnostics left_out;         // what the budget had no room for; empty: nothing
+  Diagnostics left_out;         // what did not fit the budget; empty: complete
 };
 
-// Tells all of a recording to a sink: GPU work by GPU and stream, the ledger, stages, NVTX ranges
-// and API calls by thread, in this order. What does not fit into `budget_bytes` is left out as a
-// whole, from the end: API calls first. GPU work loses its arguments before it loses slices, and
-// slices only behind a moment that is told.
+// Sends a whole recording to a sink: stages, the ledger, GPU work by GPU and stream, NVTX ranges
+// and API calls by thread. Parts that do not fit `budget_bytes` are omitted as a whole, API calls
+// first. GPU work loses its arguments before it loses slices, and slices only after a point in time
+// that is reported.
 ExportedTrace tell_recording(const Overlay& overlay, EventSink& sink, std::uint64_t budget_bytes);
 
-// The same into a file, by the sink of its format.
+// Writes a recording to a file with the sink of its format.
 template <typename Sink>
 ExportedTrace write_recording(const Profile& profile, const std::filesystem::path& path,
                               std::uint64_t budget_bytes) {

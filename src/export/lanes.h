@@ -8,21 +8,21 @@
 
 namespace llmprof {
 
-// Slices of one row that overlap, laid beside each other: viewers know only slices that nest. Asked
-// in the order of start.
+// Assignment of overlapping slices of a row to lanes, because viewers only support nesting. Must be
+// called in order of start.
 class Lanes {
  public:
   // `may_nest`: a slice may lie inside another, as calls do; kernels of a stream do not.
   explicit Lanes(bool may_nest) : may_nest_(may_nest) {}
 
-  // The lane for a slice that begins now; the lowest that fits.
+  // The lowest lane that fits a slice starting now.
   std::uint32_t open(std::int64_t end_ns) {
     const std::uint32_t lane = find(end_ns);
     ends_[lane].push_back(end_ns);
     return lane;
   }
 
-  // The slice that began last on this lane ended.
+  // Ends the most recently started slice of this lane.
   void close(std::uint32_t lane) {
     ends_[lane].pop_back();
     if (ends_[lane].empty()) {
@@ -34,7 +34,7 @@ class Lanes {
 
  private:
   std::uint32_t find(std::int64_t end_ns) {
-    constexpr std::size_t kMostTried = 16;  // so that a hostile file costs no square of its size
+    constexpr std::size_t kMostTried = 16;  // bounds the time on a hostile file
     for (std::size_t lane = 0; may_nest_ && lane < std::min(ends_.size(), kMostTried); ++lane) {
       if (!ends_[lane].empty() && ends_[lane].back() >= end_ns) {
         return static_cast<std::uint32_t>(lane);
@@ -51,7 +51,7 @@ class Lanes {
   }
 
   bool may_nest_;
-  std::vector<std::vector<std::int64_t>> ends_;  // by lane: of the slices that are open
+  std::vector<std::vector<std::int64_t>> ends_;  // by lane: ends of the open slices
   std::set<std::uint32_t> empty_;
 };
 

@@ -2,9 +2,9 @@
 //
 // Names and arguments of exported slices: what a viewer shows for a kernel, copy, graph or stage.
 //
-// A kernel's slice carries its stage, grid and block, its whole name, and the counters of ncu where
-// they were measured for such launches. Counters are looked up by the key of a launch group
-// (kernel, shape, stage, GPU, process); only groups that have some are in the table.
+// A kernel's slice has its stage, grid and block, full name, and the ncu counters if they were
+// measured for such launches. Counters are looked up by launch group (kernel, shape, stage, GPU,
+// process); only groups with counters are in the table.
 #include "export/overlay.h"
 
 #include <map>
@@ -38,7 +38,7 @@ std::string shown_name(std::string_view text) {
 }
 
 Overlay::Overlay(const Profile& profile) : profile_(profile), texts_(profile.trace->strings) {
-  // What is named most often first: small numbers are short in a file.
+  // The most frequent texts first: small numbers are short in a file.
   for (const auto& [target, text] : {std::pair{&arg_stage_, "stage"},
                                      {&arg_kernel_, "kernel"},
                                      {&arg_shape_, "grid/block"},

@@ -12,10 +12,10 @@
 
 namespace llmprof {
 
-// The analysis laid over the trace, row by row: what a slice is called and what stands beside it.
+// Analysis results per row of the trace: the name of each slice and the arguments shown with it.
 class Overlay {
  public:
-  explicit Overlay(const Profile& profile);  // has a trace, and outlives this
+  explicit Overlay(const Profile& profile);  // has a trace; must outlive this object
 
   const Trace& trace() const { return *profile_.trace; }
   const Analysis& analysis() const { return profile_.analysis; }
@@ -23,7 +23,7 @@ class Overlay {
   const ExportTexts& texts() const { return texts_; }
 
   // Names and categories.
-  TextId kernel_name(std::size_t row) const;  // short, no other kernel has it
+  TextId kernel_name(std::size_t row) const;  // short and unique
   TextId family(std::size_t row) const;
   TextId copy_name(CopyKind kind) const;
   TextId graph_name() const { return graph_name_; }
@@ -43,6 +43,7 @@ class Overlay {
   void range_arguments(std::size_t row, Arguments& into) const;
 
  private:
+  // Identifies launches of the same group: a kernel in one shape, stage, GPU and process.
   struct LaunchKey {
     std::uint32_t name, mangled, shape, stage;
     std::uint16_t device, process;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TrackEvents of Perfetto, written by field number.
+// Writer of Perfetto traces: TrackEvent packets, encoded by field number.
 //
-// Perfetto's own library records a running program into shared memory; here all is over, and what
-// is left is its file format: packets of protobuf, each with a time and the number of its sequence.
-// Texts are interned: a packet says a text once a sequence, later ones its number. A slice takes
-// two packets, 40 bytes together, and 20 more for its arguments; there is no packet for a whole
-// slice.
+// Perfetto's own library records a running program into shared memory. Here the recording is
+// complete, so only the file format is needed: protobuf packets, each with a time and the number of
+// its sequence. Texts are interned: a packet carries a text once per sequence, later ones its
+// number. A slice takes two packets, together 40 bytes, and 20 more for its arguments; there is no
+// packet for a whole slice.
 //
 // Field numbers: protos/perfetto/trace/{trace_packet,interned_data/interned_data,track_event/
 // {track_event,track_descriptor,counter_descriptor,debug_annotation,process_descriptor,
-// thread_descriptor}}.proto of github.com/google/perfetto. They are Perfetto's promise to old
-// traces and do not change.
+// thread_descriptor}}.proto of github.com/google/perfetto. Perfetto keeps them stable for old
+// traces.
 //
-// What it gets wrong: nothing is said of clocks, so the times are the recording's own, counted from
-// its start, on a clock that Perfetto takes for the machine's time since boot.
+// What it gets wrong: clocks are not declared, so times are the recording's own, counted from its
+// start, and Perfetto takes them for the machine's time since boot.
 #include "export/perfetto.h"
 
 #include <algorithm>
@@ -59,6 +59,7 @@ constexpr protozero::pbf_tag_type kThreadPid = 1, kThreadTid = 2, kThreadName = 
 constexpr protozero::pbf_tag_type kCounterUnitName = 6;
 }  // namespace track_field
 
+// Encodes each call as one packet and keeps track of what the reader already knows.
 class PerfettoSink : public EventSink {
  public:
   using EventSink::EventSink;
@@ -147,13 +148,15 @@ class PerfettoSink : public EventSink {
   }
 
  private:
-  // Each kind of text has numbers of its own; here one text has one number in all of them.
+  // Each kind of text has its own numbering in Perfetto; here a text has the same number in all of
+  // them.
   enum InternedKind : std::uint8_t { kCategories, kNames, kArguments, kStrings };
   struct Interned {
     protozero::pbf_tag_type field;
-    std::vector<bool> is_known;  // by TextId: told in this sequence
+    std::vector<bool> is_known;  // by TextId: sent in this sequence
   };
 
+  // The number of a text; adds the text to interned_data_ at its first use in a sequence.
   std::uint64_t iid_of(InternedKind kind, TextId id) {
     Interned& texts = interned_[kind];
     const std::uint64_t iid = static_cast<std::uint64_t>(id) + 1;  // 0 is none
@@ -180,6 +183,7 @@ class PerfettoSink : public EventSink {
     }
   }
 
+  // The first packet of a sequence tells the reader to forget interned texts.
   void start_packet() {
     packet_.clear();
     pbf_writer packet(packet_);

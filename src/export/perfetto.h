@@ -8,8 +8,8 @@
 
 namespace llmprof {
 
-// trace.pftrace: the recording as Perfetto's TrackEvents, for ui.perfetto.dev and trace_processor.
-// docs/formats.md says what is in it. Throws kFailure when it cannot be written.
+// Writes trace.pftrace: the recording as Perfetto TrackEvents, for ui.perfetto.dev and
+// trace_processor. docs/formats.md describes the contents. Throws kFailure if it cannot be written.
 ExportedTrace write_pftrace(const Profile& profile, const std::filesystem::path& path,
                             std::uint64_t budget_bytes = kTraceBudgetBytes);
 

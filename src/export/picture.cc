@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How do slices that overlap become begins and ends that nest? The ends of what has begun wait in a
-// heap until something begins after them; a slice that would cross another of its row goes into the
-// next lane. Memory is by what is open at once, not by what there is.
+// Conversion of overlapping slices to begin and end events that nest.
+//
+// The ends of open slices wait in a heap until a later event begins. A slice that would cross
+// another one in its row goes to the next lane. Memory is proportional to the number of open
+// slices, not of all slices.
 #include "export/picture.h"
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 
 namespace llmprof {
 
-// How many bytes of a file tell of slices that begin at a time.
+// Bytes written, by the start time of the slices they describe.
 struct SizeHistory {
   static constexpr std::size_t kNumBins = 4096;
 
@@ -21,37 +21,38 @@ struct SizeHistory {
   std::array<std::uint64_t, kNumBins> bytes{};
 
   void add(std::int64_t time_ns, std::uint64_t size_bytes);
-  // The time before which slices take not more than `budget_bytes`.
+  // The time up to which slices take at most `budget_bytes`.
   std::int64_t end_for(std::uint64_t budget_bytes) const;
 };
 
-// Rows of slices on their way into a sink: laid into lanes where they overlap, begun and ended in
-// the order of time.
+// Passes rows of slices to a sink: in lanes where they overlap, with begins and ends in order of
+// time.
 class Picture {
  public:
-  // Tracks are numbered from `first_track` on. `zero_ns` is shown as 0.
+  // Tracks are numbered from `first_track`. `zero_ns` is shown as 0.
   Picture(EventSink& sink, std::uint32_t first_track, std::int64_t zero_ns)
       : sink_(sink), next_track_(first_track), zero_ns_(zero_ns) {}
 
-  // Rows end with the sequence: what follows is told from its start again.
+  // Ends all rows. Later events are independent of earlier ones.
   void begin_sequence();
 
-  // A track with nothing but its children, or a counter. Its number; that of `track` is not looked
-  // at.
+  // Adds a track for children or a counter, and returns its number. The number in `track` is
+  // ignored.
   std::uint32_t add_track(ExportTrack track);
 
-  // `may_nest`: slices may lie inside others. Its tracks are told when they are needed.
+  // `may_nest`: slices may lie inside others. Tracks are declared when first used.
   std::uint32_t add_row(bool may_nest, std::uint32_t parent, std::uint32_t rank, std::string name);
 
-  // In the order of start. Track and times of `slice` are filled in here.
+  // In order of start. Sets track and times of `slice`.
   void add(std::uint32_t row, ExportSlice& slice, std::int64_t start_ns, std::int64_t end_ns);
   void end_all() { end_until(INT64_MAX); }
 
+  // A time of the recording as the viewer shows it: relative to `zero_ns`.
   std::uint64_t shown(std::int64_t time_ns) const {
     return static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(zero_ns_);
   }
 
-  std::int64_t num_slices = 0;  // since somebody set it to 0
+  std::int64_t num_slices = 0;  // since last set to 0
   SizeHistory sizes;
 
  private:
@@ -69,7 +70,7 @@ class Picture {
     std::uint32_t row;
     std::uint32_t lane;
 
-    // Of those that end together, what began last ends first.
+    // Of slices that end together, the last one begun ends first.
     bool operator>(const OpenSlice& other) const {
       return std::pair(end_ns, ~order) > std::pair(other.end_ns, ~other.order);
     }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel table as a profile: `go tool pprof -top`, its flame graph and its -diff_base for free.
+// Writer of the kernel table as a pprof profile, for `go tool pprof -top`, flame graphs and
+// -diff_base.
 //
-// A profile is samples of call stacks. Here a stage calls a family calls a kernel, and a sample is
-// a row of the table, not a moment: its values are the row's sums, so totals are exact. Made of the
-// table alone, it is as small for a hundred million launches as for a thousand, and exists for mere
-// summaries too.
+// A profile consists of samples of call stacks. Here a stage calls a family calls a kernel, and a
+// sample is a row of the table, not a moment: its values are the row's sums, so totals are exact.
+// Because only the table is needed, the file is as small for a hundred million launches as for a
+// thousand, and exists for kernel summaries too.
 //
-// pprof shortens names of C++ that it takes for not yet demangled: templates and parameters go, and
-// kernels that differ in these alone become one. It leaves a name alone whose system name is
-// another, so the short name of the table stands as name and the whole one as system name.
+// pprof shortens C++ names that it considers not yet demangled: it removes templates and
+// parameters, and kernels that differ only in these become one. It leaves a name alone if its
+// system name differs, so the table's short name is the name and the full one the system name.
 //
 // Field numbers: proto/profile.proto of github.com/google/pprof.
 #include "export/pprof.h"
@@ -39,6 +40,7 @@ constexpr pbf_tag_type kFunctionId = 1, kFunctionName = 2, kFunctionSystemName =
 }  // namespace profile_field
 namespace field = profile_field;
 
+// Collects texts and locations while writing; the string table goes last.
 class ProfileWriter {
  public:
   ProfileWriter() : profile_(bytes_) { text(""); }  // the table's first is empty
@@ -74,7 +76,7 @@ class ProfileWriter {
     value.add_int64(field::kTypeUnit, text(unit));
   }
 
-  // A function and the one place in it. Kinds keep a kernel apart from a stage of its name.
+  // A function with a single location. The kind separates a kernel from a stage with the same name.
   std::uint64_t location(const char* kind, const std::string& name, const std::string& whole) {
     const auto [at, is_new] = locations_.try_emplace({kind, whole}, locations_.size() + 1);
     const std::uint64_t id = at->second;

@@ -7,8 +7,9 @@
 
 namespace llmprof {
 
-// kernels.pb.gz: the kernel table as a profile of pprof. A row is a sample whose stack is stage,
-// family, kernel, with `gpu_time` in nanoseconds and `launches`, and its GPU as the label `device`.
+// kernels.pb.gz: the kernel table as a pprof profile. Each row is a sample with the stack stage,
+// family, kernel, the values `gpu_time` (nanoseconds) and `launches`, and its GPU as the label
+// `device`.
 std::string pprof_profile(const Analysis& analysis);
 
 }  // namespace llmprof

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast could it have been?
+// Lower bound on the time of a model's work on a GPU: the roofline of each part.
 //
 // Times are added, not FLOPs: a model whose linear layers run in fp8 and whose attention runs in
-// bf16 has two peaks, and one ratio over either would be wrong. Compute and memory are taken to
-// overlap perfectly, which makes this a bound and never a forecast.
+// bf16 has two peaks, and a ratio over either one would be wrong. Compute and memory are assumed to
+// overlap perfectly, so this is a bound, not a forecast.
 #include "model/bound.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace llmprof {
 namespace {
 
-// Bytes that go with a part's products: its weights, and the cache with the scores and values.
+// Bytes moved with a part's products: its weights, and the KV cache for scores and values.
 double bytes_with(const LlmCost& cost, LlmPart part) {
   const auto bytes = static_cast<double>(cost.weight_bytes[part].value());
   if (part == LlmPart::kScores || part == LlmPart::kValues) {
@@ -38,6 +38,7 @@ const std::string& dtype_of(const Llm& llm, LlmPart part) {
   }
 }
 
+// A part whose type has no known peak makes compute_s and per_part_s unknown, never smaller.
 CostBound bound_of(const Llm& llm, const LlmCost& cost, const GpuSpec& gpu) {
   CostBound bound;
   bound.memory_s = static_cast<double>(cost.total_bytes()) / gpu.bytes_per_s();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers of checkpoints lie in front of gigabytes of weights, and hold a quarter of a million
-// strings to skip. So a block is kept in memory and skipping moves a number: a seek a string would
-// read the block again each time.
+// Bounds-checked reader of binary checkpoint headers.
+//
+// Headers precede gigabytes of weights and hold a quarter of a million strings to skip. So one
+// block is kept in memory, and skipping only moves an offset: a seek per string would read the
+// block again each time.
 #include "model/bounded_file.h"
 
 #include <algorithm>
@@ -42,7 +44,7 @@ void BoundedFile::need(std::uint64_t num_bytes) const {
   }
 }
 
-// Makes the byte at the position one of the block's.
+// Loads the block that contains the current position.
 void BoundedFile::fill() {
   if (position_ >= block_start_ && position_ < block_end_) {
     return;

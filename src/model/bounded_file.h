@@ -9,8 +9,8 @@
 
 namespace llmprof {
 
-// A binary file read front to back, little-endian, where no length it states is believed: every
-// read is held against what is left. Throws kInput, naming the file.
+// A little-endian binary file, read from start to end. Every length in it is checked against the
+// bytes that are left. Throws kInput, naming the file.
 class BoundedFile {
  public:
   explicit BoundedFile(const std::filesystem::path& path);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a path to a model. The configuration gives the shape, the tensors' directory the stored
-// bytes; a GGUF file has both. A .safetensors file alone does not say how many heads its matrices
-// are cut into, so it needs its config.json.
+// Loading of a model description from a path: config.json, GGUF, safetensors, or a directory.
+//
+// The configuration gives the shape, the tensor directory the stored bytes; a GGUF file has both. A
+// .safetensors file alone does not say how many heads its matrices are split into, so it needs its
+// config.json.
 #include "model/checkpoint.h"
 
 #include <fmt/format.h>
@@ -38,6 +40,7 @@ std::size_t count_keys(const SortedJson& value) {
   return count;
 }
 
+// The number of keys is limited first, because Json takes quadratic time in them.
 Llm from_config(const std::filesystem::path& path) {
   const SortedJson parsed = parse_sorted_json(read_file(path), path.string());
   if (count_keys(parsed) > kMostKeys) {
@@ -48,13 +51,13 @@ Llm from_config(const std::filesystem::path& path) {
   return with_context(fmt::format("in {}", path.string()), [&] { return llm_from_config(config); });
 }
 
-// "bf16", or what a GGUF calls its commonest blocks; what is multiplied is another matter.
+// The stored format is that of most blocks; products may execute in another type.
 Llm from_gguf(const std::filesystem::path& path) {
   const GgufHeader header = read_gguf(path);
   return with_context(fmt::format("in {}", path.string()), [&] {
     Llm llm = llm_from_config(config_from_gguf(header));
     llm.weight_dtype = header.format;
-    // llama.cpp keeps keys and values in F16 and multiplies in it unless told otherwise.
+    // llama.cpp stores keys and values in F16 and multiplies in it, unless configured otherwise.
     llm.matmul_dtype = llm.attention_dtype = "fp16";
     apply_tensors(header.tensors, llm);
     return llm;

@@ -7,9 +7,8 @@
 
 namespace llmprof {
 
-// A model from whatever of it lies on disk: a config.json, a directory that has one (and perhaps
-// .safetensors files), a .gguf, a .safetensors or its index beside a config.json. Throws kInput,
-// naming the file.
+// Loads a model from a config.json, a directory with one (and perhaps .safetensors files), a .gguf
+// file, or a .safetensors file or its index next to a config.json. Throws kInput, naming the file.
 Llm load_llm(const std::filesystem::path& path);
 
 }  // namespace llmprof

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One place where a stranger's number becomes ours. nlohmann's get<int64_t>() turns 1e30, -1 and
-// 2^64-1 into something without a word; here they are errors that name their key.
+// Range-checked numbers from untrusted model configurations.
+//
+// nlohmann's get<int64_t>() silently converts 1e30, -1 and 2^64-1 into something else. Here they
+// are errors that name their key.
 #include "model/config_reader.h"
 
 #include <cmath>

@@ -11,18 +11,18 @@
 
 namespace llmprof {
 
-// Typed access to a configuration a stranger wrote. A key that is there with a wrong type or a size
-// outside 1..2^31 throws kInput with its name; null is as good as absent.
+// Typed access to an untrusted configuration. A key with a wrong type, or with a size outside
+// 1..2^31, throws kInput with its name. A null counts as absent.
 class ConfigReader {
  public:
   // `where` is the name of the mapping, for messages; empty for the root. `config` must outlive it.
   ConfigReader(const Json& config, std::string where);
 
-  // The first of `keys` that is there. Without it: throws, or gives `otherwise`.
+  // The first of `keys` that is present. If none is: throws, or returns `otherwise`.
   std::int64_t size(std::initializer_list<const char*> keys) const;
   std::int64_t size(std::initializer_list<const char*> keys, std::int64_t otherwise) const;
   std::optional<std::int64_t> find_size(std::initializer_list<const char*> keys) const;
-  // The same where 0 is a value too.
+  // The same, but 0 is allowed.
   std::int64_t count(const char* key, std::int64_t otherwise) const;
 
   std::string text(const char* key, const std::string& otherwise) const;
@@ -31,7 +31,7 @@ class ConfigReader {
   // A list of counts; at most a few thousand.
   std::vector<std::int64_t> sizes(const char* key, std::vector<std::int64_t> otherwise) const;
   std::vector<std::string> texts(const char* key) const;
-  // The mapping at `key`; empty if there is none.
+  // The mapping at `key`; empty if absent.
   const Json& object(const char* key) const;
 
  private:

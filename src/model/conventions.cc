@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why does your number differ from theirs?
+// FLOP and byte counts by the published formulas of other tools, and why they differ from ours.
 //
-// People compare MFU across tools that count different things. Each formula here is a published
-// one, fed with the same model as its tool would feed it (a tool that knows no mixtures reads
-// intermediate_size), so that the difference can be named instead of argued about:
-//   PaLM            Chowdhery et al. 2022, appendix B, forward part; nanoGPT's estimate_mfu is the
-//   same llm-foundry     MosaicML, callbacks of its MFU monitor Megatron-LM
-//   num_floating_point_operations in training.py, forward part llm-analysis    its forward FLOPs
-//   and its weights-and-cache bytes vLLM            v1/metrics/perf.py MBU by Databricks  the
-//   definition of its blog: all parameters and the cache
-// Training formulas are taken at a third. What it gets wrong: tools change; these are the versions
+// People compare MFU across tools that count different things. Each formula here is fed with the
+// same model as its tool would use (a tool without support for mixtures reads intermediate_size),
+// so that the difference has a name:
+//   PaLM               Chowdhery et al. 2022, appendix B, forward part; nanoGPT uses the same
+//   llm-foundry        MosaicML, callbacks of its MFU monitor
+//   Megatron-LM        num_floating_point_operations in training.py, forward part
+//   llm-analysis       its forward FLOPs and its bytes of weights and cache
+//   vLLM               v1/metrics/perf.py
+//   MBU by Databricks  the definition in its blog: all parameters and the cache
+// Training formulas are divided by three. What it gets wrong: tools change; these are the versions
 // of 2025.
 #include "model/conventions.h"
 
@@ -25,7 +26,7 @@ double real(Count count) {
   return static_cast<double>(count.value());
 }
 
-// The numbers all formulas are made of.
+// Inputs of all formulas.
 struct Case {
   const Llm& llm;
   LlmParams params;
@@ -58,10 +59,12 @@ Case case_of(const Llm& llm, std::int64_t tokens, std::int64_t context) {
   return made;
 }
 
+// FLOPs of attention itself: queries times keys, and weights times values.
 double core_flops(const LlmCost& cost) {
   return real(cost.flops[LlmPart::kScores] + cost.flops[LlmPart::kValues]);
 }
 
+// One function per tool; each adds a row per quantity that the tool counts.
 class Comparison {
  public:
   explicit Comparison(const Case& given) : case_(given) {}
@@ -155,13 +158,13 @@ class Comparison {
   std::vector<ConventionRow> rows;
 
  private:
-  // All products but attention's own, the router's and the head's.
+  // All products except attention's own, the router's and the head's.
   static double linear_flops(const LlmCost& cost) {
     return static_cast<double>(cost.total_flops()) - core_flops(cost) -
            real(cost.flops[LlmPart::kRouter] + cost.flops[LlmPart::kLmHead]);
   }
 
-  // What a tool without experts reads as intermediate_size.
+  // The value that a tool without support for experts reads as intermediate_size.
   std::int64_t dense_width() const { return case_.llm.dense_ff; }
 
   void prefill(const std::string& tool, double theirs, const std::string& because) {

@@ -10,7 +10,7 @@
 
 namespace llmprof {
 
-// What another tool's formula gives for the same work, and why it is not ours.
+// The result of another tool's formula for the same work, and the reason for the difference.
 struct ConventionRow {
   std::string tool;
   std::string quantity;  // "prefill FLOPs", "decode FLOPs", "decode bytes"
@@ -21,7 +21,7 @@ struct ConventionRow {
   double difference_fraction() const { return theirs / ours - 1; }
 };
 
-// All formulas that speak about prefilling `tokens` and a decode step of one sequence at `context`.
+// All formulas that cover prefill of `tokens`, or a decode step of one sequence at `context`.
 std::vector<ConventionRow> compare_conventions(const Llm& llm, std::int64_t tokens,
                                                std::int64_t context);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole numbers that refuse to overflow. Sizes of a model are products of numbers a stranger wrote;
-// a FLOP count that wrapped around would look like a result.
+// Integers that throw on overflow. Model sizes are products of untrusted numbers; a FLOP count that
+// wrapped around would look like a result.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 namespace llmprof {
 
+// Arithmetic throws kInput where the result does not fit 63 bits.
 class Count {
  public:
   constexpr Count() = default;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the model types mean that a config.json does not say. Facts of the modelling code in Hugging
-// Face transformers (configuration_<type>.py for the defaults, modeling_<type>.py for the biases
-// and norms); each is pinned by the parameter count of a published checkpoint in tests/data.
+// Properties of model types that a config.json does not state.
 //
-// A config.json is written as a difference to its class: Gemma 3 leaves out even its vocabulary.
-// Defaults are given only for keys that published files do leave out. Taking a whole class's
-// defaults would turn a truncated file into a plausible other model.
+// They come from the modelling code in Hugging Face transformers (configuration_<type>.py for
+// defaults, modeling_<type>.py for biases and norms). Each is verified by the parameter count of a
+// published checkpoint in tests/data.
+//
+// A config.json is written as a difference to its class: Gemma 3 omits even its vocabulary size.
+// Defaults are given only for keys that published files really omit. Taking all defaults of a class
+// would turn a truncated file into a plausible other model.
 #include "model/families.h"
 
 namespace llmprof {

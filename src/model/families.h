@@ -6,7 +6,7 @@
 
 namespace llmprof {
 
-// Which layers look only so far back.
+// Layers with limited attention range.
 enum class WindowRule : std::uint8_t {
   kNever,
   kAlways,       // every layer, when sliding_window is a number
@@ -16,7 +16,7 @@ enum class WindowRule : std::uint8_t {
   kChunks,       // attention_chunk_size, all but every no_rope_layer_interval-th
 };
 
-// Which layers are mixtures of experts.
+// Layers that are mixtures of experts.
 enum class MoeRule : std::uint8_t {
   kNone,
   kAll,
@@ -25,7 +25,7 @@ enum class MoeRule : std::uint8_t {
   kQwen,      // every decoder_sparse_step-th that is not among mlp_only_layers
 };
 
-// What a model_type of Hugging Face means beyond the numbers of its config.json.
+// Properties of a Hugging Face model_type beyond the numbers in its config.json.
 struct ModelFamily {
   const char* model_type;
   WindowRule window = WindowRule::kNever;
@@ -43,7 +43,7 @@ struct ModelFamily {
   const char* defaults = "{}";  // of its configuration class, for keys that are often left out
 };
 
-// Nothing for a type that is not known.
+// Null for an unknown type.
 const ModelFamily* find_family(std::string_view model_type);
 
 }  // namespace llmprof

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GGUF, the container of llama.cpp: a magic word, counted key-value pairs, a counted list of
-// tensors, then weights. Layout and block sizes after ggml's gguf.md and ggml-common.h.
+// Reader of GGUF headers, the file format of llama.cpp.
 //
-// Every count in the header is a stranger's: counts are capped far above what any model has, so
-// that a file of a hundred bytes cannot ask for a terabyte, nor one of a terabyte keep us busy.
-// Whether the weights behind the header are all there is not looked at.
+// A file is a magic word, counted key-value pairs, a counted list of tensors, then weights. Layout
+// and block sizes are from ggml's gguf.md and ggml-common.h.
+//
+// Every count in the header is untrusted. Counts are capped far above those of any model, so that a
+// file of a hundred bytes cannot request a terabyte, and one of a terabyte cannot keep us busy.
+// Whether the weights after the header are complete is not checked.
 #include "model/gguf.h"
 
 #include <algorithm>
@@ -33,6 +35,7 @@ constexpr std::size_t kLongestKeptList = 4096;   // that is kept: one item a lay
 constexpr std::uint64_t kMostKept = 1 << 20;     // items of all lists that are kept
 constexpr std::uint64_t kMostDimensions = 8;
 
+// A storage format: its id in the file and its block size.
 struct BlockType {
   std::uint32_t id;
   const char* name;
@@ -69,6 +72,7 @@ enum ValueType : std::uint32_t {
   kF64,
 };
 
+// The size of a scalar type in bytes; nullopt for strings, arrays and unknown types.
 std::optional<std::size_t> size_of(std::uint64_t type) {
   switch (type) {
     case kU8:
@@ -91,6 +95,7 @@ std::optional<std::size_t> size_of(std::uint64_t type) {
   }
 }
 
+// Reads a header front to back, with limits on everything that the file can multiply.
 class Parser {
  public:
   explicit Parser(const std::filesystem::path& path) : file_(path) {}
@@ -134,6 +139,7 @@ class Parser {
     header_.metadata[key] = type == kArray ? read_array() : read_value(type);
   }
 
+  // Texts beyond the limit (chat templates, licences) are skipped and become null.
   Json read_value(std::uint64_t type) {
     if (type == kString) {
       const std::uint64_t length = file_.read_integer(8);
@@ -168,7 +174,8 @@ class Parser {
     }
   }
 
-  // A list of numbers that may go by layer is kept; of any other the length, as {"length": n}.
+  // A list of numbers, which may be per layer, is kept; of any other list only the length:
+  // {"length": n}.
   Json read_array() {
     const std::uint64_t type = file_.read_integer(4);
     const std::uint64_t count = bounded(file_.read_integer(8), items_left_, "items of a list");
@@ -200,6 +207,7 @@ class Parser {
     tensor.name = read_name();
     const std::uint64_t num_dimensions =
         bounded(file_.read_integer(4), kMostDimensions, "dimensions of a tensor");
+    // The first dimension is the row: blocks do not cross rows.
     Count elements = 1;
     std::uint64_t row = 1;
     for (std::uint64_t i = 0; i < num_dimensions; ++i) {
@@ -224,6 +232,7 @@ class Parser {
     header_.tensors.push_back(std::move(tensor));
   }
 
+  // The format of most weights names the file: "Q4_K_M" files mix several.
   void set_format() {
     std::int64_t most = 0;
     for (const auto& [name, elements] : bytes_by_type_) {

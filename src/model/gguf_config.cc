@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GGUF's keys in the words of a config.json, so that one reader knows the shapes of models.
+// Translation of GGUF metadata to config.json keys, so that one reader knows all model shapes.
 //
-// Keys after constants.py of llama.cpp's gguf-py. Files from before llama.cpp's change of MLA have
-// key_length and value_length where newer ones have …_mla beside compressed lengths; both are read.
-// "llama" stands for Mistral and Mixtral too; a window or experts tell.
+// Keys are from constants.py of llama.cpp's gguf-py. Files from before llama.cpp's change of MLA
+// have key_length and value_length where newer ones have …_mla next to compressed lengths; both are
+// read. "llama" also stands for Mistral and Mixtral; a window or experts tell them apart.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -43,6 +43,7 @@ constexpr ArchitectureName kArchitectures[] = {
     {"starcoder", "gpt_bigcode"},
 };
 
+// A GGUF key without its architecture prefix, and the config.json key of the same meaning.
 struct KeyName {
   const char* gguf;
   const char* config;
@@ -107,8 +108,8 @@ class Translator {
     });
   }
 
-  // A list goes by layer; layers of different widths are taken as the widest, and the tensors say
-  // what they weigh.
+  // A list is per layer. Layers of different widths are treated as the widest; the tensor directory
+  // has the real sizes.
   static Json largest(const Json& value) {
     if (!value.is_array() || value.empty()) {
       return value;
@@ -138,7 +139,7 @@ class Translator {
     return architecture_;
   }
 
-  // The embedding table knows best, since tables are padded; then the tokenizer's list.
+  // The embedding table is the best source, because tables are padded; then the tokenizer's list.
   void set_vocabulary() {
     const auto table = std::find_if(header_.tensors.begin(), header_.tensors.end(),
                                     [](const auto& t) { return t.name == "token_embd.weight"; });
@@ -170,6 +171,7 @@ class Translator {
     }
   }
 
+  // DeepSeek's latent attention: derives the config.json dimensions from the two lengths of a key.
   void set_latent_attention() {
     if (architecture_ != "deepseek2" && architecture_ != "deepseek2-ocr") {
       return;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can this GPU do?
+// Lookup of a GPU's peak rates by device name and attributes.
 //
-// The names that tools record are product strings, and products that differ twofold in bandwidth
-// differ by a suffix: "NVIDIA H100 PCIe", "NVIDIA H100 80GB HBM3", "NVIDIA H100 NVL". Looking for
-// "H100" inside them is how other tools come to a peak that is not this card's; so is a default for
-// names that are not known. Here a name matches as a whole or not at all, and not at all is an
-// answer: no MFU, and the row to add.
+// The names that tools record are product strings, and a suffix can mean twice the bandwidth:
+// "NVIDIA H100 PCIe", "NVIDIA H100 80GB HBM3", "NVIDIA H100 NVL". Other tools search for "H100" in
+// them, or use a default for unknown names, and so get the peak of another card. Here a name
+// matches as a whole or not at all. No match is a valid result: no MFU, and advice on the row to
+// add.
 //
-// A device's attributes beat the table where they are better: the bandwidth, which makers round on
-// the box. Not the clock: peaks are stated at a tensor clock below the boost clock that devices
-// report. On Tegra the attributes do not describe the memory, so an implausible bandwidth (more
-// than a tenth from the table) is refused with a note.
+// Device attributes override the table where they are better: the bandwidth, which vendors round.
+// Not the clock: peaks are stated at a tensor clock below the boost clock that devices report. On
+// Tegra the attributes do not describe the memory, so an implausible bandwidth (more than a tenth
+// off the table) is rejected with a note.
 #include "model/gpu.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ GpuSpec row_of(const Json& row) {
   return gpu;
 }
 
-// Lower case, without the maker: drivers before 2021 leave it out.
+// Lower case, without the vendor, which drivers before 2021 omit.
 std::string plain_name(std::string_view name) {
   std::string plain = to_lower(trim(name));
   if (plain.starts_with(kVendor)) {
@@ -67,7 +67,7 @@ std::string plain_name(std::string_view name) {
   return plain;
 }
 
-// All rows one of whose names is the longest that begins `given` as whole words.
+// All rows that have the longest name with which `given` starts, as whole words.
 struct Candidates {
   std::vector<const GpuSpec*> rows;
   std::string rest;  // of the given name, behind the match
@@ -100,7 +100,7 @@ Candidates candidates_for(const std::vector<GpuSpec>& table, const std::string& 
 }
 
 bool fits(const GpuSpec& gpu, const GpuAttributes& attributes) {
-  // Labels say GB and mean GiB; up to a tenth is kept back.
+  // Labels say GB and mean GiB; up to a tenth is reserved.
   const double memory_gb = static_cast<double>(attributes.memory_bytes) / static_cast<double>(kGiB);
   const bool fits_memory =
       attributes.memory_bytes == 0 ||
@@ -125,7 +125,7 @@ std::string how_to_add(const std::string& name) {
       printable(name));
 }
 
-// The device's bandwidth replaces the table's where it is plausible; notes say what disagrees.
+// The device's bandwidth replaces the table's if plausible. Notes list disagreements.
 void use_attributes(const GpuAttributes& attributes, GpuMatch& match) {
   GpuSpec& gpu = *match.gpu;
   if (!fits(gpu, attributes)) {

@@ -11,7 +11,7 @@
 
 namespace llmprof {
 
-// A GPU's ceilings: one row of conf/hardware/gpus.yaml.
+// Peak rates of a GPU: one row of conf/hardware/gpus.yaml.
 struct GpuSpec {
   std::string name;  // "H100-SXM5-80GB"
   std::vector<std::string> device_names;
@@ -32,29 +32,31 @@ struct GpuSpec {
   std::string note;
 
   double bytes_per_s() const { return device_gb_per_s.value_or(label_gb_per_s) * 1e9; }
-  // Nothing where the part has no such path or nobody states it.
+  // nullopt if the GPU lacks this data type, or no source states its rate.
   std::optional<double> flops_per_s(const std::string& dtype) const;
 };
 
-// conf/hardware/gpus.yaml as it was parsed. Throws kInput when a row lacks what it must have.
+// The rows of the parsed conf/hardware/gpus.yaml. Throws kInput if a row lacks a required field.
 std::vector<GpuSpec> gpu_table(const Json& file);
 
-// What a recording knows of the device itself; 0 where it does not say.
+// Device properties from a recording; 0 if not recorded.
 struct GpuAttributes {
   std::int64_t sms = 0;
   std::int64_t memory_bytes = 0;
   std::int64_t memory_bytes_per_s = 0;
 };
 
+// The result of a lookup: a row, or the reason why there is none.
 struct GpuMatch {
   std::optional<GpuSpec> gpu;
   std::string reason;              // why there is none, and what to do about it
   std::vector<std::string> notes;  // where the device and its row disagree
 };
 
-// The row of a device, by the name nsys and ncu give it or by the row's own. The longest name that
-// begins the given one decides, and what follows it must mean nothing: a "4090 Laptop GPU" is no
-// 4090. A name of several rows needs attributes. The device's own bandwidth replaces the table's.
+// The row of a device, by the name in nsys and ncu recordings or by the row's own name. The longest
+// name that is a prefix of the given one decides, and the rest must be insignificant: a "4090
+// Laptop GPU" is not a 4090. A name shared by several rows needs attributes. The device's own
+// bandwidth replaces the table's.
 GpuMatch find_gpu(const std::vector<GpuSpec>& table, const std::string& device_name,
                   const GpuAttributes& attributes = {});
 

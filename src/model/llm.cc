@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must running a transformer cost, whatever the kernels?
+// Minimum FLOPs and bytes of transformer inference, from the model's shape.
 //
-// Closed forms over the shape, part by part and layer by layer: a layer may be dense or a mixture,
-// see everything or a window. Causal attention is counted as it is (each token sees those before
-// it), not as a full square, since nothing has to compute the other half. Layers are walked one by
-// one instead of grouped: a model has a hundred, and a loop is easier to believe than a grouping.
+// Closed forms per part and per layer: a layer may be dense or a mixture, with full or windowed
+// attention. Causal attention is counted as such (each token sees those before it), not as a full
+// square, because the other half need not be computed. Layers are visited one by one instead of
+// grouped: a model has about a hundred, and a loop is easier to verify than a grouping.
 //
-// Why not 2 x parameters x tokens: it is wrong by the embedding table, the context, and, for a
-// mixture, by the idle experts, which is up to a factor of twenty.
+// Why not 2 x parameters x tokens: it is off by the embedding table, the context, and, for a
+// mixture, by the idle experts, up to a factor of twenty.
 //
-// What it gets wrong: routing is taken as uniform, real routing is skewed and touches fewer experts
-// at medium batches (hence the range); activations are left out, which at a batch of 64 and more
-// adds up to a fifth to the bytes a real engine moves; norms, softmax and rotation count no FLOPs.
+// What it gets wrong: routing is assumed uniform; real routing is skewed and touches fewer experts
+// at medium batch sizes (hence the range). Activations are ignored, which at a batch of 64 or more
+// adds up to a fifth to the bytes of a real engine. Norms, softmax and rotary embedding count no
+// FLOPs.
 #include "model/llm.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@
 namespace llmprof {
 namespace {
 
-// Weights of one layer, and the width its keys and values have.
+// Weights of one layer, and the width of its keys and values.
 struct LayerShape {
   Count qkv;
   Count out;
@@ -70,6 +71,7 @@ void add_latent_attention(const Llm& llm, const MlaShape& mla, bool is_absorbed,
   shape.kv_elements = Count(mla.kv_rank) + mla.rope_dim;
 }
 
+// The MLA branch counts its compressed or expanded form, as the kernels of the phase would run it.
 LayerShape layer_shape(const Llm& llm, bool is_mla_absorbed) {
   LayerShape shape;
   shape.norms = Count(llm.norms_per_layer) * llm.hidden * (llm.has_norm_bias ? 2 : 1);
@@ -121,7 +123,7 @@ Count sum_to(const LlmLayer& layer, Count tokens) {
   return 0;
 }
 
-// Cached tokens that the first new one still sees.
+// Cached tokens visible to the first new token.
 Count visible_cache(const LlmLayer& layer, std::int64_t cached) {
   switch (layer.reach) {
     case Reach::kFull:
@@ -140,7 +142,7 @@ void check(const LlmWork& work) {
   }
 }
 
-// The one walk over layers that FLOPs and KV bytes need.
+// Sums over layers that both FLOPs and KV bytes need.
 struct LayerSums {
   Count pairs;        // query-key pairs, all layers
   Count kv_read;      // tokens, all layers
@@ -155,7 +157,7 @@ LayerSums sums_of(const Llm& llm, const LlmWork& work) {
     const Count exact = attention_pairs(layer, new_tokens, work.cached_tokens);
     const bool is_square = work.is_full_square && !is_decode;
     sums.pairs += is_square ? new_tokens * (new_tokens + work.cached_tokens) : exact;
-    // A decode kernel reads what it attends to; in prefill the new tokens never leave the chip.
+    // A decode kernel reads what it attends to; in prefill the new tokens stay on the chip.
     sums.kv_read += is_decode ? exact : visible_cache(layer, work.cached_tokens);
     sums.num_moe += layer.is_moe ? 1 : 0;
   }
@@ -347,7 +349,7 @@ Llm shard_of(const Llm& llm, std::int64_t num_gpus) {
     throw Error(ErrorKind::kUsage, "tensor parallelism needs at least one GPU");
   }
   shard.heads = divided(llm.heads, num_gpus, "attention heads");
-  // Fewer KV heads than GPUs: each keeps a copy of one.
+  // With fewer KV heads than GPUs, each GPU keeps a copy of one.
   shard.kv_heads = llm.kv_heads >= num_gpus ? divided(llm.kv_heads, num_gpus, "KV heads") : 1;
   shard.dense_ff = divided(llm.dense_ff, num_gpus, "columns of the MLP");
   shard.vocab = (llm.vocab + num_gpus - 1) / num_gpus;

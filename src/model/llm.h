@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A transformer as numbers, and what running it must cost at the least.
+// Shape of a transformer, and the minimum cost of running it.
 //
-// FLOPs are those of matrix products, two a multiply-add; bytes are the least that must move
-// between memory and the chip: every weight a pass touches once, keys and values read and written,
-// no activations. Both are exact integers; only the number of distinct experts is an expectation.
+// FLOPs are those of matrix products, two per multiply-add. Bytes are the minimum traffic between
+// memory and chip: every weight that a pass touches once, keys and values read and written, no
+// activations. Both are exact integers; only the number of distinct experts is an expectation.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace llmprof {
 
-// Where the cost of a model lies.
+// The parts to which cost is attributed.
 enum class LlmPart : std::uint8_t {
   kEmbedding,  // the table of tokens (and of positions): rows are looked up, nothing is multiplied
   kQkv,        // projections into queries, keys, values; all of MLA's down- and up-projections
@@ -39,6 +39,7 @@ enum class LlmPart : std::uint8_t {
 inline constexpr std::size_t kNumLlmParts = 13;
 extern const std::array<const char*, kNumLlmParts> kLlmPartNames;
 
+// One integer per part.
 struct PartCounts {
   std::array<Count, kNumLlmParts> counts{};
 
@@ -47,7 +48,7 @@ struct PartCounts {
   std::int64_t sum() const;
 };
 
-// How far back a layer's attention looks.
+// The attention range of a layer.
 enum class Reach : std::uint8_t {
   kFull,
   kWindow,  // the last `reach_tokens`, the token itself included
@@ -60,7 +61,7 @@ struct LlmLayer {
   bool is_moe = false;
 };
 
-// Multi-head latent attention: keys and values kept as one compressed vector a token.
+// Multi-head latent attention: keys and values are kept as one compressed vector per token.
 struct MlaShape {
   std::int64_t query_rank = 0;  // 0: queries are projected at once
   std::int64_t kv_rank = 0;
@@ -69,6 +70,7 @@ struct MlaShape {
   std::int64_t value_dim = 0;
 };
 
+// Mixture of experts: sizes of the routed and shared experts of one layer.
 struct MoeShape {
   std::int64_t experts = 0;
   std::int64_t experts_per_token = 0;
@@ -79,6 +81,7 @@ struct MoeShape {
   bool has_expert_bias = false;
 };
 
+// Everything that cost_of() needs to know about a model.
 struct Llm {
   std::string family;  // the model_type it was read by
   std::int64_t hidden = 0;
@@ -113,16 +116,16 @@ struct Llm {
   const StoredWidth& width(LlmPart part) const { return widths[static_cast<std::size_t>(part)]; }
 };
 
-// Reads a Hugging Face config.json: the language model may be nested, missing keys take the
-// defaults of its model_type. Throws kInput, naming the key, when a size is missing or makes no
-// sense.
+// Reads a Hugging Face config.json. The language model may be nested; missing keys take the
+// defaults of its model_type. Throws kInput, naming the key, if a size is missing or implausible.
 Llm llm_from_config(const Json& config);
 
-// The part of it that one of `num_gpus` GPUs holds and computes under tensor parallelism: heads,
-// widths and vocabulary divided; router, norms and MLA's compressed keys on every GPU. Throws
-// kUsage when they do not divide.
+// The share of one of `num_gpus` GPUs under tensor parallelism: heads, widths and vocabulary are
+// divided; router, norms and MLA's compressed keys are replicated. Throws kUsage if the sizes do
+// not divide.
 Llm shard_of(const Llm& llm, std::int64_t num_gpus);
 
+// Parameter counts, as model cards state them.
 struct LlmParams {
   PartCounts parts;
   std::int64_t total = 0;
@@ -132,7 +135,7 @@ struct LlmParams {
 };
 LlmParams params_of(const Llm& llm);
 
-// A piece of work: `new_tokens` for each of `batch` sequences after `cached_tokens` each.
+// A unit of work: `new_tokens` for each of `batch` sequences after `cached_tokens` each.
 struct LlmWork {
   enum class Kind : std::uint8_t {
     kPrefill,  // all new tokens in one pass
@@ -148,9 +151,10 @@ struct LlmWork {
   bool is_full_square = false;   // scores above the diagonal too, as an eager kernel computes them
 };
 LlmWork prefill_work(std::int64_t tokens, std::int64_t batch = 1, std::int64_t cached_tokens = 0);
-// One step in which each sequence attends to `context` tokens, its new one included.
+// One step in which each sequence attends to `context` tokens, including the new one.
 LlmWork decode_work(std::int64_t context, std::int64_t batch = 1);
 
+// The minimum cost of a unit of work.
 struct LlmCost {
   PartCounts flops;
   PartCounts weight_bytes;  // experts: the expectation under uniform routing
@@ -165,17 +169,17 @@ struct LlmCost {
   std::int64_t most_bytes() const;
   void add(const LlmCost& other);
 };
-// Throws kUsage when a count of `work` is not positive, kInput when the result does not fit.
+// Throws kUsage if a count of `work` is not positive, kInput if the result overflows.
 LlmCost cost_of(const Llm& llm, const LlmWork& work);
 
-// Keys and values a token leaves behind, in all layers.
+// Bytes of keys and values per token, over all layers.
 std::int64_t kv_bytes_per_token(const Llm& llm);
 
 // Query-key pairs of one sequence in one layer, exactly.
 Count attention_pairs(const LlmLayer& layer, Count new_tokens, Count cached_tokens);
 
-// Distinct experts of a layer that `tokens` touch on average when each draws `per_token` of
-// `experts` uniformly, without a repeat, whatever the others draw.
+// Expected number of distinct experts in a layer if each of `tokens` draws `per_token` of `experts`
+// uniformly, without repetition and independently.
 long double expected_experts(std::int64_t experts, std::int64_t per_token, std::int64_t tokens);
 
 }  // namespace llmprof

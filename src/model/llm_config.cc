@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a config.json to a shape.
+// Translation of a Hugging Face config.json to the shape of a model.
 //
-// The file is a union of many classes' fields: the same quantity has four names, the same name
-// (intermediate_size) is the width of a dense layer here and of an expert there. So the family
-// decides which keys are asked for, and a type that is not known is read as the commonest shape and
-// says so. Multimodal files nest the language model under one of three names, and repeat the root's
-// tie_word_embeddings, where the root's wins.
+// The file is a union of the fields of many classes: one quantity has four names, and one name
+// (intermediate_size) is the width of a dense layer in one class and of an expert in another. So
+// the family decides which keys are read. An unknown type is read as the most common shape, with a
+// note. Multimodal files nest the language model under one of three names and repeat the root's
+// tie_word_embeddings; the root's wins.
 //
-// What it gets wrong: custom code shipped with a checkpoint can mean anything. Prediction heads for
-// several tokens (num_nextn_predict_layers) are left out, as the published totals leave them out.
+// What it gets wrong: custom code shipped with a checkpoint can mean anything. Multi-token
+// prediction heads (num_nextn_predict_layers) are ignored, as published totals ignore them.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::int64_t kMostLayers = 4096;
 
-// The mapping that holds the language model, and its type.
+// The mapping of the language model, and its type.
 struct TextConfig {
   Json config;
   std::string model_type;
@@ -142,7 +142,7 @@ bool is_windowed(const ConfigReader& reader, WindowRule rule, std::int64_t i) {
   return false;
 }
 
-// `layer_types`, where a file has it, beats every rule.
+// `layer_types`, if present, overrides every rule.
 std::vector<bool> listed_windows(const ConfigReader& reader, std::int64_t num_layers) {
   std::vector<bool> windows;
   for (const std::string& type : reader.texts("layer_types")) {

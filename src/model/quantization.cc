@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How wide are the weights, and in what are they multiplied?
+// Stored width and execution type of a model's weights, from its quantization settings.
 //
-// Two questions, because weight-only formats (AWQ, GPTQ, MXFP4 as gpt-oss ships it) are stored
-// narrow and multiplied in bf16: dividing by an int4 peak would flatter nobody. Embedding, head,
+// These are two separate properties: weight-only formats (AWQ, GPTQ, MXFP4 in gpt-oss) are stored
+// narrow but multiplied in bf16, so an int4 peak would be the wrong denominator. Embedding, head,
 // norms and router stay wide in all of these methods. Widths include the scales: 4 bits with a
-// group of 128 are 4.16.
+// group of 128 are 4.16 bits.
 //
-// What it gets wrong: modules_to_not_convert is not read (published files name what stays wide
-// anyway); a tensor directory, where there is one, overrides all of this.
+// What it gets wrong: modules_to_not_convert is ignored (published files list what stays wide
+// anyway). A tensor directory, if available, overrides all of this.
 #include "model/quantization.h"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ struct Quantization {
   bool is_experts_only = false;
 };
 
-// `bits` a weight, and for each group a scale of 16 bits and a zero point as wide as a weight. A
-// group of -1 or null is a whole column, whose scales are not worth counting.
+// `bits` per weight, and for each group a scale of 16 bits and a zero point as wide as a weight. A
+// group of -1 or null is a whole column, whose scales are negligible.
 StoredWidth grouped(std::int64_t bits, const Json& config) {
   bits = std::clamp<std::int64_t>(bits, 1, 16);
   const auto found = config.find("group_size");
@@ -60,7 +60,8 @@ std::optional<Quantization> fp8_of(const Json& config) {
   return Quantization{{1, 1}, "fp8", "fp8"};
 }
 
-// bitsandbytes: blocks of 64 with a scale of 32 bits, or of 8 bits and 32 for 256 of those.
+// bitsandbytes: blocks of 64 with a 32-bit scale, or with an 8-bit scale and 32 bits per 256 of
+// those.
 std::optional<Quantization> bits_and_bytes_of(const Json& config) {
   const ConfigReader reader(config, "quantization_config");
   if (reader.flag("load_in_8bit", false)) {
@@ -73,7 +74,7 @@ std::optional<Quantization> bits_and_bytes_of(const Json& config) {
   return Quantization{is_double ? StoredWidth{16384, 8452} : StoredWidth{64, 36}, "nf4", ""};
 }
 
-// compressed-tensors: the first group's weights speak for all.
+// compressed-tensors: the weights of the first group represent all.
 std::optional<Quantization> compressed_of(const Json& config) {
   const Json& groups = ConfigReader(config, "quantization_config").object("config_groups");
   if (groups.empty() || !groups.begin()->is_object()) {
@@ -128,7 +129,7 @@ std::optional<Quantization> quantization_of(const Json& config) {
   return std::nullopt;
 }
 
-// "bfloat16" -> "bf16": the words gpus.yaml uses for peaks.
+// "bfloat16" -> "bf16": the names of peaks in gpus.yaml.
 std::string peak_name(const std::string& dtype) {
   const std::string name = to_lower(dtype);
   if (name.find("bfloat16") != std::string::npos || name == "bf16") {
@@ -173,7 +174,7 @@ void apply(const Quantization& found, Llm& llm) {
   llm.width(LlmPart::kExperts) = found.width;
 }
 
-// An 8-bit KV cache, as vLLM (kv_cache_scheme) and TensorRT-LLM (kv_cache_quant_algo) write it.
+// An 8-bit KV cache, as vLLM (kv_cache_scheme) and TensorRT-LLM (kv_cache_quant_algo) declare it.
 bool has_narrow_kv(const Json& config) {
   const ConfigReader reader(config, "quantization_config");
   const Json& scheme = reader.object("kv_cache_scheme");

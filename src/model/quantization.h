@@ -6,9 +6,9 @@
 
 namespace llmprof {
 
-// Sets how wide each part of `llm` is stored and in what it executes, from the dtype and
-// quantization_config of `root` or `text` (the mapping of the language model). A method that is not
-// known leaves a note and the dtype's width.
+// Sets the stored width and the execution type of each part of `llm`, from the dtype and
+// quantization_config in `root` or `text` (the mapping of the language model). An unknown method
+// leaves a note and the dtype's width.
 void read_widths(const Json& root, const Json& text, Llm& llm);
 
 }  // namespace llmprof

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel is bound by the ceiling it is nearest to; if it is near none, by what keeps it away.
+// Classification of a kernel by its bottleneck: memory, compute, latency or launch overhead.
 //
-// In order: a launch that is shorter than launching takes and does not fill the GPU once is bound
-// by launching, whatever its counters say. One that reaches 60 % of a ceiling is bound by it; where
-// it reaches both, by the higher. Below that, warps that mostly wait, or too few of them, make it
-// latency bound. What remains has warps to issue and reaches no ceiling: it is counted to the
-// nearer one, with its fraction shown.
+// A kernel is bound by the ceiling it is nearest to or, if it is near none, by what keeps it away.
+// In order: a launch that is shorter than the launch overhead and does not fill the GPU once is
+// launch bound, whatever its counters say. One that reaches 60 % of a ceiling is bound by it; if it
+// reaches both, by the higher. Below that, warps that mostly wait, or too few of them, make it
+// latency bound. The rest has warps to issue and reaches no ceiling: it is assigned to the nearer
+// one, and its fraction is shown.
 //
-// The profiler's fraction of compute counts the busiest pipe at its fastest rate. A tensor pipe
-// that accumulates in FP32 on a GeForce cannot go faster than half of that, so FLOPs against the
-// table's roof may say more, and the larger of both counts. What it gets wrong: kernels that
-// alternate between phases look like neither.
+// The profiler's compute fraction refers to the busiest pipe at its fastest rate. A tensor pipe
+// that accumulates in FP32 on a GeForce reaches only half of that, so FLOPs over the table's peak
+// may be higher; the larger of the two counts. What it gets wrong: kernels that alternate between
+// phases look like neither.
 #include "model/roofline.h"
 
 #include <algorithm>
@@ -48,6 +49,7 @@ std::string percent(double fraction) {
   return fmt::format("{:.1f} %", fraction * 100);
 }
 
+// The memory level with the largest fraction of its ceiling.
 void find_memory_level(const RooflineInput& input, Roofline& result) {
   const std::pair<const char*, const std::optional<double>*> levels[] = {
       {"dram", &input.dram_fraction}, {"l2", &input.l2_fraction}, {"l1", &input.l1_fraction}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What bounds a kernel: its counters against the ceilings of its GPU.
+// Roofline classification of a kernel: its counters relative to the peak rates of its GPU.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace llmprof {
 
-// Ceilings of a GPU. What is not known is absent.
+// Peak rates of a GPU. Unknown ones are absent.
 struct GpuRoofs {
   std::string name;
   std::map<std::string, double> flops_per_s;  // by dtype: fp64, fp32, tf32, bf16, fp16, fp8
@@ -19,8 +19,8 @@ struct GpuRoofs {
   std::string source;                    // "device attributes", "conf/hardware/gpus.yaml"
 };
 
-// What the counters of one launch say. Fractions are of the GPU's ceiling, as the profiler measured
-// them at the clocks of its own run.
+// Counters of one launch. Fractions are relative to the GPU's peak at the clocks of the profiled
+// run.
 struct RooflineInput {
   std::optional<double> duration_ns;           // under the profiler
   std::optional<double> workload_duration_ns;  // in the workload, where it is known
@@ -43,6 +43,7 @@ struct RooflineInput {
 enum class Bound { kUnknown, kMemory, kCompute, kLatency, kLaunch };
 const char* bound_name(Bound bound);
 
+// Achieved rates, the roofs they are compared with, and the class that follows.
 struct Roofline {
   std::optional<double> intensity_flops_per_byte;  // of DRAM
   std::optional<double> flops_per_s;
@@ -60,19 +61,21 @@ struct Roofline {
   std::string reason;  // a sentence with the figures that decided
 };
 
-// Where the classes end. One place, each with its source.
+// Limits between the classes, each with its source.
 struct BoundThresholds {
-  // ncu's SpeedOfLight rule calls a kernel that reaches less of both ceilings latency bound.
+  // ncu's SpeedOfLight rule calls a kernel below this fraction of both ceilings latency bound.
   double roof_fraction = 0.60;
-  // More than half of the cycles without a warp to issue from.
+  // More than half of the cycles have no warp to issue from.
   double no_eligible_fraction = 0.50;
-  // Registers, shared memory or block size leave less than half of the warps an SM can hold.
+  // Registers, shared memory or block size allow less than half of the warps an SM can hold.
   double occupancy_fraction = 0.50;
-  // A launch costs the host and the GPU's front end a few microseconds: below, it is what counts.
+  // A launch costs the host and the GPU's front end a few microseconds; shorter kernels are
+  // dominated by it.
   double launch_ns = 5000;
   double launch_waves = 1;
 };
 
+// Never throws: what cannot be computed from the input is absent in the result.
 Roofline roofline(const RooflineInput& input, const GpuRoofs& roofs,
                   const BoundThresholds& thresholds = {});
 

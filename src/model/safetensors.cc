@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// safetensors: eight bytes of length, a JSON directory, then weights. Format after the README of
-// huggingface/safetensors, whose own reader takes headers up to 100 MB; ours stops at 32 MiB, since
-// a parsed header takes ten times its size and the largest published one has five.
+// Reader of safetensors headers: eight bytes of length, a JSON directory, then weights.
 //
-// Integers are taken as packed weights: no published model has integer parameters.
+// The format is from the README of huggingface/safetensors. Its own reader accepts headers up to
+// 100 MB; ours stops at 32 MiB, because a parsed header takes ten times its size and the largest
+// published one has 5 MB.
+//
+// Integers are treated as packed weights: no published model has integer parameters.
 #include "model/safetensors.h"
 
 #include <set>
@@ -50,6 +52,7 @@ std::int64_t whole(const SortedJson& value, const std::string& tensor) {
   return value.get<std::int64_t>();
 }
 
+// Checks that the byte range matches the shape, so that totals can be trusted.
 TensorRecord record_of(const std::string& name, const SortedJson& entry) {
   if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() ||
       !entry.contains("shape") || !entry["shape"].is_array() || !entry.contains("data_offsets") ||

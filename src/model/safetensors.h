@@ -11,7 +11,7 @@ namespace llmprof {
 // The directory of one .safetensors file. Weights are not read. Throws kInput.
 std::vector<TensorRecord> read_safetensors(const std::filesystem::path& path);
 
-// Those of all files that a model.safetensors.index.json names, which must lie beside it.
+// The same for all files named in a model.safetensors.index.json, which must be in the same folder.
 std::vector<TensorRecord> read_safetensors_index(const std::filesystem::path& index);
 
 }  // namespace llmprof

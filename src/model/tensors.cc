@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is really stored?
+// Stored sizes of a model's parts, from the tensor directory of its checkpoint.
 //
-// A configuration says how a model was meant, the directory of its checkpoint what was kept: which
-// layers a quantiser left wide, how wide its scales are. Names are told apart by words, as kernels
-// are by rules: the first that applies. Two spellings are enough, that of transformers and that of
-// llama.cpp. A name that no word fits is counted with the norms, which moves bytes between parts
-// and never loses any.
+// A configuration says how a model was designed, the directory what was stored: which layers a
+// quantizer left wide, how wide its scales are. Tensor names are matched by words, first match
+// wins, like kernel names. Two spellings are covered, that of transformers and that of llama.cpp. A
+// name that matches nothing is counted with the norms, which moves bytes between parts but loses
+// none.
 #include "model/tensors.h"
 
 #include <array>
@@ -22,7 +22,7 @@ struct NameRule {
   LlmPart part;
 };
 
-// First match wins: what is special stands before what is general.
+// First match wins: special rules before general ones.
 constexpr NameRule kRules[] = {
     {"merger.", LlmPart::kProjector},
     {"projector", LlmPart::kProjector},
@@ -98,6 +98,7 @@ struct StoredSums {
   bool is_packed = false;
 };
 
+// Tensors of layers beyond the model's (multi-token prediction heads) are summed separately.
 StoredSums sums_of(const std::vector<TensorRecord>& tensors, std::size_t num_layers) {
   StoredSums sums;
   for (const TensorRecord& tensor : tensors) {

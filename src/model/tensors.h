@@ -11,7 +11,7 @@
 
 namespace llmprof {
 
-// A tensor of a checkpoint, as its directory lists it.
+// A tensor as the checkpoint's directory lists it.
 struct TensorRecord {
   std::string name;
   std::int64_t elements = 0;  // as stored: packed formats have fewer than the weight
@@ -19,13 +19,13 @@ struct TensorRecord {
   bool is_packed = false;  // integers that hold several weights, or scales that go with them
 };
 
-// The part a tensor belongs to, by the names of Hugging Face and of GGUF; nothing for tables that
-// are computed and not learned (rotation frequencies).
+// The part of a tensor, by the naming of Hugging Face or GGUF; nullopt for tables that are
+// computed, not learned (rotary frequencies).
 std::optional<LlmPart> part_of_tensor(std::string_view name);
 
-// Takes the stored bytes of each part from the directory, which knows better than any
-// configuration, and whether the head is a tensor of its own. Notes on `llm` say where the
-// directory and the configuration disagree. Layers beyond the model's are left out.
+// Takes the stored bytes of each part from the directory, which is more reliable than any
+// configuration, and whether the head is a separate tensor. Notes on `llm` say where directory and
+// configuration disagree. Extra layers are ignored.
 void apply_tensors(const std::vector<TensorRecord>& tensors, Llm& llm);
 
 }  // namespace llmprof

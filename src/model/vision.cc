@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does it cost to look at an image?
+// FLOPs, parameters and tokens of the vision towers in front of a language model.
 //
-// Towers are plain transformers without a causal half, so each is a sum of a patch embedding,
-// blocks and a projector; what differs is biases, norms and who sees whom. One function a tower,
-// each a recount of the published module, checked against the checkpoint's number of parameters.
+// Towers are plain transformers without causal masking: a patch embedding, blocks and a projector.
+// They differ in biases, norms and attention range. There is one function per tower, each derived
+// from the published module and checked against the checkpoint's number of parameters.
 //
-// DeepSeek-OCR's sizes are those of its two fixed towers (SAM ViT-B with 14 x 14 windows, CLIP-L
-// fed with SAM's features); only the image's size varies. Its crops are a batch: cost is linear in
-// their number. What it gets wrong: windows at an image's ragged edge are counted as full for
-// Qwen2.5-VL, and a frame of video as an image.
+// DeepSeek-OCR's sizes are those of its two fixed towers (SAM ViT-B with 14 x 14 windows, CLIP-L on
+// SAM's features); only the image size varies. Its crops are a batch: cost is linear in their
+// number. What it gets wrong: windows at an image's ragged edge are counted as full for Qwen2.5-VL,
+// and a video frame as an image.
 #include "model/vision.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace llmprof {
 namespace {
 
-// SAM ViT-B and CLIP ViT-L/14 as DeepSeek-OCR has them.
+// SAM ViT-B and CLIP ViT-L/14 as in DeepSeek-OCR.
 constexpr std::int64_t kSamWidth = 768;
 constexpr std::int64_t kSamLayers = 12;
 constexpr std::int64_t kSamGlobalLayers = 4;  // 2, 5, 8, 11
@@ -53,7 +53,7 @@ Count classic_block_params(Count width, Count ff) {
   return Count(4) * width + Count(4) * biased(width, width) + biased(width, ff) + biased(ff, width);
 }
 
-// A block on `tokens`, each seeing `seen` others.
+// A block on `tokens`, each attending to `seen` others.
 Count block_flops(Count tokens, Count seen, Count width, Count mlp_elements) {
   return Count(2) * tokens * Count(4) * width * width + Count(4) * tokens * seen * width +
          Count(2) * tokens * mlp_elements;
@@ -94,7 +94,7 @@ Count sam_flops(std::int64_t image_px) {
   const auto relative = [](Count num, std::int64_t reach) {
     return Count(4) * kSamHeads * num * reach * kSamHeadDim;
   };
-  // Windows are padded before attention; the MLP sees the image's own patches.
+  // Windows are padded before attention; the MLP sees only the image's own patches.
   const Count windowed = block_flops(padded, kSamWindow * kSamWindow, width, 0) +
                          relative(padded, kSamWindow) + Count(2) * tokens * mlp;
   const Count global = block_flops(tokens, tokens, width, mlp) + relative(tokens, side);
@@ -127,6 +127,7 @@ VisionCost ocr_view(const VisionShape& shape, std::int64_t image_px) {
   return cost;
 }
 
+// The whole image at base size, plus the crops as a batch.
 VisionCost ocr_cost(const VisionShape& shape, const ImageSize& image) {
   require(image.width_px == image.height_px, "DeepSeek-OCR scales an image to a square");
   VisionCost cost = ocr_view(shape, image.width_px);
@@ -147,7 +148,7 @@ bool is_qwen(const VisionShape& shape) {
   return shape.kind == VisionShape::Kind::kQwen2Vl || shape.kind == VisionShape::Kind::kQwen25Vl;
 }
 
-// Qwen's merger: two layers on merge x merge patches side by side.
+// Qwen's merger: two layers on merge x merge adjacent patches.
 Count merger_elements(const VisionShape& shape) {
   const Count joined = Count(shape.width) * shape.merge * shape.merge;
   return linear(joined, joined) + linear(joined, shape.text_width);
@@ -221,7 +222,7 @@ VisionParams siglip_params(const VisionShape& shape) {
           (linear(width, shape.text_width) + width).value()};
 }
 
-// Its adapter joins four patches by pixel shuffle and has the width 4096 (Llama4VisionConfig).
+// The adapter joins four patches by pixel shuffle and has width 4096 (Llama4VisionConfig).
 VisionParams llama4_params(const VisionShape& shape) {
   const Count width = shape.width;
   const Count patches = Count(shape.image_px / shape.patch_px) * (shape.image_px / shape.patch_px);
@@ -283,7 +284,7 @@ VisionShape llama4_shape(const ConfigReader& vision) {
   return shape;
 }
 
-// Its root says deepseek_vl_v2, as that of another model does; its two towers give it away.
+// The root says deepseek_vl_v2, like that of another model; the two towers identify it.
 bool is_deepseek_ocr(const Json& vision) {
   return vision.contains("width") && vision["width"].is_object() &&
          vision["width"].contains("sam_vit_b");
@@ -294,7 +295,7 @@ bool is_deepseek_ocr(const Json& vision) {
 VisionParams params_of(const VisionShape& shape) {
   switch (shape.kind) {
     case VisionShape::Kind::kDeepseekOcr:
-      // With a learned newline and a separator.
+      // Includes a learned newline and a separator.
       return {(sam_params() + clip_params() + Count(2) * shape.text_width).value(),
               biased(2 * kClipWidth, shape.text_width).value()};
     case VisionShape::Kind::kQwen2Vl:

@@ -11,7 +11,7 @@
 
 namespace llmprof {
 
-// The towers before a language model that turn an image into tokens.
+// Shape of the towers that turn an image into tokens for a language model.
 struct VisionShape {
   enum class Kind : std::uint8_t {
     kDeepseekOcr,  // SAM ViT-B, a convolutional compressor, CLIP-L, a linear projector
@@ -40,15 +40,16 @@ struct VisionParams {
 };
 VisionParams params_of(const VisionShape& shape);
 
-// An image as the tower takes it.
+// An image in the size that the tower receives.
 struct ImageSize {
   std::int64_t width_px = 0;
   std::int64_t height_px = 0;
-  // DeepSeek-OCR: details cut out beside the whole image, as a grid; 0 for none.
+  // DeepSeek-OCR: grid of detail crops in addition to the whole image; 0 for none.
   std::int64_t crops_wide = 0;
   std::int64_t crops_high = 0;
 };
 
+// Cost of encoding one image.
 struct VisionCost {
   std::int64_t tower_flops = 0;  // executed: padded windows and positions included
   std::int64_t projector_flops = 0;
@@ -56,10 +57,10 @@ struct VisionCost {
 
   std::int64_t flops() const { return tower_flops + projector_flops; }
 };
-// Throws kUsage for a size the tower does not take.
+// Throws kUsage for a size that the tower does not accept.
 VisionCost image_cost(const VisionShape& shape, const ImageSize& image);
 
-// The tower a config.json describes, or nothing. Throws kInput.
+// The tower that a config.json describes; nullopt if it has none. Throws kInput.
 std::optional<VisionShape> vision_from_config(const Json& config, std::int64_t text_width);
 
 }  // namespace llmprof

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many bytes does a weight take? Formats are kept as block sizes, which is what their
-// specifications state; "4.5 bits" is a result. Sources: ggml-common.h of llama.cpp for the GGUF
-// blocks, the OCP Microscaling specification 1.0 for MX, NVIDIA's NVFP4 description (16 elements
-// and one E4M3 scale; the scale of the whole tensor is not worth counting).
+// Bytes per weight of storage formats, kept as block sizes.
+//
+// Block sizes are what specifications state; "4.5 bits" is derived from them. Sources:
+// ggml-common.h of llama.cpp for GGUF blocks, the OCP Microscaling specification 1.0 for MX,
+// NVIDIA's NVFP4 description (16 elements and one E4M3 scale; the scale of the whole tensor is
+// negligible).
 #include "model/width.h"
 
 #include <cmath>

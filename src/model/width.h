@@ -7,22 +7,22 @@
 
 namespace llmprof {
 
-// How wide values are stored: `bytes` for each `elements`, scales included. A ratio, so that
-// formats of 4.25 bits, and whole tensor directories, stay exact.
+// Stored width of values: `bytes` per `elements`, including scales. A ratio, so that formats of
+// 4.25 bits and whole tensor directories stay exact.
 struct StoredWidth {
   std::int64_t elements = 1;
   std::int64_t bytes = 2;
 
-  // Rounded up to a byte. Throws kInput when it does not fit 63 bits.
+  // Rounded up to a byte. Throws kInput if it exceeds 63 bits.
   std::int64_t bytes_of(std::int64_t num_elements) const;
-  // The same of an expected, hence broken, number of elements.
+  // The same for an expected, hence fractional, number of elements.
   long double bytes_of(long double num_elements) const;
   double bits() const { return 8.0 * static_cast<double>(bytes) / static_cast<double>(elements); }
 
   bool operator==(const StoredWidth&) const = default;
 };
 
-// "bf16", "float8_e4m3fn", "Q4_K", "mxfp4", any case. Nothing for a name that is not known.
+// Accepts "bf16", "float8_e4m3fn", "Q4_K", "mxfp4" in any case; nullopt for an unknown name.
 std::optional<StoredWidth> width_of(std::string_view format);
 
 }  // namespace llmprof
