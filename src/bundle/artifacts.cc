@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a run's files live.
+// Creation and layout of run bundles, the folders in which runs keep their files.
 //
-// The folder itself is the lock: mkdir either makes it or says that another run has that second, so
-// two runs never share a bundle, not even on a network file system. Run ids are in UTC because
-// ranks of one run stand in several time zones and a clock set back in autumn must not make a run
-// older than the one before it.
+// The folder itself is the lock: mkdir either creates it or fails because another run has that
+// second, so two runs never share a bundle, not even on a network file system. Run ids are in UTC,
+// because ranks of one run may be in several time zones, and because clocks set back in autumn must
+// not make a run look older than its predecessor.
 #include "bundle/artifacts.h"
 
 #include <cerrno>
@@ -34,7 +34,7 @@ std::tm utc_of(std::chrono::system_clock::time_point time) {
   return fmt::gmtime(std::chrono::system_clock::to_time_t(time));
 }
 
-// False when it exists already.
+// False if it already exists.
 bool make_private_directory(const fs::path& directory) {
   if (::mkdir(directory.c_str(), 0700) == 0) {
     return true;
@@ -46,7 +46,7 @@ bool make_private_directory(const fs::path& directory) {
               fmt::format("cannot create {}: {}", directory.string(), std::strerror(errno)));
 }
 
-// A new private folder and whatever is above it; false when it is there already.
+// Creates a private folder and its parents; false if it already exists.
 bool make_folder(const fs::path& folder) {
   std::error_code failure;
   fs::create_directories(folder.parent_path(), failure);
@@ -102,7 +102,7 @@ void Artifacts::make_parts() const {
 }
 
 Artifacts Artifacts::from_root(const fs::path& root) {
-  // Without a trailing slash, which would hide the run id.
+  // A trailing slash would hide the run id.
   return Artifacts(root.has_filename() ? root : root.parent_path());
 }
 

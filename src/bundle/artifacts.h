@@ -14,32 +14,31 @@
 
 namespace llmprof {
 
-// A run bundle on disk: one folder that holds everything a run measured and made, and what it was
-// made from.
+// A run bundle on disk: one folder with everything a run measured and produced, and its inputs.
 class Artifacts {
  public:
-  // Makes <stage2_dir>/<run id>/ with nsys/, ncu/ and stage1/ in it, readable by its owner alone.
+  // Creates <stage2_dir>/<run id>/ with nsys/, ncu/ and stage1/ in it, readable only by its owner.
   // The run id is `now` in UTC as YYYYMMDD-HHMMSS; a second run in the same second becomes ...-2.
   // Throws kFailure.
   static Artifacts create(const std::filesystem::path& stage2_dir,
                           std::chrono::system_clock::time_point now);
 
-  // <directory>/<name>/ in the same form; nothing where it exists. `directory` is made where it is
-  // not there, by whoever comes first.
+  // <directory>/<name>/ with the same layout; nullopt if it exists. The first caller creates
+  // `directory`.
   static std::optional<Artifacts> create_named(const std::filesystem::path& directory,
                                                const std::string& name);
 
-  // An existing bundle, or a folder about to become one; touches nothing.
+  // An existing bundle, or a folder that will become one. Touches nothing.
   static Artifacts from_root(const std::filesystem::path& root);
 
   const std::filesystem::path& root() const { return root_; }
   std::string run_id() const { return root_.filename().string(); }
 
-  // Path of a file in the bundle; `name` is relative and stays inside, as "nsys/log.txt". Throws
-  // kUsage otherwise.
+  // The path of a file in the bundle. `name` must be relative and stay inside, e.g. "nsys/log.txt".
+  // Throws kUsage otherwise.
   std::filesystem::path path(std::string_view name) const;
 
-  // Writes whole files, atomically.
+  // Writes a whole file atomically.
   void write(std::string_view name, std::string_view contents) const;
 
  private:
@@ -49,19 +48,19 @@ class Artifacts {
   std::filesystem::path root_;
 };
 
-// What a run came from. Scrubbed of secrets on the way to disk, whoever filled it in.
+// Inputs and environment of a run. Secrets are removed when it is written, whoever filled it in.
 struct Provenance {
   Json machine;                                    // host, CPU, GPUs, driver, tool versions
-  std::map<std::string, std::string> environment;  // all of it; an allow-list passes
+  std::map<std::string, std::string> environment;  // complete; an allow-list filters it
   Json config;                                     // the composed configuration
   Json inputs;  // command line, manifest, whatever the workload is fed
 };
 
-// env.json, config.yaml, inputs.yaml.
+// Writes env.json, config.yaml and inputs.yaml.
 void write_provenance(const Artifacts& artifacts, const Provenance& provenance,
                       std::chrono::system_clock::time_point now);
 
-// A new folder below `stage2_dir`, readable by its owner alone, named after the second and
+// Creates a folder in `stage2_dir`, readable only by its owner, named after the second and
 // `suffix`.
 std::filesystem::path make_run_folder(const std::filesystem::path& stage2_dir,
                                       std::chrono::system_clock::time_point now,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of what a bundle holds, so that whoever gets a copy knows it is whole and unchanged.
+// Manifest of a bundle: all files with size and hash, so that a copy can be verified.
 //
-// The manifest is the commit point of a run: it is written after everything else, and its absence
-// is how an aborted run is told from a finished one. It does not list itself, since a file cannot
-// hold its own hash.
+// The manifest is the commit point of a run: it is written last, and a bundle without one is an
+// aborted run. It does not list itself, because a file cannot contain its own hash.
 #include "bundle/manifest.h"
 
 #include <algorithm>
@@ -30,6 +29,8 @@ constexpr const char* kName = "manifest.json";
 constexpr int kVersion = 1;
 constexpr std::uint64_t kLargest = 2 * kGiB;  // a dozen files of 10,000 ranks take 20 MB
 
+// Throws Json::exception for a missing or mistyped field, which read_manifest() turns into an
+// Error.
 ManifestEntry entry_of(const Json& file) {
   return {file.at("path").get<std::string>(), file.at("size_bytes").get<std::uint64_t>(),
           file.at("sha256").get<std::string>()};
@@ -40,6 +41,7 @@ ManifestEntry entry_of(const Json& file) {
 std::vector<ManifestEntry> hash_files(const Artifacts& artifacts) {
   std::vector<ManifestEntry> entries;
   std::error_code failure;
+  // The error_code form: a folder that vanishes during the walk must not end the program.
   for (auto file = fs::recursive_directory_iterator(artifacts.root(), failure);
        !failure && file != fs::recursive_directory_iterator(); file.increment(failure)) {
     const fs::file_status status = file->symlink_status();
@@ -102,6 +104,7 @@ std::vector<std::string> differences(const Manifest& manifest, const Artifacts& 
   for (ManifestEntry& entry : hash_files(artifacts)) {
     on_disk.emplace(entry.path, std::move(entry));
   }
+  // What the manifest lists, then what it does not.
   std::vector<std::string> found;
   for (const ManifestEntry& listed : manifest.files) {
     const auto present = on_disk.find(listed.path);

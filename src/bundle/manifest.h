@@ -17,15 +17,14 @@ struct ManifestEntry {
   std::string sha256;
 };
 
-// Every regular file below the bundle's root but manifest.json itself, sorted by path. Links are
-// not followed.
+// Every regular file in the bundle except manifest.json, sorted by path. Links are not followed.
 std::vector<ManifestEntry> hash_files(const Artifacts& artifacts);
 
-// manifest.json: `run` (what was run and how it ended, scrubbed of secrets) and every file with
-// size and sha256. Written last: a bundle without one is unfinished.
+// Writes manifest.json: `run` (what was run and how it ended, without secrets) and every file with
+// size and sha256. Written last: a bundle without one is incomplete.
 void write_manifest(const Artifacts& artifacts, const Json& run);
 
-// A bundle as its manifest tells it. Throws kInput when there is none or it cannot be understood.
+// A bundle as its manifest describes it. Throws kInput if there is none or it is unreadable.
 struct Manifest {
   std::string run_id;
   Json run;
@@ -33,7 +32,7 @@ struct Manifest {
 };
 Manifest read_manifest(const Artifacts& artifacts);
 
-// Sentences on what differs between manifest and disk; empty: nothing.
+// One sentence per difference between manifest and disk; empty if there are none.
 std::vector<std::string> differences(const Manifest& manifest, const Artifacts& artifacts);
 
 }  // namespace llmprof

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bundles are sent to other people; keys must not travel with them. Public profiler recordings hold
-// live Hugging Face tokens, cloud keys and notebook passwords, in the environment and in arguments.
+// Removal of secrets from texts, argument lists, JSON trees and environments.
 //
-// Three nets, each for what the others miss. Environment variables pass an allow-list. Whatever
-// follows a name that says "secret" is replaced, in all the ways people write a name and a value.
-// And known shapes of keys are replaced wherever they stand. bundle/secrets.cc knows names and
-// shapes; here is where they stand in a text.
+// Bundles are sent to other people, and keys must not travel with them. Public profiler recordings
+// contain live Hugging Face tokens, cloud keys and notebook passwords, in environments and in
+// arguments.
 //
-// One pass over the bytes, no regular expressions: the standard library's recurse once a character
-// and overflow the stack on a long line.
+// Three filters, each for what the others miss. Environment variables pass an allow-list. A value
+// after a name that says "secret" is replaced, in all the ways people write a name and a value. And
+// known key formats are replaced everywhere. bundle/secrets.cc knows names and formats; this file
+// finds them in a text.
 //
-// How it fails: a secret without a telling name and without a known shape passes (a bare password
-// as a positional argument). A harmless value under a telling name is replaced, which is the side
-// to err on.
+// One pass over the bytes, without regular expressions: those of the standard library recurse once
+// per character and overflow the stack on a long line.
+//
+// How it fails: a secret without a revealing name and without a known format passes (a bare
+// password as a positional argument). A harmless value under a revealing name is replaced, which is
+// the safer mistake.
 #include "bundle/scrub.h"
 
 #include <algorithm>
@@ -30,7 +33,7 @@ namespace {
 
 constexpr std::size_t kShortestSecret = 8;  // shorter ones occur in other words
 
-// Where a value without quotation marks ends. The zero is of environments and other binary text.
+// End of an unquoted value. The zero is for environments and other binary text.
 constexpr std::string_view kValueEnds(" \t\r\n&,;\"'\0", 10);
 
 bool is_blank(char c) {
@@ -43,6 +46,8 @@ bool is_scheme(std::string_view word) {
          lower == "digest" || lower == "negotiate";
 }
 
+// One pass over a text. Each take_*() either consumes a secret at the current position or does
+// nothing.
 class TextScrubber {
  public:
   explicit TextScrubber(std::string_view text) : text_(text) {}
@@ -65,6 +70,7 @@ class TextScrubber {
  private:
   std::string_view rest() const { return text_.substr(at_); }
 
+  // From BEGIN to END, or to the end of the text if the END is missing.
   bool take_private_key() {
     if (text_[at_] != '-' || !rest().starts_with("-----BEGIN ")) {
       return false;
@@ -98,7 +104,7 @@ class TextScrubber {
     return true;
   }
 
-  // A run of name characters: a name with a value behind it, a key by its shape, or neither.
+  // A run of name characters: a name followed by a value, a key by its format, or neither.
   void take_run() {
     std::size_t end = at_;
     while (end < text_.size() && is_name_char(text_[end])) {
@@ -108,8 +114,8 @@ class TextScrubber {
     if (take_named_value(name, end)) {
       return;
     }
-    // Runs inside one stretch of key characters share its end: looking for it anew each time would
-    // be quadratic.
+    // Runs inside one stretch of key characters share its end; searching for it each time would be
+    // quadratic.
     const bool is_new_stretch = key_end_ < end;
     if (is_new_stretch) {
       key_end_ = end;
@@ -127,7 +133,7 @@ class TextScrubber {
     }
   }
 
-  // "Bearer abc..." outside of a header; a short word behind it is prose.
+  // "Bearer abc..." outside of a header. A short word after it is prose.
   bool take_credential_after_scheme(std::string_view scheme, std::size_t end) {
     if (scheme.size() != 6 && scheme.size() != 5) {
       return false;
@@ -155,7 +161,7 @@ class TextScrubber {
     return true;
   }
 
-  // `--api-key value` inside a longer text.
+  // `--api-key value` within a longer text.
   bool take_flag_value(std::string_view name, std::size_t end) {
     if (!name.starts_with('-') || !is_secret_name(name)) {
       return false;
@@ -180,11 +186,12 @@ class TextScrubber {
       ++cursor;
     }
     cursor = skip_blanks(cursor);
-    // Most words of a text stand before no value: what they mean is asked last.
+    // Most words are not followed by a value, so the name is checked last.
     if (cursor >= text_.size() || (text_[cursor] != '=' && text_[cursor] != ':') ||
         text_.substr(cursor, 3) == "://" || !is_secret_name(name)) {
       return false;
     }
+    // Operators such as :=, => and ==, then an opening bracket or an escaped quote.
     while (cursor < text_.size() &&
            std::string_view(":=>").find(text_[cursor]) != std::string_view::npos) {
       ++cursor;
@@ -220,9 +227,10 @@ class TextScrubber {
     at_ = stop;
   }
 
-  // A quoted value ends before its quotation mark, a header's at the end of the line, any other at
-  // a separator.
+  // A quoted value ends before its quotation mark, a header's value at the end of the line, any
+  // other at a separator.
   std::size_t value_end(std::string_view name, std::size_t start) const {
+    // In a JSON string within a JSON string both quotation marks are escaped.
     if (start < text_.size() && (text_[start] == '"' || text_[start] == '\'')) {
       const char quote = text_[start];
       const bool is_escaped = start > 0 && text_[start - 1] == '\\';
@@ -250,7 +258,7 @@ class TextScrubber {
   std::string clean_;
 };
 
-// Prefixes end in '_'.
+// Variables that explain performance. Prefixes end in '_'.
 constexpr std::array<std::string_view, 27> kEnvironmentPrefixes = {
     "CUDA_",     "NVIDIA_",    "NCCL_", "NVTX_",   "NSYS_",       "LLMPROF_",       "VLLM_",
     "SGLANG_",   "SGL_",       "TLLM_", "TRTLLM_", "TORCH_",      "TORCHINDUCTOR_", "TORCHDYNAMO_",
@@ -301,8 +309,8 @@ std::string scrub_text(std::string_view text) {
 
 namespace {
 
-// `--name=value` or `NAME=value` as one argument: the value reaches to its end, whatever it is made
-// of.
+// `--name=value` or `NAME=value` as one argument: the value is the whole rest, whatever it
+// contains.
 std::string scrub_argument(const std::string& argument) {
   const std::size_t equals = argument.find('=');
   if (equals != std::string::npos) {
@@ -317,7 +325,7 @@ std::string scrub_argument(const std::string& argument) {
   return scrub_text(argument);
 }
 
-// Whether `argument` is the value of the flag before it. A short word behind a dash is the next
+// Whether `argument` is the value of the preceding flag. A short word after a dash is the next
 // flag.
 bool is_value_of(std::string_view flag, std::string_view argument) {
   const bool is_flag =
@@ -326,6 +334,7 @@ bool is_value_of(std::string_view flag, std::string_view argument) {
          !takes_no_value(flag) && is_secret_value(flag, argument);
 }
 
+// Replaces every string and number and keeps the structure.
 Json scrub_leaves(const Json& tree) {
   if (tree.is_string() || tree.is_number()) {
     return kScrubbed;
@@ -416,6 +425,7 @@ bool ends_in_private_key(std::string_view text) {
          key.find("-----END ") == std::string_view::npos;
 }
 
+// Walks both texts in step: whatever lies between the unchanged parts was removed.
 void add_removed(std::string_view text, std::string_view clean, SecretValues& removed) {
   while (text != clean) {
     const std::size_t mark = clean.find(kScrubbed);

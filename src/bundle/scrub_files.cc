@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A recording is made on one machine and sent to another. What must not go with it was often
-// written by somebody else: nsys keeps environments, programs print what they were told, ranges are
-// named after requests.
+// Removal of secrets from all files of a bundle or folder.
 //
-// A secret has a shape or a name in front of it in one place, and in the next it stands alone. So
-// there are two rounds: the first takes out what can be told and remembers it, the second looks for
-// those bytes everywhere. Texts, trees and SQLite files are written anew. A report of nsys or ncu,
-// a packed trace, a page cannot be: one that holds a secret is removed, and said to be. What
-// llmprof made of a recording is removed as soon as any file lost a secret: a short one is not
-// looked for in bytes, and it can be made anew.
+// A recording is made on one machine and sent to another. Its secrets often come from elsewhere:
+// nsys stores environments, programs print their settings, ranges are named after requests.
 //
-// What this gets wrong: a secret that looks like nothing and has no name is not found, unless it is
+// A secret has a known format or a revealing name in one place and stands alone in the next. So
+// there are two rounds: the first removes what can be recognized and remembers it, the second
+// searches for those bytes everywhere. Texts, trees and SQLite files are rewritten. An nsys or ncu
+// report, a compressed trace or an HTML page cannot be: if it contains a secret it is removed, and
+// the result says so. Files that llmprof generated from a recording are removed as soon as any file
+// lost a secret: short secrets are not searched for in binary files, and these files can be
+// generated again.
+//
+// What this gets wrong: a secret with no known format and no name is not found, unless its value is
 // given.
 #include "bundle/scrub_files.h"
 
@@ -84,7 +86,7 @@ FileKind kind_of(const fs::path& file) {
                                                : FileKind::kText;
 }
 
-// Pages and traces that llmprof makes of a recording, and can make again.
+// Pages and traces that llmprof generates from a recording.
 bool is_made_of_recording(const fs::path& file) {
   const std::string head = first_bytes(file);
   return has_ending(file, {".pftrace", ".pb.gz"}) || head.starts_with("llmprof\x1a") ||
@@ -92,7 +94,7 @@ bool is_made_of_recording(const fs::path& file) {
           head.find(R"(<meta name="generator" content="llmprof">)") != std::string::npos);
 }
 
-// Values in every text of a tree, keys included.
+// Removes the values from every text of a tree, including keys.
 Json without_values(const Json& tree, const SecretValues& values) {
   if (tree.is_string()) {
     return scrub_text(tree.get_ref<const std::string&>(), values);
@@ -111,7 +113,7 @@ Json without_values(const Json& tree, const SecretValues& values) {
   return clean;
 }
 
-// Both trees have the same form: what was taken out stands at the same place.
+// Both trees have the same structure, so removed values are found by position.
 void collect(const Json& before, const Json& after, SecretValues& keys) {
   if (!before.is_structured()) {
     if (after.is_string()) {
@@ -130,7 +132,7 @@ void collect(const Json& before, const Json& after, SecretValues& keys) {
   }
 }
 
-// YAML's comments are in no tree.
+// YAML comments are not part of the tree.
 bool has_secret_comment(std::string_view text, SecretValues& values) {
   bool has_found = false;
   for (const std::string_view line : split(text, '\n')) {
@@ -145,7 +147,7 @@ bool has_secret_comment(std::string_view text, SecretValues& values) {
   return has_found;
 }
 
-// Each line as it is to be, in order.
+// Calls back with each line and its clean form, in order.
 void for_each_clean_line(
     const fs::path& file, LineScrubber::Form form, const SecretValues& values,
     const std::function<void(const std::string& line, const std::string& clean)>& use) {
@@ -170,12 +172,14 @@ void rewrite_lines(const fs::path& file, LineScrubber::Form form, const SecretVa
   out.commit();
 }
 
+// One scrub of a file or folder. The set of known secrets grows while it runs.
 class FileScrubber {
  public:
   FileScrubber(const fs::path& root, const std::vector<std::string>& values)
       : root_(root), values_(values), given_(values_.size()) {}
 
   ScrubResult run() {
+    // Round one: each file by itself. Round two: with the secrets that other files revealed.
     find_files();
     for (const fs::path& file : files_) {
       clean(file);
@@ -225,7 +229,7 @@ class FileScrubber {
     std::sort(files_.begin(), files_.end());
   }
 
-  // As it may be shown: a name can hold a secret, too.
+  // The name as it may be shown: it may contain a secret too.
   std::string name_of(const fs::path& file) const {
     return scrub_text(
         file == root_ ? file.string() : file.lexically_relative(root_).generic_string(), values_);
@@ -271,7 +275,7 @@ class FileScrubber {
     }
   }
 
-  // A tree that cannot be read is a text: what is wrong in it is not ours to judge.
+  // A tree that cannot be parsed is treated as text.
   void clean_tree(const fs::path& file, FileKind kind) {
     const bool is_yaml = kind == FileKind::kYaml;
     const auto form = is_yaml ? LineScrubber::Form::kYaml : LineScrubber::Form::kText;
@@ -308,6 +312,7 @@ class FileScrubber {
     }
   }
 
+  // Binary files cannot be rewritten without their tool: searched, and removed on a hit.
   void clean_binary(const fs::path& file) {
     const SecretSearch search = search_file(file, values_);
     if (search.has_found) {
@@ -319,7 +324,7 @@ class FileScrubber {
     }
   }
 
-  // The deepest first, so that the names above still lead to them.
+  // Deepest first, so that parent names stay valid.
   void rename_files() {
     std::sort(named_.begin(), named_.end(), std::greater<>());
     for (const fs::path& old : named_) {
@@ -341,6 +346,7 @@ class FileScrubber {
     }
   }
 
+  // Updates the remembered paths below a renamed folder.
   void move_below(const fs::path& old, const fs::path& renamed) {
     for (fs::path& file : files_) {
       if (file == old) {
@@ -352,7 +358,7 @@ class FileScrubber {
     }
   }
 
-  // The manifest's hashes are those of the files as they are now.
+  // Recomputes the hashes of the files as they are now.
   void renew_manifest() {
     std::error_code ignored;
     if (!fs::is_regular_file(fs::symlink_status(root_ / "manifest.json", ignored))) {
@@ -368,6 +374,7 @@ class FileScrubber {
     write_manifest(artifacts, run);
   }
 
+  // A last search of all bytes: what is found now is a failure that the caller reports.
   void verify() {
     for (const fs::path& file : files_) {
       if (fs::exists(file) && holds_value(file, values_)) {

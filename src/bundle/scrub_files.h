@@ -10,10 +10,11 @@
 
 namespace llmprof {
 
-// A log, line by line, in place and for its owner alone; lines of more than a mebibyte are left
-// out. Throws kInput, kFailure.
+// Scrubs a log line by line, in place, readable only by its owner. Lines of more than 1 MiB are
+// dropped. Throws kInput, kFailure.
 void scrub_log(const std::filesystem::path& log, const SecretValues& values);
 
+// What happened to one file, and why.
 struct ScrubbedFile {
   enum class What { kChanged, kRemoved, kSkipped, kNotSearched };
   std::string path;  // relative to what was scrubbed
@@ -22,16 +23,16 @@ struct ScrubbedFile {
 };
 
 struct ScrubResult {
-  std::vector<ScrubbedFile> files;  // those that were not clean, or may not be
+  std::vector<ScrubbedFile> files;  // those that were changed, removed or not checked
   std::size_t num_keys = 0;         // different secrets that were found
-  std::vector<std::string> left;    // files that still hold one: must be empty
+  std::vector<std::string> left;    // files that still contain one: must be empty
 };
 
-// Takes secrets out of a file or of all files below a folder, in place: keys by shape and name,
-// `values`, and whatever was found in one file out of the others too. What cannot be rewritten and
-// holds one is removed, and so are pages and traces that llmprof made of what held one. A manifest
-// is renewed. At the end the bytes of every file are searched again. Links are not followed. Throws
-// kInput, also where a file cannot be read, and kFailure.
+// Removes secrets from a file or from all files in a folder, in place: keys by format and name,
+// `values`, and everything found in one file from the others too. Files that contain a secret and
+// cannot be rewritten are removed, and so are pages and traces that llmprof generated from such
+// files. A manifest is updated. Finally the bytes of every file are searched again. Links are not
+// followed. Throws kInput, also if a file cannot be read, and kFailure.
 ScrubResult scrub_files(const std::filesystem::path& root, const std::vector<std::string>& values);
 
 }  // namespace llmprof

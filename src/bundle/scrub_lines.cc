@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Logs are read line by line, since one of them may be larger than the memory, and since a
-// quotation mark that nobody closes must not swallow the rest of a file. Two things go on behind
-// the end of a line all the same.
+// Line-by-line removal of secrets from logs and unparsable YAML.
 //
-// A private key: from its BEGIN every line goes until its END. Where there is no END, since the
-// program died or another one wrote in between, it stops after as many lines as the longest key
-// has.
+// A log may be larger than the memory, and an unclosed quotation mark must not swallow the rest of
+// a file. So each line is handled alone, with two exceptions.
 //
-// YAML that could not be read as a tree: what is indented deeper than a telling name belongs to it,
-// and so does `value:` behind `name: HF_TOKEN`. A line keeps its indentation, so a block stays one.
+// A private key: every line from BEGIN to END is replaced. Without an END, because the program died
+// or another one wrote in between, it stops after as many lines as the longest key has.
+//
+// YAML that cannot be parsed: lines indented deeper than a revealing name belong to it, and so does
+// `value:` after `name: HF_TOKEN`. A line keeps its indentation, so a block stays a block.
 #include "bundle/scrub_lines.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMostKeyLines = 400;  // RSA of 16384 bits has 200
 
-// Where the text of a line begins; the dash of a list counts as indentation.
+// The column where the text of a line starts; the dash of a list counts as indentation.
 std::size_t indent_of(std::string_view line) {
   const std::size_t begin = line.find_first_not_of(" \t");
   if (begin == std::string_view::npos) {
@@ -45,7 +45,7 @@ struct YamlEntry {
   std::string_view value;
 };
 
-// `key: value`; both empty where it is none.
+// `key: value`; both empty if the line is something else.
 YamlEntry yaml_entry(std::string_view line) {
   const std::string_view text = line.substr(std::min(indent_of(line), line.size()));
   const std::size_t colon = text.find(':');
@@ -118,7 +118,7 @@ std::string LineScrubber::clean(std::string_view line, const SecretValues& value
       return scrubbed_behind(line, begin);
     }
     const bool is_value = is_value_of_name(line);
-    // `password: |` opens a block: scrub_text would take the bar for the password.
+    // `password: |` opens a block: scrub_text() would take the bar for the password.
     const std::string_view value = yaml_entry(line).value;
     if (is_in_block_ && (value.starts_with('|') || value.starts_with('>'))) {
       return std::string(line);

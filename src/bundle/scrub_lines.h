@@ -9,14 +9,14 @@
 
 namespace llmprof {
 
-// Scrubs a text line by line and remembers what reaches over the end of a line: a private key and,
-// in YAML, a block under a telling name.
+// Scrubs a text line by line and tracks what spans several lines: a private key and, in YAML, a
+// block under a revealing name.
 class LineScrubber {
  public:
   enum class Form { kText, kYaml };
   explicit LineScrubber(Form form) : form_(form) {}
 
-  // The next line, without its end. The indentation stays.
+  // The next line, without its line end. Keeps the indentation.
   std::string clean(std::string_view line, const SecretValues& values);
 
  private:

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nsys keeps the environment of every process it can see, as root of the whole machine, each as one
-// text with NUL between the variables. Nothing needs them. Other texts are kernel names, ranges and
-// what programs printed: those lose what looks like a key.
+// Removal of secrets from the SQLite exports of nsys.
 //
-// A row that changes leaves its old bytes in the file, and nsys' own writer does so too: the file
-// is written anew from what is left in its tables, for those alone who could read it. The journal
-// lies on disk: who is killed in the middle leaves a file that the next scrub rolls back, not a
-// damaged one.
+// nsys stores the environment of every process it can see (as root, of the whole machine), each as
+// one text with NUL between the variables. They are not needed. Other texts are kernel names,
+// ranges and program output: in those only secrets are replaced.
+//
+// A changed row leaves its old bytes in the file, and so does nsys' own writer. So the file is
+// rewritten from its tables, with the same permissions. The journal is on disk: if the process is
+// killed, the next scrub rolls back instead of finding a damaged file.
 #include "bundle/scrub_sqlite.h"
 
 #include <algorithm>
@@ -57,7 +58,7 @@ Statement prepare(sqlite3* database, const std::string& sql) {
   return {statement, sqlite3_finalize};
 }
 
-// NAME=VALUE, NUL, NAME=VALUE: an environment. Its last entry may stand without a NUL.
+// NAME=VALUE, NUL, NAME=VALUE: an environment. The last entry may lack its NUL.
 bool is_environment(std::string_view text) {
   if (text.find('\0') == std::string_view::npos) {
     return false;
@@ -74,7 +75,7 @@ bool is_environment(std::string_view text) {
   return has_entry;
 }
 
-// A name in double quotes, whatever it holds.
+// A name in double quotes, whatever characters it contains.
 std::string sql_name(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {
@@ -83,7 +84,7 @@ std::string sql_name(std::string_view name) {
   return text + "\"";
 }
 
-// Texts as UTF-8, whatever the database has; blobs as they are.
+// Texts as UTF-8, whatever the encoding of the database; blobs unchanged.
 std::string_view text_in(sqlite3_stmt* row, int column) {
   const void* bytes = sqlite3_column_type(row, column) == SQLITE_BLOB
                           ? sqlite3_column_blob(row, column)
@@ -93,8 +94,8 @@ std::string_view text_in(sqlite3_stmt* row, int column) {
                           : std::string_view(static_cast<const char*>(bytes), size);
 }
 
-// Whatever their columns are declared as: SQLite keeps a text in a column of numbers, and tables
-// come and go with the versions of nsys.
+// Declared column types are ignored: SQLite stores texts in number columns too, and tables vary
+// with the version of nsys.
 std::vector<Table> tables_of(sqlite3* database) {
   std::vector<Table> tables;
   const Statement read = prepare(
@@ -136,6 +137,7 @@ std::vector<Change> changes_in(sqlite3* database, const Table& table, const Secr
                                SqliteScrub& scrub) {
   std::vector<Change> changes;
   std::string sql = table.has_rowid ? "SELECT rowid" : "SELECT 0";
+  // Reads all rows first and changes them later: SQLite must not be written during a scan.
   for (const std::string& column : table.columns) {
     sql += ", " + sql_name(column);
   }
@@ -184,6 +186,7 @@ Statement prepare_change(sqlite3* database, const Table& table, std::size_t colu
                                        name, table.has_rowid ? "rowid" : name + " COLLATE BINARY"));
 }
 
+// Tables without a rowid are updated by the old value of the column.
 void apply(sqlite3* database, const Table& table, const std::vector<Change>& changes) {
   std::map<std::size_t, Statement> writers;  // by column
   for (const Change& change : changes) {
@@ -206,8 +209,8 @@ void apply(sqlite3* database, const Table& table, const std::vector<Change>& cha
   }
 }
 
-// A default, a comment or a view may hold a secret too. They are not rewritten, which could make
-// the database unreadable; but they are known, and the search of the bytes finds them.
+// A default, a comment or a view may contain a secret too. They are not rewritten, which could make
+// the database unreadable, but they are remembered, so the final byte search finds them.
 void take_schema(sqlite3* database, SqliteScrub& scrub) {
   const Statement read = prepare(database, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL");
   while (sqlite3_step(read.get()) == SQLITE_ROW) {
@@ -242,6 +245,7 @@ SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite, const SecretValues
     throw Error(ErrorKind::kFailure, fmt::format("cannot scrub {}", sqlite.string()));
   }
   SqliteScrub scrub;
+  // All changes in one transaction, then a copy without free pages replaces the file.
   run(opened, "PRAGMA journal_mode=DELETE; BEGIN");
   for (const Table& table : tables_of(opened)) {
     apply(opened, table, changes_in(opened, table, values, scrub));

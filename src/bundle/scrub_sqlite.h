@@ -8,15 +8,16 @@
 
 namespace llmprof {
 
+// Result of scrubbing one database.
 struct SqliteScrub {
   std::int64_t changed_texts = 0;
-  bool held_secret = false;  // beyond environments, which go for their place alone
-  SecretValues keys;         // what was taken out because it is a secret
+  bool held_secret = false;  // besides environments, which are always removed
+  SecretValues keys;         // secrets that were removed
 };
 
-// Takes environments, keys and `values` (of secret_values()) out of the texts of an nsys SQLite
-// export, in place and without a trace in free pages. Where there were keys the report it was made
-// from holds them too. Throws kFailure.
+// Removes environments, secrets and `values` (see secret_values()) from the texts of an nsys SQLite
+// export, in place and without leaving them in free pages. If there were any, the report it was
+// exported from has them too. Throws kFailure.
 SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite, const SecretValues& values);
 
 }  // namespace llmprof

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How is a secret found in a file that nobody but its own tool can read? Such files hold their
-// texts as they are: reports of nsys and ncu are protobuf, traces of PyTorch are gzip around JSON.
-// So the bytes are taken apart into runs of printable characters, and those are lines of a text
-// like any other. A name and its value are two runs in protobuf, with a tag and a length between
-// them: such pairs are looked at, too. UTF-16 is characters with zeros between them.
+// Search for secrets in binary files.
 //
-// A page of ours carries its data as gzip in base64; it is unpacked. Its markup is taken away
-// first, since `<td>password:</td>` names no password.
+// Most binary formats contain their texts uncompressed: nsys and ncu reports are protobuf, PyTorch
+// traces are gzipped JSON. So the bytes are split into runs of printable characters, which are
+// searched like lines of text. In protobuf a name and its value are two runs with a tag and a
+// length between them, so such pairs are checked too. UTF-16 is characters with zeros between them.
 //
-// What this gets wrong: a secret behind another kind of compression or inside a second gzip is not
-// seen. Known kinds are said to be unsearched rather than called clean.
+// Our HTML pages carry their data as base64 of gzip, which is unpacked. The markup is removed
+// first, because `<td>password:</td>` names no password.
+//
+// What this gets wrong: a secret inside another kind of compression or a second gzip layer is not
+// found. Known kinds are reported as unsearched rather than clean.
 #include "bundle/secret_search.h"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ bool is_text_byte(char c) {
   return (c >= ' ' && c <= '~') || c == '\t';
 }
 
-// Text of one stream of bytes, line by line, whatever lies between the lines.
+// Collects the runs of printable characters in a stream of bytes and passes them on as lines.
 class RunReader {
  public:
   using Look = std::function<void(std::string_view)>;
@@ -72,7 +73,8 @@ class RunReader {
   const std::string& run() const { return run_; }
 
  private:
-  // Looks at a run that goes on, up to where a word ends, and keeps enough for what is cut.
+  // Passes on a run that is getting too long, up to the end of a word, and keeps an overlap for
+  // what is cut.
   void cut() {
     const std::size_t last = run_.find_last_of(kSeparators);
     const std::size_t end =
@@ -86,7 +88,7 @@ class RunReader {
   std::string run_;
 };
 
-// The length that stands before a value in protobuf: seven bits a byte, the low ones first.
+// A protobuf varint, the length before a value: seven bits per byte, low ones first.
 std::size_t varint_in(std::string_view bytes) {
   std::size_t number = 0;
   for (std::size_t i = 0; i < bytes.size() && i < 4; ++i) {
@@ -95,12 +97,13 @@ std::size_t varint_in(std::string_view bytes) {
   return number;
 }
 
-// One stream of bytes: a file's, or what one holds.
+// Search of one stream of bytes: a file, or the unpacked contents of one.
 class StreamSearch {
  public:
   StreamSearch(const SecretValues& values, bool by_shape, SecretSearch& result)
       : values_(values), by_shape_(by_shape), result_(result) {}
 
+  // The window keeps the end of the last piece, so that a value across two pieces is found.
   void take(std::string_view piece) {
     window_ += piece;
     result_.has_found = result_.has_found || values_.are_in(window_);
@@ -138,6 +141,7 @@ class StreamSearch {
     }
   }
 
+  // Remembers the last word of the run: it may be the name of the value in the next run.
   void end_narrow() {
     look_at_pair(narrow_.run());
     std::string_view run = narrow_.run();
@@ -150,7 +154,7 @@ class StreamSearch {
     narrow_.end_run();
   }
 
-  // A map of protobuf: field 1 is the name, field 2 (tag 0x12, a length) the value.
+  // A protobuf map entry: field 1 is the name, field 2 (tag 0x12, a length) the value.
   void look_at_pair(std::string_view run) {
     if (name_.empty() || !between_.starts_with('\x12') || run.empty()) {
       return;
@@ -165,6 +169,7 @@ class StreamSearch {
     }
   }
 
+  // UTF-16 in either byte order: every second byte is zero.
   void take_wide(char c) {
     const char before = std::exchange(pending_, c);
     if (c == '\0' && is_text_byte(before)) {
@@ -201,7 +206,7 @@ class StreamSearch {
   std::string between_;  // and what came since
 };
 
-// Kinds of packing that are not undone here, by their first bytes.
+// Compression formats that are not unpacked here, by their first bytes.
 const char* opaque_kind(std::string_view head) {
   static constexpr std::array<std::pair<std::string_view, const char*>, 6> kKinds = {{
       {"PK\x03\x04", "zip"},
@@ -221,6 +226,7 @@ const char* opaque_kind(std::string_view head) {
   return nullptr;
 }
 
+// Search of one file, including what it carries compressed.
 class FileSearch {
  public:
   FileSearch(const fs::path& file, const SecretValues& values, bool by_shape)
@@ -285,7 +291,7 @@ class FileSearch {
     }
   }
 
-  // Data stand in elements of their own, base64 from the first character on.
+  // Data are in separate elements, base64 from the first character.
   void search_page() {
     const std::string page = read_file(file_, kLargestPage);
     std::string text;
@@ -316,7 +322,7 @@ class FileSearch {
     }
   }
 
-  // Values alone are a question of yes or no.
+  // Without a search by format the answer is yes or no, so the first hit ends it.
   bool is_over() const { return !by_shape_ && result_.has_found; }
 
   fs::path file_;

@@ -9,22 +9,22 @@
 
 namespace llmprof {
 
-// What a search of a file told.
+// Result of searching a file.
 struct SecretSearch {
   bool has_found = false;
-  SecretValues keys;       // what was found by shape or name
-  std::string unsearched;  // why a part of it could not be searched; empty: all of it was
+  SecretValues keys;       // secrets found by format or name
+  std::string unsearched;  // why part of it was not searched; empty: complete
 };
 
-// Looks for secrets by shape and name and for `values` in the bytes of any file: in its text, in
-// text of two bytes a character, in what gzip and the data of our pages hold. Memory is bounded.
-// Throws kInput where the file cannot be read.
+// Searches the bytes of any file for secrets by format and name, and for `values`: in plain text,
+// UTF-16, gzip, and the data of our own pages. Memory is bounded. Throws kInput if the file cannot
+// be read.
 SecretSearch search_file(const std::filesystem::path& file, const SecretValues& values);
 
-// The same for `values` alone.
+// The same for `values` only.
 bool holds_value(const std::filesystem::path& file, const SecretValues& values);
 
-// Whether a file that begins with `head` is a page of HTML.
+// Whether a file that begins with `head` is an HTML page.
 bool is_page(std::string_view head);
 
 }  // namespace llmprof

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How are thousands of values looked for in gigabytes? By their first eight bytes, which no two
-// secrets are likely to share: at each place of a text they are looked up in a table, and a bit
-// tells beforehand that they are in none. A search for one value after the other would be
-// quadratic for a log that prints a new key on every line.
+// Set of known secret values with a fast search for all of them at once.
+//
+// Values are indexed by their first eight bytes, which two secrets are unlikely to share. At each
+// position of a text these bytes are looked up in a table; a bit set rules out most positions
+// first. Searching for one value after the other would be quadratic for a log that prints a new key
+// on every line.
 //
 // Values of fewer than eight bytes, which only a user gives, are compared one by one.
 #include "bundle/secret_values.h"
@@ -66,7 +68,7 @@ void SecretValues::add(std::string_view value) {
   has_start_.set(bit_of(start));
 }
 
-// Length of the longest value that `text` begins with, or 0.
+// The length of the longest value at the start of `text`, or 0.
 std::size_t SecretValues::match(std::string_view text) const {
   std::size_t longest = 0;
   const auto compare = [&](const std::vector<const std::string*>& values) {

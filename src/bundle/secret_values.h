@@ -11,16 +11,16 @@
 
 namespace llmprof {
 
-// Texts that must not be in any file. Looking for all of them costs as much as looking for one.
+// Texts that must not be in any file. Searching for all of them costs as much as searching for one.
 class SecretValues {
  public:
   SecretValues() = default;
   SecretValues(const std::vector<std::string>& values);  // NOLINT: a list is such a set
-  // The tables point into the set: it moves with them and is never copied.
+  // The tables point into the set, so it can be moved but not copied.
   SecretValues(SecretValues&&) = default;
   SecretValues& operator=(SecretValues&&) = default;
 
-  // Without the blanks around it; what is empty or known is passed over.
+  // Surrounding blanks are removed. Empty and known values are ignored.
   void add(std::string_view value);
   void add(const std::vector<std::string>& values);
   void add(const SecretValues& others);
@@ -31,7 +31,7 @@ class SecretValues {
 
   bool are_in(std::string_view text) const;
 
-  // `text` with every occurrence replaced by kScrubbed, at each place the longest that fits.
+  // `text` with every occurrence replaced by kScrubbed, the longest match at each position.
   std::string without(std::string_view text) const;
 
  private:
@@ -39,7 +39,7 @@ class SecretValues {
 
   std::unordered_set<std::string> values_;
   std::unordered_map<std::uint64_t, std::vector<const std::string*>> by_start_;
-  std::vector<const std::string*> short_;  // than a start is long
+  std::vector<const std::string*> short_;  // shorter than eight bytes
   std::bitset<65'536> has_start_;
   std::size_t longest_ = 0;
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A name is taken apart into words, as people write them: aws.secretAccessKey, HF_TOKEN, --api-key.
-// Lists of words decide, for a name is short and its words are few; "token" alone needs a rule,
-// since in LLM programs it is mostly no secret (max_tokens, eos_token, tokenizer). A key without a
-// name is known by its service's prefix and by letters and digits that no word is made of.
+// Recognition of secrets by the words in their names and by known key formats.
+//
+// A name is split into words, as people write them: aws.secretAccessKey, HF_TOKEN, --api-key. Word
+// lists decide, because names are short. Only "token" needs a rule, since in LLM programs it is
+// rarely a secret (max_tokens, eos_token, tokenizer). A key without a name is recognized by its
+// service's prefix and by a run of letters and digits that no word has.
 #include "bundle/secrets.h"
 
 #include <algorithm>
@@ -42,7 +44,7 @@ const std::set<std::string_view> kSecretWords = {
     "secret", "password",   "passwd",    "passphrase", "pwd",       "credential", "authorization",
     "cookie", "bearer",     "jwt",       "apikey",     "signature", "sig",        "sshpass",
     "pat",    "privatekey", "accesskey", "secretkey",  "authkey"};
-// "key" alone is a lookup key; behind one of these words it opens something.
+// "key" alone is a lookup key; after one of these words it grants access.
 const std::set<std::string_view> kKeyOwners = {
     "api",    "access", "secret", "private", "signing",    "account", "license",
     "master", "auth",   "ssh",    "deploy",  "encryption", "service", "subscription"};
@@ -53,7 +55,7 @@ const std::set<std::string_view> kVocabulary = {
     "new",    "max",    "min",     "num",   "n",     "time",  "think", "prompt", "output",
     "input",  "decode", "prefill", "ms",    "each",  "boi",   "eoi",   "start",  "end",
     "vision", "tool",   "draft",   "inter", "patch", "text",  "word"};
-// Written together, as PGPASSWORD, GHTOKEN or openaiapikey.
+// Written as one word: PGPASSWORD, GHTOKEN, openaiapikey.
 constexpr std::array<std::string_view, 8> kSecretEndings = {
     "password", "passwd", "passphrase", "secret", "apikey", "accesskey", "secretkey", "privatekey"};
 
@@ -68,9 +70,9 @@ std::string singular(std::string word) {
   return word;
 }
 
-// An account's token: the word ends the name, or only its container follows (token_file). In the
-// middle of a name (token_embd, inter_token_latency_ms) and in the plural without an owner
-// (max_tokens, num_tokens) it counts text.
+// A token of an account: the word ends the name, or only its container follows (token_file). In the
+// middle of a name (token_embd, inter_token_latency_ms), or in the plural without an owner
+// (max_tokens, num_tokens), it means text.
 bool names_account_token(const std::vector<std::string>& words) {
   static const std::set<std::string_view> kContainers = {"file", "value", "secret", "path", "env"};
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -88,7 +90,7 @@ bool names_account_token(const std::vector<std::string>& words) {
   return false;
 }
 
-// OPENAI_KEY, DB_PASS, BASIC_AUTH: in capitals, as variables are written, the last word is enough.
+// OPENAI_KEY, DB_PASS, BASIC_AUTH: in capitals, like a variable, the last word is enough.
 bool is_secret_variable(std::string_view name, const std::vector<std::string>& words) {
   const bool is_capitals = std::none_of(name.begin(), name.end(), [](char c) {
     return std::islower(static_cast<unsigned char>(c)) != 0;
@@ -100,7 +102,7 @@ bool is_secret_variable(std::string_view name, const std::vector<std::string>& w
   return (words.size() > 1 && (last == "key" || last == "pass")) || last == "auth";
 }
 
-// A known beginning of keys, and what must follow for it to be one.
+// A known prefix of keys, and what must follow it.
 struct KeyShape {
   std::string_view prefix;
   std::size_t least_rest;  // characters after the prefix
@@ -148,8 +150,8 @@ constexpr std::array<KeyShape, 38> kKeyShapes = {{
     {"eyJ", 30, false},          // JSON web token: base64 of {"
 }};
 
-// Keys are drawn from letters and digits: a long unbroken run of them, with a digit where words
-// could look alike.
+// Keys are random letters and digits: a long unbroken run, with a digit where words could look
+// alike.
 bool looks_random(std::string_view rest, bool needs_digit) {
   constexpr std::size_t kShortestRun = 16;
   std::size_t run = 0;
@@ -164,7 +166,7 @@ bool looks_random(std::string_view rest, bool needs_digit) {
   return false;
 }
 
-// 17, 12.5: a count or a time. Longer whole numbers may be PINs.
+// 17, 12.5: a count or a time. Longer integers may be PINs.
 bool is_small_number(std::string_view text) {
   const bool is_number =
       !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON allows a key to be given twice, and readers keep the last value. The first one is still in
-// the file, so who looks for secrets has to see it: here a tree is built that has both.
+// JSON parser that keeps all values of duplicate keys.
+//
+// JSON allows a key to appear twice, and readers keep the last value. The first one is still in the
+// file, so a search for secrets must see it. This parser builds a tree that has both.
 #include "bundle/whole_json.h"
 
 #include <utility>
@@ -15,8 +17,8 @@
 namespace llmprof {
 namespace {
 
-// The events of nlohmann's parser, as its json_sax_t has them. A container is the last of the one
-// around it as long as it is open, so pointers to the open ones hold.
+// Handler of nlohmann's parser events (json_sax_t). While a container is open it is the last
+// element of its parent, so pointers to open containers stay valid.
 class WholeJsonBuilder {
  public:
   bool null() { return add(nullptr) != nullptr; }

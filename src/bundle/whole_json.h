@@ -8,11 +8,11 @@
 
 namespace llmprof {
 
-// parse_json(), with the values of a key that is given twice all kept: what one reader passes over
-// the next one shows. Throws kInput as it does.
+// Like parse_json(), but keeps all values of a key that occurs twice, because readers differ in
+// which one they show. Throws kInput.
 Json parse_whole_json(std::string_view text, const std::string& name);
 
-// Adds a key at the end of an object, whether or not it is there.
+// Appends a key to an object, even if it is already there.
 void append_key(Json& object, std::string key, Json value);
 
 }  // namespace llmprof

@@ -7,9 +7,9 @@
 
 namespace llmprof {
 
-// One attribute of all rows of a table, in one piece of memory. Made at its final size and not
-// cleared first: with a hundred million rows, growing and zeroing would cost as much as reading the
-// file. Whoever makes it writes every row.
+// One attribute of all rows of a table, in contiguous memory. Allocated at its final size and not
+// cleared: with a hundred million rows, growing and zeroing would take as long as reading the file.
+// The creator writes every row.
 template <typename T>
 class Column {
  public:

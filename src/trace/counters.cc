@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launch facts hide among the metrics: a report stores the grid as a field, its raw CSV as three
-// columns, its details CSV as a label or not at all. Filled in at one place, so that importers stay
-// about their format. Where a file says only totals (256 blocks), the shape stays unknown.
+// Completion and merging of kernel profiler results.
+//
+// Launch properties are spread over the metrics: a report stores the grid as a field, its raw CSV
+// as three columns, its details CSV as a label or not at all. They are filled in here, so that
+// importers only deal with their format. Where a file has only totals (256 blocks), the shape stays
+// unknown.
 #include "trace/counters.h"
 
 #include <algorithm>
@@ -27,7 +30,7 @@ const CounterMetric* find_metric(const Counters& counters, const CounterResult& 
   return at != result.metrics.end() && at->name == *id ? &*at : nullptr;
 }
 
-// A whole number that fits; nothing for what no launch can have.
+// A plausible integer; nullopt for a value that no launch can have.
 std::optional<std::int64_t> whole_of(const Counters& counters, const CounterResult& result,
                                      std::string_view name) {
   const std::optional<double> value = number_of(counters, result, name);
@@ -41,6 +44,7 @@ std::int64_t product(const std::int32_t (&dims)[3]) {
   return std::int64_t{std::max(dims[0], 1)} * std::max(dims[1], 1) * std::max(dims[2], 1);
 }
 
+// From the most detailed source to the least: the six dimensions, then the two totals.
 void complete_shape(const Counters& counters, CounterResult& result) {
   if (!result.shape) {
     static constexpr const char* kDims[] = {"launch__grid_dim_x",  "launch__grid_dim_y",
@@ -60,7 +64,7 @@ void complete_shape(const Counters& counters, CounterResult& result) {
     }
   }
   if (result.shape) {
-    // Three hostile dimensions of 2^31 do not fit 64 bits; real grids do by far.
+    // Three hostile dimensions of 2^31 exceed 64 bits; real grids are far smaller.
     const double blocks =
         static_cast<double>(result.shape->grid[0]) * result.shape->grid[1] * result.shape->grid[2];
     result.num_blocks = blocks < 1e15 ? product(result.shape->grid) : 0;
@@ -76,6 +80,7 @@ void complete_shape(const Counters& counters, CounterResult& result) {
   }
 }
 
+// Metrics of the launch come first, the report's device list fills the gaps.
 void complete_device(Counters& counters, CounterResult& result) {
   if (const auto device = whole_of(counters, result, "device__attribute_device_index");
       device && *device <= UINT32_MAX) {
@@ -105,7 +110,7 @@ void sort_metrics(std::vector<CounterMetric>& metrics) {
       metrics.end());
 }
 
-// Moves what `from` knows by its own string numbers over to those of `to`.
+// Converts string numbers of `from` to those of `to`.
 class Translation {
  public:
   Translation(const StringPool& from, StringPool& to) : from_(from), to_(to) {}
@@ -175,6 +180,7 @@ void complete_results(Counters& counters) {
 
 Counters merge_counters(std::vector<Counters> files) {
   Counters merged;
+  // Identifies a launch across files. ncu numbers launches the same way in every run of a program.
   std::map<std::tuple<std::uint32_t, std::uint32_t, StringId, std::int64_t, std::int64_t,
                       std::uint32_t, std::uint32_t>,
            std::size_t>
@@ -188,7 +194,7 @@ Counters merge_counters(std::vector<Counters> files) {
                            result.num_blocks, result.threads_per_block, result.context,
                            result.stream);
       const auto [at, is_new] = known.try_emplace(key, merged.results.size());
-      // Two results of one file are two launches, whatever they have in common.
+      // Two results in one file are two launches, whatever they have in common.
       if (is_new || result.pid == 0 || at->second >= first_of_file) {
         merged.results.push_back(std::move(result));
         continue;
@@ -207,6 +213,7 @@ Counters merge_counters(std::vector<Counters> files) {
       translate(device.attributes);
       merged.devices.push_back(std::move(device));
     }
+    // File-level properties are taken from the first file that has them.
     merged.diagnostics.insert(merged.diagnostics.end(), file.diagnostics.begin(),
                               file.diagnostics.end());
     if (merged.path.empty()) {

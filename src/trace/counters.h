@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel profiler measured: one result a profiled launch, whatever file it came from.
+// Results of a kernel profiler: one per profiled launch, whatever file they came from.
 //
-// Values are in base units, named as Nsight Compute names them: time in nsecond, traffic in byte,
-// rates in byte/second and cycle/second, shares in percent (0..100). Metrics are known by the
-// profiler's own identifiers, as gpu__time_duration.sum; a label of a printed table that stands for
-// no known identifier is kept as "section/label".
+// Values are in base units, named as in Nsight Compute: time in nsecond, traffic in byte, rates in
+// byte/second and cycle/second, shares in percent (0..100). Metrics are identified by the
+// profiler's own names, e.g. gpu__time_duration.sum. A label of a printed table with no known
+// identifier is kept as "section/label".
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@
 
 namespace llmprof {
 
-// A number with its base unit, or a text. 16 bytes, about what a report itself takes.
+// A number with its base unit, or a text. 16 bytes, about as much as in a report.
 struct CounterMetric {
   StringId name{};
   StringId detail{};  // a number's unit (0: none known), or the text
@@ -48,7 +48,7 @@ struct CounterRange {
   RangeKind kind = RangeKind::kPushPop;
 };
 
-// What a rule of the profiler said about the launch.
+// A message of one of the profiler's rules about the launch.
 struct CounterRule {
   StringId rule{};
   StringId section{};
@@ -57,6 +57,7 @@ struct CounterRule {
   bool is_global = false;                 // the estimate is of the whole kernel, not of one part
 };
 
+// One profiled launch, or range of launches.
 struct CounterResult {
   std::uint32_t id = 0;  // as the profiler numbers it
   StringId mangled_name{};
@@ -80,13 +81,14 @@ struct CounterResult {
   std::vector<CounterRule> rules;
 };
 
-// A GPU of the machine as the report describes it.
+// A GPU of the machine, as the report describes it.
 struct CounterDevice {
   std::uint32_t id = 0;
   StringId name{};
   std::vector<CounterMetric> attributes;
 };
 
+// All results of one file, or of several merged ones.
 struct Counters {
   std::string path;
   std::string format;         // "ncu report", "ncu output"
@@ -98,21 +100,21 @@ struct Counters {
   Diagnostics diagnostics;
 };
 
-// The name to show: demangled, else function, else mangled.
+// The name to show: demangled, or else function, or else mangled.
 std::string_view name_of(const Counters& counters, const CounterResult& result);
 
-// The first of `names` that the result has as a number.
+// The value of a metric, if the result has it as a number (as a text, respectively).
 std::optional<double> number_of(const Counters& counters, const CounterResult& result,
                                 std::string_view name);
 std::optional<std::string_view> text_of(const Counters& counters, const CounterResult& result,
                                         std::string_view name);
 
-// Sorts the metrics, drops what is named twice, and fills in shape, device and compute capability
-// from the metrics that say them. Importers call it once, when a file is read.
+// Sorts the metrics, drops duplicates, and fills in shape, device and compute capability from the
+// metrics. Importers call it once per file.
 void complete_results(Counters& counters);
 
-// Several files as one. Results of the same launch (process, number, kernel, shape) become one
-// result with the metrics of all; the first file wins where two have a value.
+// Merges several files. Results of the same launch (process, number, kernel, shape) become one with
+// all metrics; where two have a value, the first file wins.
 Counters merge_counters(std::vector<Counters> files);
 
 }  // namespace llmprof

@@ -7,9 +7,10 @@
 
 namespace llmprof {
 
+// kDataLoss: figures are incomplete. kWarning: figures may mislead. kInfo: worth knowing.
 enum class Severity { kInfo, kWarning, kDataLoss };
 
-// Something imperfect in the data that does not stop an analysis: shown under "Data quality", never
+// An imperfection of the data that does not stop an analysis. Shown under "Data quality", never
 // thrown.
 struct Diagnostic {
   std::string kind;  // stable, as "orphan_correlation"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of a recording, as if nothing else had been recorded. Devices and processes keep their
-// numbers; those without work are taken out of the device table, so that no empty row is shown.
+// Restriction of a recording to one GPU or process, and removal of implausible events.
+//
+// The result looks as if nothing else had been recorded. Devices and processes keep their numbers;
+// those without work are removed from the device table, so that no empty row is shown.
 #include "trace/filter.h"
 
 #include <algorithm>
@@ -43,7 +45,7 @@ void keep_common(Table& table, const std::vector<std::size_t>& rows) {
   keep_rows(table.end_ns, rows);
 }
 
-// `keep` is asked for each row of each table.
+// Keeps the rows for which the predicate of their kind of table returns true.
 template <typename KeepWork, typename KeepHost>
 void keep_where(Trace& trace, KeepWork keep_work, KeepHost keep_host) {
   const auto work_rows = [&](const auto& table) {
@@ -52,6 +54,7 @@ void keep_where(Trace& trace, KeepWork keep_work, KeepHost keep_host) {
   const auto host_rows = [&](const auto& table) {
     return rows_where(table.size(), [&](std::size_t row) { return keep_host(table, row); });
   };
+  // Every column of every table is listed here: a forgotten one would no longer match its rows.
   const std::vector<std::size_t> kernels = work_rows(trace.kernels);
   keep_rows(trace.kernels.name, kernels);
   keep_rows(trace.kernels.mangled_name, kernels);
@@ -87,7 +90,7 @@ void keep_where(Trace& trace, KeepWork keep_work, KeepHost keep_host) {
 }
 
 void drop_idle_devices(Trace& trace) {
-  // Numbers of the devices that still work, in their old order.
+  // New numbers of the devices that still have work, in their old order.
   std::vector<bool> works(trace.devices.size());
   const auto mark = [&](const Column<std::uint16_t>& device) {
     for (const std::uint16_t one : device) {

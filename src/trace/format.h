@@ -18,14 +18,15 @@ struct FormatInfo {
   std::string_view made_with;  // the command or call that writes one
   bool has_events = true;      // false: totals, without times of day
 
-  // What it calls its events.
+  // What it calls its events, for sentences to the user.
   std::string_view kernels = "kernel events";
   std::string_view copies = "copy events";
   std::string_view graphs = "graph events";
   std::string_view calls = "CUDA API events";
   std::string_view marks = "annotations and operators";
 
-  // How to record again: with GPU work where none was recorded, with the kernels of CUDA graphs.
+  // Advice on recording again: with GPU work if none was recorded, and with the kernels of CUDA
+  // graphs.
   std::string_view record_gpu = "llmprof doctor checks driver and tools";
   std::string_view record_graphs = "the kernels of graphs";
 };

@@ -11,7 +11,7 @@
 
 namespace llmprof {
 
-// Kernels as a summary lists them: totals, no launch of its own.
+// One kernel of a summary: totals, without individual launches.
 struct KernelSummaryRow {
   std::string name;  // as the tool demangled or cut it
   std::int64_t total_ns = 0;
@@ -22,13 +22,14 @@ struct KernelSummaryRow {
   std::optional<LaunchShape> shape;  // where the summary splits by it
 };
 
+// A file that lists kernel totals only.
 struct KernelSummary {
   CaptureInfo capture;
   std::vector<KernelSummaryRow> rows;  // in the order of the file
   Diagnostics diagnostics;
 };
 
-// What a file holds: events, or only totals of kernels.
+// The contents of a file: events, or only kernel totals.
 using Recording = std::variant<Trace, KernelSummary>;
 
 }  // namespace llmprof

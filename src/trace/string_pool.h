@@ -10,16 +10,17 @@
 
 namespace llmprof {
 
-// Text by number. The number is a type of its own, so that it is never taken for a row.
+// Number of a text. A separate type, so that it cannot be mistaken for a row number.
 enum class StringId : std::uint32_t {};
 
-// Keeps each distinct text once. Id 0 is the empty text.
+// Stores each distinct text once. Id 0 is the empty text.
 class StringPool {
  public:
   StringPool() { intern(""); }
   StringPool(StringPool&&) = default;
   StringPool& operator=(StringPool&&) = default;
 
+  // The number of a text, which is added if it is new.
   StringId intern(std::string_view text) {
     if (const auto found = ids_.find(text); found != ids_.end()) {
       return found->second;
@@ -30,7 +31,7 @@ class StringPool {
     return id;
   }
 
-  // The number of a text that is known; nothing is added.
+  // The number of a known text; adds nothing.
   std::optional<StringId> find(std::string_view text) const {
     const auto found = ids_.find(text);
     return found == ids_.end() ? std::nullopt : std::optional(found->second);

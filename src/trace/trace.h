@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What was recorded: one set of columns, whatever tool wrote the file. Importers fill it, analyses
-// read it.
+// The contents of a recording as columns, independent of the tool that wrote it. Importers fill it,
+// analyses read it.
 //
-// Times are nanoseconds on the recording's own clock, signed: some begin before its zero. Rows are
-// in the order of the file, which is not the order of time. Devices, processes, threads and streams
-// are numbers into the small tables at the end.
+// Times are nanoseconds on the recording's own clock and signed, because some precede its zero.
+// Rows are in file order, which is not time order. Devices, processes, threads and streams are
+// indexes into the small tables at the end.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace llmprof {
 
 inline constexpr std::uint32_t kNone = UINT32_MAX;  // no such row
 
-// Grid and block of a launch; few distinct ones exist, so kernels refer to them.
+// Grid and block of a launch. There are few distinct ones, so kernels refer to them by index.
 struct LaunchShape {
   std::int32_t grid[3] = {0, 0, 0};
   std::int32_t block[3] = {0, 0, 0};
@@ -41,7 +41,7 @@ struct LaunchShape {
   }
 };
 
-// 42 bytes a kernel.
+// GPU kernels, 42 bytes each.
 struct Kernels {
   Column<std::int64_t> start_ns;
   Column<std::int64_t> end_ns;
@@ -57,13 +57,15 @@ struct Kernels {
   std::size_t size() const { return start_ns.size(); }
 };
 
+// The numbers of CUPTI, and above 100 our own.
 enum class CopyKind : std::uint8_t {
   kUnknown = 0,
   kHostToDevice = 1,
   kDeviceToHost = 2,
   kDeviceToDevice = 8,
   kPeerToPeer = 10,
-  // The same as 1 and 2 where the host's memory is known to be pageable: CUDA copies twice. Ours.
+  // Like 1 and 2, but the host memory is known to be pageable: CUDA copies twice. Not a CUPTI
+  // number.
   kPageableToDevice = 101,
   kDeviceToPageable = 102,
   kMemset = 255,
@@ -83,7 +85,7 @@ struct Copies {
   std::size_t size() const { return start_ns.size(); }
 };
 
-// Whole CUDA graphs whose kernels were not recorded (graph mode): time without names.
+// Whole CUDA graphs whose kernels were not recorded (graph mode): time without kernel names.
 struct GraphLaunches {
   Column<std::int64_t> start_ns;
   Column<std::int64_t> end_ns;
@@ -95,7 +97,7 @@ struct GraphLaunches {
   std::size_t size() const { return start_ns.size(); }
 };
 
-// Calls of the CUDA runtime and driver API on the host. 30 bytes a call.
+// Calls of the CUDA runtime and driver API on the host, 30 bytes each.
 struct ApiCalls {
   Column<std::int64_t> start_ns;
   Column<std::int64_t> end_ns;
@@ -126,8 +128,8 @@ inline constexpr std::int64_t kNoPayload = INT64_MIN;
 
 enum class OpKind : std::uint8_t { kOperator, kModule };
 
-// What a framework's own profiler says it ran on the host. Operators of one thread nest, and so do
-// modules. 25 bytes a row; recordings of nsys have none (their operators are NVTX ranges).
+// Operators and modules as a framework's own profiler recorded them on the host. Those of one
+// thread nest. 25 bytes per row; nsys recordings have none (their operators are NVTX ranges).
 struct Ops {
   Column<std::int64_t> start_ns;
   Column<std::int64_t> end_ns;
@@ -138,6 +140,7 @@ struct Ops {
   std::size_t size() const { return start_ns.size(); }
 };
 
+// Small tables that the columns refer to by index.
 struct ProcessInfo {
   std::uint64_t global_id = 0;  // as the recording identifies it
   std::uint32_t pid = 0;
@@ -158,7 +161,7 @@ struct StreamInfo {
   auto operator<=>(const StreamInfo&) const = default;
 };
 
-// A GPU that worked. What the recording does not say is 0 or empty.
+// A GPU that did work. Unknown properties are 0 or empty.
 struct DeviceInfo {
   std::uint32_t ordinal = 0;  // as CUDA numbers it
   std::string name;
@@ -168,7 +171,7 @@ struct DeviceInfo {
   std::uint64_t clock_hz = 0;
 };
 
-// How the recording was made.
+// Properties of the recording as a whole.
 struct CaptureInfo {
   std::string path;
   FormatInfo format;
@@ -182,6 +185,7 @@ struct CaptureInfo {
   std::vector<std::string> messages;  // warnings and errors of the tool itself
 };
 
+// A whole recording in memory.
 struct Trace {
   CaptureInfo capture;
   StringPool strings;

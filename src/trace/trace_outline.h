@@ -6,7 +6,7 @@
 
 namespace llmprof {
 
-// How much a recording holds, told without reading it: what a plan of its analysis needs.
+// Row counts of a recording, obtained without reading it. Used to plan the memory of its analysis.
 struct TraceOutline {
   std::string format;  // "nsys SQLite"
   std::uint64_t file_bytes = 0;
@@ -17,8 +17,8 @@ struct TraceOutline {
   std::uint64_t num_ranges = 0;
   std::uint64_t num_ops = 0;
   std::uint64_t num_texts = 0;   // distinct names
-  std::uint64_t text_bytes = 0;  // of them
-  std::uint64_t name_ids = 0;    // the largest number by which the file calls a name
+  std::uint64_t text_bytes = 0;  // their total length
+  std::uint64_t name_ids = 0;    // the largest name id in the file
   std::uint64_t num_devices = 1;
   bool is_estimate = false;
   std::string source;  // where the counts come from, in words
