@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Did the capture happen?
+// Checks whether a capture pass recorded what was asked for.
 //
-// Both tools answer 0 when nothing was captured: a gate that never opened, a report that went
-// elsewhere, a filter that matched no kernel. So exit codes are only the first of three witnesses;
-// files and their contents are the other two, and each finding here says which of them spoke.
+// Both tools exit with 0 when nothing was captured: a gate that never opened, a report written
+// elsewhere, a filter that matched no kernel. So we check exit code, files and contents; each
+// breach says which check failed.
 //
-// What it gets wrong: a program that itself exits with 143, 130 or 255 looks like one that was
-// ended by a tool.
+// What it gets wrong: a program that itself exits with 143, 130 or 255 looks as if a tool had ended
+// it.
 #include "capture/contract.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ constexpr ReasonMeaning kReasons[] = {
     {"unknown_metric", kCapture, "this ncu has no such metric"},
 };
 
-// Messages of nsys that mean that events are missing from the report.
+// Words in nsys messages that mean that events are missing from the report.
 constexpr std::string_view kLossWords[] = {"Not all", "lost", "dropped", "couldn't allocate"};
 
 constexpr const char* kEndByExit =
@@ -76,6 +76,7 @@ constexpr const char* kForkEarly =
     "nsys does not know NVTX domains that were made before a fork: fork before the first mark, or "
     "use spawn; and end children by exit, not by _exit";
 
+// "exited with 1" or "was ended by signal 9".
 std::string ending_text(int exit_code) {
   if (exit_code > 128 && exit_code < 128 + NSIG) {
     const char* name = ::sigabbrev_np(exit_code - 128);
@@ -85,6 +86,7 @@ std::string ending_text(int exit_code) {
   return fmt::format("exited with code {}", exit_code);
 }
 
+// The last line that the program printed, as the end of a sentence.
 std::string saying(const StepResult& step) {
   constexpr std::size_t kShown = 160;
   const std::string line = printable(last_line(step.last_lines).substr(0, kShown));
@@ -118,6 +120,7 @@ std::vector<Breach> check_step(const std::string& pass, const Contract& contract
   const std::string after =
       fmt::format("the {} pass was stopped after {}", pass, format_duration_ns(step.duration_ns));
   switch (step.end) {
+    // Each limit names the setting that raises it.
     case StepEnd::kTimeout:
       return {{"timeout", pass, after + ": its time was up", "give it more",
                fmt::format("run.timeout_s={}", 2 * (step.duration_ns / kNsPerS + 1))}};
@@ -155,7 +158,7 @@ std::vector<Breach> check_step(const std::string& pass, const Contract& contract
 std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResult& step) {
   std::error_code failure;
   if (is_there(report.expected)) {
-    // A second of slack: file systems keep coarser times than clocks.
+    // A second of slack: file systems have coarser times than clocks.
     const auto written = fs::last_write_time(report.expected, failure);
     if (!failure && written + std::chrono::seconds(1) < report.pass_start) {
       return {{"report_stale", "nsys",
@@ -165,6 +168,7 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
     }
     return {};
   }
+  // No report. The most specific explanation comes first.
   if (const fs::path raw = find_with_suffix(report.scratch, ".qdstrm"); !raw.empty()) {
     return {{"importer_failed", "nsys",
              fmt::format("nsys left its raw stream ({}) and no report{}",
@@ -223,7 +227,7 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
   for (const auto& [stage, expected_count] : expected.stage_instances) {
     const auto found = facts.stage_instances.find(stage);
     const std::int64_t count = found == facts.stage_instances.end() ? 0 : found->second;
-    // Runs of one program differ a little where sampling ends them; a tenth is no longer little.
+    // Runs of one program differ a little if sampling ends them, but not by a tenth.
     if (breaches.empty() && count * 10 < expected_count * 9) {
       breaches.push_back(
           {"dropped_events", "nsys",
@@ -263,6 +267,7 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
 std::vector<Breach> check_ncu_report(const fs::path& report, const StepResult& step) {
   const std::string& said = step.last_lines;
   const auto says = [&](std::string_view text) { return said.find(text) != std::string::npos; };
+  // Messages first: with these errors ncu may still leave a report.
   if (says("ERR_NVGPUCTRPERM")) {
     return {{"counter_permission", "ncu",
              "the driver keeps hardware counters for administrators (ERR_NVGPUCTRPERM)",

@@ -14,7 +14,7 @@
 
 namespace llmprof {
 
-// A stable word for what went wrong, for scripts and for docs/capture-contract.md.
+// Stable identifier of a failure, for scripts and for docs/capture-contract.md.
 struct ReasonMeaning {
   const char* code;
   int exit_code;  // 5 for a tool, permission or driver, 4 for the capture; where it is fatal
@@ -22,26 +22,26 @@ struct ReasonMeaning {
 };
 std::span<const ReasonMeaning> all_reasons();
 
-// One way in which a pass is not what was asked for.
+// One way in which a pass differs from what was asked for.
 struct Breach {
   std::string reason;  // of all_reasons()
   std::string pass;    // baseline, nsys, ncu
   std::string sentence;
   std::string next;           // what to do or type; may be empty
-  std::string next_override;  // where `llmprof run` with this override is what to type
-  bool is_fatal = true;       // false: the bundle holds what was asked for, but look twice
+  std::string next_override;  // the override to add to `llmprof run`, if that helps
+  bool is_fatal = true;       // false: a warning, the capture is usable
 };
 
-// What a run must contain, as declared.
+// The declared requirements of a run.
 struct Contract {
   enum class Gpu { kAuto, kRequired, kUnwanted };
   Gpu gpu = Gpu::kAuto;
-  std::vector<std::string> stages;  // that must be there, each at least min_instances times
+  std::vector<std::string> stages;  // required, each at least min_instances times
   std::int64_t min_instances = 1;
-  bool workload_may_fail = false;  // any exit code of the program will do
+  bool workload_may_fail = false;  // accept any exit code of the program
 };
 
-// What a recording holds, told by whoever read it.
+// Contents of a recording, filled in by the caller that read it.
 struct RecordingFacts {
   std::map<std::string, std::int64_t> stage_instances;
   std::int64_t num_kernels = 0;
@@ -51,13 +51,13 @@ struct RecordingFacts {
   std::vector<std::string> tool_messages;  // warnings and errors of nsys
 };
 
-// Exit status of any pass and who ended it. `expected_codes` besides 0, as 143 where the tool ends
-// the program.
+// Checks the exit status of any pass and what ended it. `expected_codes` are accepted besides 0,
+// e.g. 143 if the tool ends the program.
 std::vector<Breach> check_step(const std::string& pass, const Contract& contract,
                                const StepResult& step, const std::vector<int>& expected_codes);
 
-// The report: at this very path, not older than the pass, not empty; and what became of it when it
-// is not there. `scratch` is the folder nsys had as TMPDIR.
+// The expected report: it must exist at this path, be newer than the pass and not empty. `scratch`
+// is the TMPDIR of nsys, where the raw stream remains if the import fails.
 struct ReportFacts {
   std::filesystem::path expected;
   std::filesystem::path scratch;
@@ -67,25 +67,25 @@ struct ReportFacts {
 };
 std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResult& step);
 
-// What the recording holds against what was declared and what the baseline pass saw.
+// Expectations from the declaration and the baseline pass.
 struct Expectations {
   bool is_gpu_expected = false;
   bool follows_forks = false;  // nsys was told to follow children that do not exec
-  // Of the baseline pass; 0 and empty: not known.
+  // From the baseline pass; 0 and empty if unknown.
   std::size_t num_processes_with_ranges = 0;
   std::map<std::string, std::int64_t> stage_instances;
 };
 std::vector<Breach> check_recording(const Contract& contract, const Expectations& expected,
                                     const RecordingFacts& facts);
 
-// Stages that were declared and are not there, of any pass.
+// Declared stages that are missing in a pass.
 std::vector<Breach> check_stages(const std::string& pass, const Contract& contract,
                                  const std::map<std::string, std::int64_t>& instances);
 
-// ncu: what it printed and whether its report is there.
+// Checks the output of ncu and whether its report exists.
 std::vector<Breach> check_ncu_report(const std::filesystem::path& report, const StepResult& step);
 
-// A file of a folder whose name ends so; empty where there is none.
+// A file in a folder whose name ends with `suffix`; empty if there is none.
 std::filesystem::path find_with_suffix(const std::filesystem::path& folder,
                                        std::string_view suffix);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Will a capture work here, and if not, what must be typed?
+// Checks of the machine before a capture, each with a remedy.
 //
-// Each check is a small function from facts to a sentence and a remedy; the table at the end is
-// their order. Users are stopped most often by three things, in this order: a tool that is not
-// there or lacks its importer, counters that the driver keeps for administrators, and another
-// client (DCGM) that holds them. All three are visible before anything is launched.
+// Each check is a small function from facts to a sentence and a remedy; the table at the end
+// defines their order. Users are most often stopped by three things, in this order: a tool that is
+// missing or lacks its importer, counters that the driver reserves for administrators, and another
+// client (DCGM) that uses them. All three are visible before anything is launched.
 //
 // What this cannot see: whether the cloud host forbids counters to its guests, and whether this
-// nsys supports this driver. Both show only when a capture runs.
+// nsys supports this driver. Both only show in a capture.
 #include "capture/doctor.h"
 
 #include <algorithm>
@@ -32,14 +32,16 @@ namespace {
 namespace fs = std::filesystem;
 using enum CheckStatus;
 
-// A capture of a minute under load is a few hundred MB, its SQLite export three to five times that.
+// A capture of one minute under load takes a few hundred MB, its SQLite export three to five times
+// that.
 constexpr std::uint64_t kComfortableDisk = 10 * kGiB;
 constexpr std::uint64_t kLeastDisk = kGiB;
 // nsys keeps the raw stream in TMPDIR until it is imported.
 constexpr std::uint64_t kComfortableTmp = 2 * kGiB;
-// From this driver branch on CAP_PERFMON suffices (NVIDIA's page on ERR_NVGPUCTRPERM).
+// From this driver branch on, CAP_PERFMON suffices (NVIDIA's page on ERR_NVGPUCTRPERM).
 constexpr int kPerfmonDriver = 565;
 
+// Inputs of all checks, collected once.
 struct Facts {
   const System& system;
   const fs::path& artifacts_dir;
@@ -48,7 +50,7 @@ struct Facts {
   const MachineFacts& machine() const { return diagnosis.machine; }
 };
 
-// Runs ensure_nsys() or ensure_ncu(), whose errors are the findings.
+// Runs ensure_nsys() or ensure_ncu(); an error becomes the finding.
 template <typename Tool>
 Check tool_check(const char* id, std::optional<Tool>& tool, Tool (*ensure)(const System&),
                  const System& system) {
@@ -94,6 +96,7 @@ Check check_driver(const Facts& facts) {
   return {"driver", kOk, fmt::format("NVIDIA driver {}", facts.machine().driver_version), ""};
 }
 
+// A GPU that nvidia-smi lists beside an error is usable, so that is only a warning.
 Check check_gpus(const Facts& facts) {
   const MachineFacts& machine = facts.machine();
   if (!machine.gpus.empty()) {
@@ -129,6 +132,7 @@ Check check_counters(const Facts& facts) {
   if (!*machine.counters_need_admin) {
     return {"counter_permission", kOk, "every user may read hardware counters", ""};
   }
+  // Administrators are recognized by their capabilities, not by uid 0: containers drop them.
   int driver = 0;
   std::from_chars(machine.driver_version.data(),
                   machine.driver_version.data() + machine.driver_version.size(), driver);
@@ -149,6 +153,7 @@ Check check_counters(const Facts& facts) {
                         perfmon_suffices ? "PERFMON" : "SYS_ADMIN")};
 }
 
+// Only one client at a time can use the counters.
 Check check_counter_clients(const Facts& facts) {
   const auto clients = running_processes(
       facts.system, {"nv-hostengine", "dcgm-exporter", "nsys", "nsys-launcher", "ncu"});
@@ -219,6 +224,7 @@ Check check_perf_events(const Facts& facts) {
           "sudo sysctl kernel.perf_event_paranoid=2"};
 }
 
+// Writable first, then the free space.
 Check check_disk(const Facts& facts) {
   const fs::path place = nearest_existing(facts.artifacts_dir);
   std::error_code ignored;
@@ -259,7 +265,7 @@ Check check_tmp(const Facts& facts) {
   return {"tmpdir", kOk, finding, ""};
 }
 
-// ncu takes this lock whoever runs it; left behind by another user it cannot be opened.
+// ncu takes this lock whoever runs it. If another user left it behind, it cannot be opened.
 Check check_ncu_lock(const Facts& facts) {
   const fs::path lock = fs::path(facts.system.temporary_directory()) / "nsight-compute-lock";
   struct stat owner {};
@@ -286,7 +292,7 @@ Check check_container(const Facts& facts) {
           container.empty() ? "none found" : fmt::format("{} container", printable(container)), ""};
 }
 
-// What runs that were killed have left: processes first, they may hold a GPU.
+// Remains of killed runs: processes first, because they may hold a GPU.
 Check check_leftovers(const Facts& facts) {
   const Leftovers found = find_leftovers(facts.system, facts.artifacts_dir);
   if (found.bundles.empty() && found.processes.empty()) {
@@ -321,7 +327,7 @@ Check check_leftovers(const Facts& facts) {
           fmt::format("{}", fmt::join(remedies, "; "))};
 }
 
-// Tools first: later checks look at what earlier ones found.
+// Tools first: later checks use the results of earlier ones.
 constexpr Check (*kChecks[])(const Facts&) = {
     check_nsys,
     check_importer,

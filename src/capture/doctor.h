@@ -13,18 +13,20 @@ namespace llmprof {
 
 enum class CheckStatus {
   kOk,
-  kWarn,  // a capture works, something in it may be missing or less exact
-  kFail,  // a part of a capture cannot work
-  kSkip,  // does not apply, or could not be looked at; the finding says why
+  kWarn,  // a capture works, but may be incomplete or less accurate
+  kFail,  // part of a capture cannot work
+  kSkip,  // not applicable or not checkable; the finding says why
 };
 
+// The result of one check.
 struct Check {
   std::string id;  // stable: scripts rely on it
   CheckStatus status = CheckStatus::kOk;
   std::string finding;
-  std::string remedy;  // one line, what to type; empty when there is nothing to do
+  std::string remedy;  // one line, what to type; empty if not needed
 };
 
+// All results, with the facts they are based on.
 struct Diagnosis {
   MachineFacts machine;
   std::optional<NsysTool> nsys;
@@ -32,7 +34,7 @@ struct Diagnosis {
   std::vector<Check> checks;  // in the order of a table in doctor.cc
 };
 
-// Looks at everything a capture needs before a model is loaded for twenty minutes. Needs no GPU,
+// Checks everything a capture needs, before a model is loaded for twenty minutes. Needs no GPU and
 // changes nothing. `artifacts_dir` is where bundles will go; it need not exist.
 Diagnosis diagnose(const System& system, const std::filesystem::path& artifacts_dir);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One way to name a range, two tools that want it differently.
+// Translation of NVTX range filters for nsys and ncu, checked against the ranges that were seen.
 //
-// nsys writes RANGE@DOMAIN, ncu DOMAIN@RANGE; nsys takes one range, ncu several; a bare name is a
-// start/end range to ncu and any kind to nsys; both compare literally, so a wildcard is accepted
-// and matches nothing; and nsys looks at registered strings only unless an environment variable
+// nsys writes RANGE@DOMAIN, ncu DOMAIN@RANGE. nsys takes one range, ncu several. A bare name is a
+// start/end range for ncu and any kind for nsys. Both compare literally, so a wildcard is accepted
+// and matches nothing. And nsys looks only at registered strings, unless an environment variable
 // says otherwise. Each of these mistakes ends in an empty capture with exit code 0. So ranges are
-// written DOMAIN:RANGE here, are compiled for each tool from what a pass without profilers saw, and
-// what cannot match is refused before a model is loaded.
+// written DOMAIN:RANGE here and translated for each tool, using what a pass without profilers saw.
+// A range that cannot match is rejected before a model is loaded.
 //
 // What it cannot know: whether a range that was seen without a profiler is entered again under one.
-// The contract looks afterwards.
+// The contract checks that afterwards.
 #include "capture/gate.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@
 namespace llmprof {
 namespace {
 
-// The marks of include/llmprof/nvtx.h, the widest first; the rules of conf/rules/stages.yaml know
-// the same names in the default domain.
+// The marks of include/llmprof/nvtx.h, widest first. The rules in conf/rules/stages.yaml know the
+// same names in the default domain.
 constexpr std::array<std::string_view, 5> kStageNames = {"request", "prefill", "decode_all",
                                                          "decode", "decode_step"};
 
@@ -39,6 +39,7 @@ Error refusal(std::string_view given, const std::string& reason, const std::stri
           fmt::format("run.gate={} would open no capture: {}", printable(given), reason), hint};
 }
 
+// Every rejection explains which tool would have matched nothing, and how to write it.
 StageMark parse_mark(std::string_view text) {
   const std::string example = "write DOMAIN:RANGE, as run.gate=LLM:request";
   if (text.find(',') != std::string_view::npos) {
@@ -100,6 +101,7 @@ Gate automatic_gate(const std::vector<SeenMark>& seen) {
   return {GateWish::Kind::kEverything, {}, false, "the baseline pass saw no mark of a stage"};
 }
 
+// From the most to the least specific explanation: no ranges at all, swapped, misspelled.
 Error would_not_fire(const StageMark& mark, const std::vector<SeenMark>& seen) {
   if (seen.empty()) {
     return {ErrorKind::kContract,
@@ -125,7 +127,7 @@ Error would_not_fire(const StageMark& mark, const std::vector<SeenMark>& seen) {
                 : fmt::format("seen: {}", fmt::join(names, ", "))};
 }
 
-// ncu's own characters are literal behind a backslash.
+// ncu takes its special characters literally after a backslash.
 std::string escaped_for_ncu(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -152,6 +154,7 @@ GateWish parse_gate(std::string_view text) {
   return {GateWish::Kind::kMark, parse_mark(text)};
 }
 
+// Without a baseline pass a mark is taken on trust.
 Gate choose_gate(const GateWish& wish, const std::vector<SeenMark>* seen) {
   switch (wish.kind) {
     case GateWish::Kind::kEverything:
@@ -178,8 +181,8 @@ Gate choose_gate(const GateWish& wish, const std::vector<SeenMark>* seen) {
 }
 
 std::vector<std::string> nsys_gate_options(const Gate& gate) {
-  // The end of the range is ignored: other requests follow, and the default end policy sends the
-  // program SIGTERM.
+  // The end of the range is ignored: other requests follow, and the default end policy sends
+  // SIGTERM to the program.
   switch (gate.kind) {
     case GateWish::Kind::kMark: {
       const std::string domain = gate.mark.domain.empty() ? "" : "@" + gate.mark.domain;
@@ -207,6 +210,7 @@ std::vector<std::string> ncu_gate_options(const std::vector<SeenMark>& marks, co
     return {};
   }
   std::vector<std::string> options = {"--nvtx"};
+  // The trailing slash selects push/pop ranges, a bare name start/end ranges.
   for (const SeenMark& seen : marks) {
     const std::string domain =
         seen.mark.domain.empty() ? "" : escaped_for_ncu(seen.mark.domain) + "@";
@@ -218,7 +222,7 @@ std::vector<std::string> ncu_gate_options(const std::vector<SeenMark>& marks, co
       options.insert(options.end(), {"--nvtx-include", range});
     }
   }
-  // Kernels that another thread launches (PyTorch's backward) count too, where ncu can see it so.
+  // Kernels launched by another thread (PyTorch's backward) count too, if this ncu supports it.
   if (ncu.has_option("--nvtx-push-pop-scope")) {
     options.insert(options.end(), {"--nvtx-push-pop-scope", "process"});
   }

@@ -20,19 +20,19 @@ struct StageMark {
   std::string text() const { return domain + ":" + name; }
 };
 
-// What a pass without profilers saw of one mark. Both tools must be told how it was made.
+// One mark as a pass without profilers saw it. Both tools need to know how it was made.
 struct SeenMark {
   StageMark mark;
   std::int64_t count = 0;
-  bool is_registered = false;  // every time: nsys does not look at other strings unless told to
+  bool is_registered = false;  // always a registered string: nsys ignores others by default
   bool is_push_pop = false;
   bool is_start_end = false;
 };
 
-// What the user wants to open a recording with.
+// The user's choice of what starts the recording.
 struct GateWish {
   enum class Kind {
-    kAuto,             // the widest mark that was seen; none if none was
+    kAuto,             // the widest mark seen, if any
     kEverything,       // everything is recorded
     kCudaProfilerApi,  // the program calls cudaProfilerStart
     kMark,
@@ -41,12 +41,12 @@ struct GateWish {
   StageMark mark;
 };
 
-// "auto", "none", "cuda_profiler_api" or "DOMAIN:RANGE" (":RANGE" in the default domain;
-// "DOMAIN@RANGE" is taken too). Throws kUsage, with the reason, on what no tool could match:
+// Parses "auto", "none", "cuda_profiler_api" or "DOMAIN:RANGE" (":RANGE" in the default domain;
+// "DOMAIN@RANGE" is accepted too). Throws kUsage, with the reason, for what no tool could match:
 // wildcards, several ranges, no name, range and domain swapped.
 GateWish parse_gate(std::string_view text);
 
-// What opens the recording.
+// What starts the recording.
 struct Gate {
   GateWish::Kind kind = GateWish::Kind::kEverything;  // never kAuto
   StageMark mark;
@@ -54,15 +54,16 @@ struct Gate {
   std::string reason;  // a sentence: why this gate
 };
 
-// `seen` is null when no pass looked. Throws kContract when the wish is known not to fire.
+// `seen` is null if no pass looked. Throws kContract if the range is known not to occur.
 Gate choose_gate(const GateWish& wish, const std::vector<SeenMark>* seen);
 
-// For nsys: RANGE@DOMAIN, one only. The recording then goes on to the end of the program, which is
-// not killed.
+// For nsys: RANGE@DOMAIN, only one. The recording continues to the end of the program, which is not
+// killed.
 std::vector<std::string> nsys_gate_options(const Gate& gate);
 std::map<std::string, std::string> nsys_gate_environment(const Gate& gate);
 
-// For ncu: DOMAIN@RANGE/ for push/pop ranges, DOMAIN@RANGE for start/end ranges, any of them.
+// For ncu: DOMAIN@RANGE/ for push/pop ranges, DOMAIN@RANGE for start/end ranges, any number of
+// them.
 std::vector<std::string> ncu_gate_options(const std::vector<SeenMark>& marks, const NcuTool& ncu);
 
 }  // namespace llmprof

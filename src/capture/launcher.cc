@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who am I among the others? Every launcher says so in its own variables.
+// Detection of this process's rank from launcher environment variables.
 //
-// The innermost launcher is believed: mpirun inside a Slurm job starts its daemons with srun, whose
-// SLURM_PROCID counts daemons and not ranks, and torchrun inside srun starts several ranks a task.
-// A batch script of Slurm has SLURM_PROCID=0 as well, but no step: it is no rank.
+// The innermost launcher is trusted: mpirun inside a Slurm job starts its daemons with srun, whose
+// SLURM_PROCID counts daemons, not ranks, and torchrun inside srun starts several ranks per task. A
+// Slurm batch script also has SLURM_PROCID=0, but no step: it is not a rank.
 //
-// The run's id must be the same on all ranks and in a requeued attempt, and must not need anybody
-// to talk to anybody: LLMPROF_RUN_ID, set once before the launcher (llmprof launch prints the
-// line), or the job's own number where the launcher has one.
+// The run id must be the same on all ranks and in a requeued attempt, without communication: it is
+// LLMPROF_RUN_ID, set once before the launcher (llmprof launch prints the line), or the job's own
+// number if the launcher has one.
 #include "capture/launcher.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::size_t kLongestId = 100;
 
-// Names as of: torch/distributed/elastic (torchrun), Open MPI's and MPICH's manuals, MVAPICH2's
-// user guide, srun(1).
+// Names are from torch/distributed/elastic (torchrun), the manuals of Open MPI and MPICH,
+// MVAPICH2's user guide, and srun(1).
 struct LauncherVariables {
   const char* launcher;
   const char* rank;
@@ -62,6 +62,7 @@ bool is_name(const std::string& text) {
 }
 
 std::string run_id_of(const System& system, const std::string& launcher) {
+  // In order of preference: the user's choice, the Slurm step, torchrun's rendezvous id.
   if (const auto given = system.variable(kRunIdVariable)) {
     if (!is_name(*given)) {
       throw Error(ErrorKind::kUsage,
@@ -91,6 +92,7 @@ std::string run_id_of(const System& system, const std::string& launcher) {
 std::optional<LaunchedRank> launched_rank(const System& system) {
   for (const LauncherVariables& names : kLaunchers) {
     const auto rank = number_in(system, names.rank);
+    // A single rank is an ordinary run.
     const auto num_ranks = number_in(system, names.num_ranks);
     if (!rank || !num_ranks) {
       continue;
@@ -102,7 +104,7 @@ std::optional<LaunchedRank> launched_rank(const System& system) {
     found.launcher = names.launcher;
     found.rank = *rank;
     found.num_ranks = *num_ranks;
-    // A job that came again, and workers that came again within it.
+    // Restarts of the job, and restarts of the workers within it.
     constexpr std::int64_t kMostRestarts = 1000;
     const std::int64_t of_job = number_in(system, "SLURM_RESTART_COUNT").value_or(0);
     const auto of_workers = number_in(system, "TORCHELASTIC_RESTART_COUNT");

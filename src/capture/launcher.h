@@ -9,20 +9,21 @@
 
 namespace llmprof {
 
+// Names the run on all ranks; set by the user before the launcher.
 inline constexpr const char* kRunIdVariable = "LLMPROF_RUN_ID";
 
-// Which rank of which job this process is, as its launcher says in the environment.
+// The rank of this process within its job, according to the launcher's environment variables.
 struct LaunchedRank {
   std::string launcher;  // "torchrun", "mpirun", "pmi", "srun"
   std::string run_id;    // the same on all ranks and in all attempts
-  std::string node;      // as the launcher names it; empty: it does not
+  std::string node;      // as the launcher names it; may be empty
   std::int64_t rank = 0;
   std::int64_t num_ranks = 0;
-  std::int64_t attempt = 0;  // how often the job was started anew
+  std::int64_t attempt = 0;  // number of restarts
 };
 
-// Nothing where no launcher started this, or one rank alone. Throws kUsage where the launcher tells
-// no name that all ranks share and LLMPROF_RUN_ID is not set, or where a number is none.
+// nullopt if no launcher started this process, or only one rank. Throws kUsage if the launcher has
+// no name shared by all ranks and LLMPROF_RUN_ID is not set, or if a number is malformed.
 std::optional<LaunchedRank> launched_rank(const System& system);
 
 }  // namespace llmprof

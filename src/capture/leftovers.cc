@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run that was killed cannot clean up: its workload may still hold a GPU, its bundle looks almost
-// like one. Both are found from what the run wrote down while it lived: a file in the bundle that
+// Detection of processes and bundles left behind by killed runs.
+//
+// A killed run cannot clean up: its workload may still hold a GPU, and its bundle looks almost
+// complete. Both are found by what the run wrote while it was alive: a file in the bundle that
 // names its process, and a variable in the environment of everything it started.
 //
-// A process is recognised by its number and its start time, because numbers are used again.
-// Processes of other users cannot be looked into and go unseen.
+// A process is identified by pid and start time, because pids are reused. Processes of other users
+// cannot be inspected and are not found.
 #include "capture/leftovers.h"
 
 #include <algorithm>
@@ -47,7 +49,7 @@ bool is_folder_of_mine(const fs::path& path) {
 }
 
 // The scratch folder of an unfinished bundle. The user will be told to remove it, and the bundle
-// may be a stranger's: what does not look like one of ours is none.
+// may come from someone else, so anything that does not look like one of ours is ignored.
 std::optional<fs::path> scratch_of(const fs::path& bundle) {
   try {
     const std::string name = (bundle / kRunningFile).string();
@@ -62,7 +64,7 @@ std::optional<fs::path> scratch_of(const fs::path& bundle) {
   }
 }
 
-// The bundle a process belongs to, from its environment.
+// The bundle that a process belongs to, from its environment.
 std::optional<fs::path> run_of(const System& system, int pid) {
   const std::string environment = read_pseudo_file(system.at(fmt::format("/proc/{}/environ", pid)));
   const std::string wanted = std::string(kRunVariable) + "=";
@@ -104,6 +106,8 @@ Leftovers find_leftovers(const System& system, const fs::path& artifacts_dir) {
       found.scratch.push_back(*scratch);
     }
   }
+  // Processes are matched by their environment, because they may have left the process tree of the
+  // run.
   std::sort(found.bundles.begin(), found.bundles.end());
   for (const RunningProcess& process : all_processes(system)) {
     const auto bundle = run_of(system, process.pid);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What machine is this? Read from /proc, /etc and nvidia-smi, and only read.
+// Facts about the machine from /proc, /etc and nvidia-smi, read-only.
 //
-// GPUs come from running nvidia-smi, not from linking NVML: the program stays one file that starts
-// on machines without a driver. nvidia-smi may be missing in a container that has a GPU all the
-// same; then the driver is known from /proc and the GPUs are not, and `gpu_problem` says so.
+// GPUs are listed by running nvidia-smi instead of linking NVML: the program remains a single file
+// that starts on machines without a driver. nvidia-smi may be missing in a container that does have
+// a GPU. Then the driver is known from /proc and the GPUs are not, and `gpu_problem` says so.
 #include "capture/machine.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::optional<std::int64_t> whole_number(std::string_view text, int base = 10) {
   return value;
 }
 
-// The rest of the first line that starts with `label`, without separators around it.
+// The rest of the first line that starts with `label`, without surrounding separators.
 std::string field_after(const std::string& text, std::string_view label) {
   for (const std::string_view line : split(text, '\n')) {
     if (line.starts_with(label)) {
@@ -56,7 +56,7 @@ std::string field_after(const std::string& text, std::string_view label) {
   return {};
 }
 
-// "550.54.15" of "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  Release
+// "550.54.15" from "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  Release
 // Build".
 std::string driver_version_in(const std::string& text) {
   for (const std::string_view word : split(split(text, '\n')[0], ' ')) {
@@ -68,7 +68,7 @@ std::string driver_version_in(const std::string& text) {
   return {};
 }
 
-// nvidia-smi writes [N/A] or [Insufficient Permissions] where it has no answer.
+// nvidia-smi writes [N/A] or [Insufficient Permissions] for unknown values.
 std::optional<bool> is_enabled(std::string_view cell) {
   cell = trim(cell);
   if (cell != "Enabled" && cell != "Disabled") {
@@ -81,7 +81,7 @@ void add_gpu_row(std::string_view line, MachineFacts& facts) {
   const auto cells = split(line, ',');
   const auto index = whole_number(cells[0]);
   if (cells.size() < 6 || !index) {
-    return;  // "Unable to determine the device handle for GPU ...": told by the exit code
+    return;  // "Unable to determine the device handle ...": the exit code reports it
   }
   GpuFacts gpu;
   gpu.index = static_cast<int>(*index);
@@ -97,6 +97,7 @@ void add_gpu_row(std::string_view line, MachineFacts& facts) {
   facts.gpus.push_back(gpu);
 }
 
+// A GPU that fails must not hide the others: rows are taken even if nvidia-smi reports an error.
 void read_gpus(const System& system, MachineFacts& facts) {
   const auto smi = find_on_path(system, "nvidia-smi");
   if (!smi) {
@@ -121,7 +122,7 @@ void read_gpus(const System& system, MachineFacts& facts) {
   if (answer.timed_out) {
     facts.gpu_problem = "nvidia-smi does not answer";
   } else if (!answer.succeeded()) {
-    // Its complaint is a line of its own, before or after the healthy GPUs.
+    // Its complaint is a separate line, before or after the working GPUs.
     const std::string said = answer.err.empty() ? answer.out : answer.err;
     facts.gpu_problem = fmt::format("nvidia-smi failed: {}", printable(trim(said).substr(0, 120)));
   } else if (facts.gpus.empty()) {
@@ -129,8 +130,8 @@ void read_gpus(const System& system, MachineFacts& facts) {
   }
 }
 
-// How fast, hot and hungry the GPUs are before the run: what drifts between runs. A question of its
-// own, since a driver that does not know one of the names answers none.
+// Clocks, power and temperature of the GPUs before the run, which drift between runs. A separate
+// query, because a driver that does not know one of the names answers none.
 void read_gpu_state(const System& system, MachineFacts& facts) {
   const auto smi = find_on_path(system, "nvidia-smi");
   if (!smi || facts.gpus.empty()) {
@@ -157,7 +158,7 @@ void read_gpu_state(const System& system, MachineFacts& facts) {
   }
 }
 
-// Who else computes on the GPUs; in a container others are often not to be seen.
+// Number of processes computing on the GPUs. In a container, others are often invisible.
 void read_gpu_processes(const System& system, MachineFacts& facts) {
   const auto smi = find_on_path(system, "nvidia-smi");
   if (!smi || facts.gpus.empty()) {
@@ -174,7 +175,7 @@ void read_gpu_processes(const System& system, MachineFacts& facts) {
       *facts.gpu_processes += whole_number(line) ? 1 : 0;
     }
   } catch (const Error&) {
-    // What does not answer is not known.
+    // Unknown if it does not answer.
   }
 }
 
@@ -185,8 +186,8 @@ void read_permissions(const System& system, MachineFacts& facts) {
   }
   const std::string status = read_pseudo_file(system.at("/proc/self/status"));
   const auto capabilities = whole_number(field_after(status, "CapEff"), 16).value_or(0);
-  // Capabilities inside a user namespace do not count for the driver. The machine's own maps all
-  // ids to themselves.
+  // Capabilities inside a user namespace do not count for the driver. The machine's own namespace
+  // maps all ids to themselves.
   const std::string uid_map = read_pseudo_file(system.at("/proc/self/uid_map"));
   const bool is_own_namespace = uid_map.empty() || uid_map.find("4294967295") != std::string::npos;
   facts.has_cap_sys_admin = is_own_namespace && ((capabilities >> kCapSysAdmin) & 1) != 0;
@@ -197,6 +198,7 @@ void read_permissions(const System& system, MachineFacts& facts) {
   }
 }
 
+// From the most to the least reliable sign.
 std::string container_of(const System& system) {
   if (system.variable("KUBERNETES_SERVICE_HOST")) {
     return "kubernetes";
@@ -255,7 +257,7 @@ std::optional<std::uint64_t> available_memory_bytes(const System& system) {
     return std::nullopt;
   }
   std::uint64_t bytes = static_cast<std::uint64_t>(*available) * kKiB;
-  // Of control groups of version 2 and 1, as a container sees its own ("max": no limit).
+  // Limits of control groups v2 and v1, as a container sees its own ("max": no limit).
   for (const char* path :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     const auto limit = whole_number(read_pseudo_file(system.at(path)));

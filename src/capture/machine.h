@@ -10,19 +10,20 @@
 
 namespace llmprof {
 
+// One GPU as nvidia-smi describes it.
 struct GpuFacts {
   int index = 0;
   std::string name;
-  std::optional<std::uint64_t> memory_bytes;  // GPUs that share the host's memory do not say
+  std::optional<std::uint64_t> memory_bytes;  // unknown if it shares the host's memory
   bool mig_enabled = false;
   std::optional<bool> persistence_enabled;
-  // When it was asked, before the run.
+  // At the time of the query, before the run.
   std::optional<std::int64_t> sm_clock_mhz;
   std::optional<std::int64_t> power_w;
   std::optional<std::int64_t> temperature_c;
 };
 
-// What a reader of a bundle must know of the machine, and what doctor judges. Read, never changed.
+// Facts that a reader of a bundle needs and that doctor checks. Reading them changes nothing.
 struct MachineFacts {
   std::string hostname;
   std::string kernel;        // "6.1.0-18-amd64"
@@ -36,10 +37,9 @@ struct MachineFacts {
   std::string driver_version;  // empty: no NVIDIA kernel driver is loaded
   std::vector<GpuFacts> gpus;
   std::optional<int> gpu_processes;  // that compute on them now
-  std::string gpu_problem;           // why `gpus` is empty or not all of them, in words
+  std::string gpu_problem;           // why `gpus` is empty or incomplete, in words
 
-  // Who may read hardware counters: true when the driver keeps them for administrators, nothing
-  // when it does not say.
+  // Whether the driver reserves hardware counters for administrators; nullopt if it does not say.
   std::optional<bool> counters_need_admin;
   bool has_cap_sys_admin = false;
   bool has_cap_perfmon = false;
@@ -48,11 +48,11 @@ struct MachineFacts {
 
 MachineFacts machine_facts(const System& system);
 
-// Memory that a program may still take: what the kernel says is available, or what the container is
-// allowed at all if that is less. Nothing where the kernel does not say.
+// Memory still available to a program: what the kernel reports, or the container's limit if that is
+// less. nullopt if the kernel does not report it.
 std::optional<std::uint64_t> available_memory_bytes(const System& system);
 
-// Processes that run under one of `names` (as /proc/<pid>/comm has them), as "name (pid 123)".
+// Running processes with one of `names` (as in /proc/<pid>/comm), as "name (pid 123)".
 std::vector<std::string> running_processes(const System& system,
                                            const std::vector<std::string>& names);
 

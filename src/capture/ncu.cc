@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ncu is told, as a pure function of settings, plan and dialect.
+// Command lines for ncu, as a pure function of settings, plan and version.
 //
-// ncu answers a set or metric it does not know with a warning, measures nothing and exits 0, after
-// the model was loaded; so names are held against its own lists first. Defaults that changed
-// between releases (which processes, which clocks) are always said.
+// For an unknown set or metric, ncu prints a warning, measures nothing and exits with 0, after the
+// model was loaded. So names are first checked against its own lists. Defaults that changed between
+// releases (which processes, which clocks) are always passed explicitly.
 //
-// Kernel names go to ncu as one anchored regular expression over mangled names where the recording
-// has them: the demangled names of the two tools differ (casts, namespaces), the mangled do not.
+// Kernel names are passed as one anchored regular expression over mangled names if the recording
+// has them: demangled names differ between the two tools (casts, namespaces), mangled ones do not.
 //
-// Not known without a GPU: whether ncu counts launches to skip among all that match the name or
-// among those inside the NVTX ranges too. The plan assumes the latter, and what was measured is
-// compared with what was planned afterwards.
+// Not known without a GPU: whether ncu counts launches to skip among all that match the name, or
+// only those inside the NVTX ranges. The plan assumes the latter, and the measured launches are
+// compared with the plan afterwards.
 #include "capture/ncu.h"
 
 #include <algorithm>
@@ -50,6 +50,7 @@ std::string escaped_for_regex(std::string_view name) {
   return text;
 }
 
+// One expression that matches any of the names as a whole.
 std::string name_expression(const std::vector<std::string>& names) {
   std::vector<std::string> escaped;
   escaped.reserve(names.size());
@@ -93,7 +94,7 @@ std::vector<std::string> content_options(const NcuSettings& settings) {
   return options;
 }
 
-// First words of the rows between the rules of a table.
+// The first words of the rows between the rules of a table.
 std::set<std::string> first_words(std::string_view table) {
   std::set<std::string> words;
   for (const std::string_view line : split(table, '\n')) {

@@ -11,9 +11,9 @@
 
 namespace llmprof {
 
-// What ncu measures: a file of conf/profiling/ncu/.
+// What ncu measures: one file of conf/profiling/ncu/.
 struct NcuSettings {
-  std::string set;  // empty: the sections
+  std::string set;  // empty: use `sections`
   std::vector<std::string> sections;
   std::vector<std::string> metrics;
   std::string target_processes;
@@ -23,28 +23,28 @@ struct NcuSettings {
   std::vector<std::string> extra_options;
 };
 
-// Which launches: those whose name is one of `names`, of these the ones behind the first
-// `launch_skip`, and of these `launch_count`.
+// Selection of launches: those whose name is in `names`, without the first `launch_skip`, at most
+// `launch_count`.
 struct NcuFilter {
   bool is_mangled = false;         // whether `names` are mangled; else demangled
   std::vector<std::string> names;  // whole
   std::int64_t launch_skip = 0;
   std::int64_t launch_count = 1;
-  bool is_per_launch_config = false;  // skip and count hold for each kernel, grid and block alone
+  bool is_per_launch_config = false;  // skip and count apply per kernel, grid and block
   std::vector<SeenMark> marks;        // only inside these; empty: anywhere
 };
 
-// The command that measures into `report` (with its suffix). Says every default that differs
-// between releases. Throws kEnvironment when this ncu cannot express the filter.
+// The command that measures into `report` (with its suffix). Passes every option whose default
+// differs between releases. Throws kEnvironment if this ncu cannot express the filter.
 std::vector<std::string> build_ncu_cmd(const NcuTool& ncu, const NcuSettings& settings,
                                        const NcuFilter& filter, const std::filesystem::path& report,
                                        const std::vector<std::string>& work_argv);
 
-// Throws kUsage when a set, section or metric is none of this ncu's: it would only warn, measure
-// nothing and exit 0. Metrics are looked up among those of all chips ncu knows.
+// Throws kUsage if this ncu does not know a set, section or metric: it would only warn, measure
+// nothing and exit with 0. Metrics are looked up among those of all chips that ncu knows.
 void check_ncu_names(const System& system, const NcuTool& ncu, const NcuSettings& settings);
 
-// The sections this ncu has, as it lists them.
+// The sections of this ncu, as it lists them.
 std::string list_ncu_sections(const System& system, const NcuTool& ncu);
 
 }  // namespace llmprof

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reports only nsys can open, turned into files everybody can.
+// Command lines for nsys, and cached conversion of its reports to SQLite.
 //
-// nsys itself keeps an export beside the report and trusts it by name: after the report was
-// replaced, `nsys stats` answers from the old one, with exit code 0. Here the name of an export is
-// the hash of what it was made from. A failed export leaves a partial file behind, so it is made
-// under another name and moved when nsys says it succeeded and the file is there.
+// nsys keeps an export next to the report and trusts it by name: if the report is replaced, `nsys
+// stats` answers from the old export, with exit code 0. Here the name of an export is the hash of
+// the report. A failed export leaves a partial file behind, so it is written under another name and
+// renamed once nsys has succeeded and the file exists.
 #include "capture/nsys.h"
 
 #include <cerrno>
@@ -27,10 +27,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Exports of tens of gigabytes take long; a tool that hangs must end all the same.
+// Exports of tens of gigabytes take long; a hanging tool must still end.
 constexpr std::chrono::hours kLongest{2};
 
-// Where exports are kept. Without a home others can write to the folder above, too.
+// The folder of the exports. Without a home, other users can write to its parent.
 struct ExportCache {
   fs::path directory;
   bool is_shared_above = false;
@@ -47,9 +47,9 @@ ExportCache export_cache(const System& system) {
           true};
 }
 
-// Makes the folder for the user alone: an export holds what the report does, keys included. One of
-// the user's own is narrowed, since it used to be as wide as the umask says; but not where somebody
-// else could have put exports into it that are none.
+// Creates the folder for the user only: an export contains what the report does, including keys. An
+// existing folder of the user's own is restricted, because it used to be as open as the umask
+// allows, but not where someone else could have planted exports.
 void make_own_folder(const ExportCache& cache) {
   constexpr const char* kHint = "export XDG_CACHE_HOME=/some/writable/directory";
   const char* path = cache.directory.c_str();
@@ -99,7 +99,7 @@ std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings
                                    "--session-new=" + output.session,
                                    "--force-overwrite=true",
                                    "--output=" + output.report.string()};
-  // TMPDIR with a comma cannot be said to nsys: then the workload sees ours.
+  // nsys cannot pass a TMPDIR with a comma; then the workload sees ours.
   if (output.workload_tmpdir.find(',') == std::string::npos) {
     argv.push_back("--env-var=TMPDIR=" + output.workload_tmpdir);
   }
@@ -115,14 +115,14 @@ std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings
     }
     argv.emplace_back("--trace-fork-before-exec=true");
   }
-  // A daemon that the program leaves behind must not keep the recording open.
+  // A daemon left behind by the program must not keep the recording open.
   if (nsys.has_option("--wait")) {
     argv.emplace_back("--wait=primary");
   }
   if (settings.duration_s > 0) {
     argv.push_back(fmt::format("--duration={}", settings.duration_s));
   }
-  // The report would hold the whole environment, keys included.
+  // The report would contain the whole environment, including keys.
   if (nsys.has_option("--discard-environment")) {
     argv.emplace_back("--discard-environment=true");
   }

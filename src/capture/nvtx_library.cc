@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does one file suffice, when NVTX can only load a library from a path? The library lies in the
-// program as bytes, put there by the assembler, and is written out when it is needed.
+// The stage timer library, embedded in the program and written to disk when needed.
+//
+// NVTX can only load a library from a path, but the program should be a single file. So the
+// assembler embeds the library's bytes in the program.
 #include "capture/nvtx_library.h"
 
 #include "base/file.h"

@@ -9,17 +9,17 @@
 
 namespace llmprof {
 
-// The bytes of libllmprof_nvtx.so, which travels inside this program.
+// The bytes of libllmprof_nvtx.so, which is embedded in this program.
 std::string_view stage_timer_library();
 
-// Writes it into `directory`, which must exist and not be mounted noexec; the path it then has.
+// Writes it to `directory`, which must exist and not be mounted noexec, and returns its path.
 // Throws kFailure.
 std::filesystem::path write_stage_timer_library(const std::filesystem::path& directory);
 
-// What a program must find in its environment, so that it and its children leave their NVTX ranges
-// in `ranges_directory`, which must exist: nvtx_timer.h reads them. Both paths are made absolute. A
-// process stops recording, and counts what it loses, when its file has `max_bytes` (16 GiB at
-// most). A directory on a disk is better than one in memory: there each range stays in memory.
+// Environment variables that make a program and its children write their NVTX ranges to
+// `ranges_directory`, which must exist; nvtx_timer.h reads them. Both paths are made absolute. When
+// its file reaches `max_bytes` (16 GiB at most), a process stops recording and counts what it
+// loses. A directory on disk is better than one in memory, where each range occupies memory.
 std::map<std::string, std::string> stage_timer_environment(
     const std::filesystem::path& library, const std::filesystem::path& ranges_directory,
     std::uint64_t max_bytes = std::uint64_t{1} << 30);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What did the processes leave behind? Their files are read chunk by chunk, and believed in
-// nothing: a process may have died between any two stores, the disk may have been full, and anybody
-// may have put a file there. So every record is checked against its chunk, a chunk is left at the
-// first thing that makes no sense, and the rest of the file still counts.
+// Reader of the range files that libllmprof_nvtx.so leaves behind.
 //
-// Texts may be defined after they are used, so ranges keep the numbers of their texts until all
-// chunks were seen. The file is read, not mapped: one that is cut meanwhile must be no SIGBUS.
+// Nothing in them is trusted: a process may have died between any two stores, the disk may have
+// been full, and anyone may have placed a file there. So every record is checked against its chunk,
+// a chunk is abandoned at the first invalid record, and the rest of the file still counts.
+//
+// Texts may be defined after their use, so ranges keep the numbers of their texts until all chunks
+// are read. The file is read, not mapped: a file truncated meanwhile must not cause SIGBUS.
 #include "capture/nvtx_timer.h"
 
 #include <algorithm>
@@ -31,10 +32,11 @@
 namespace llmprof {
 namespace {
 
-// Forty bytes each; the recorder's default limit is half of it.
+// Forty bytes each; the recorder's default limit is half of this.
 constexpr std::size_t kMaxRanges = std::size_t{1} << 26;
 constexpr std::size_t kCsvPieceBytes = 1 << 16;
 
+// A regular file, read by position. Non-blocking, so that a planted pipe cannot hang the reader.
 class OpenFile {
  public:
   explicit OpenFile(const std::filesystem::path& path)
@@ -54,7 +56,7 @@ class OpenFile {
 
   std::uint64_t size() const { return size_; }
 
-  // How many of these bytes there are.
+  // Reads up to `bytes` and returns how many there are.
   std::size_t read_at(std::uint64_t offset, char* to, std::size_t bytes) {
     std::size_t done = 0;
     while (done < bytes) {
@@ -98,6 +100,7 @@ Record record_at(const char* bytes) {
   return record;
 }
 
+// Reads one file into a TimedProcess.
 class RangeFileReader {
  public:
   explicit RangeFileReader(const std::filesystem::path& path) : file_(path) {
@@ -110,7 +113,7 @@ class RangeFileReader {
     const std::uint64_t end =
         std::min(file_.size(), kRangeFileHeaderBytes + kMaxRangeChunks * kRangeChunkBytes);
     for (std::uint64_t offset = kRangeFileHeaderBytes; offset < end; offset += chunk.size()) {
-      // The first record tells whether anybody has used it: a file may have huge holes.
+      // The first record tells whether the chunk is used: a file may have huge holes.
       if (file_.read_at(offset, chunk.data(), kRangeRecordBytes) < kRangeRecordBytes ||
           record_at<RangeRecordHead>(chunk.data()).type == RangeRecordType::kNothing) {
         continue;
@@ -176,7 +179,7 @@ class RangeFileReader {
     }
   }
 
-  // The bytes it takes; 0 when it makes no sense.
+  // The size of the record; 0 if it is invalid.
   std::size_t read_text(RangeRecordHead head, std::string_view chunk) {
     const std::size_t num_bytes = record_at<RangeTextRecord>(chunk.data()).num_bytes;
     const std::size_t used = range_text_record_bytes(num_bytes);
@@ -201,6 +204,7 @@ class RangeFileReader {
     return found->second;
   }
 
+  // Ranges with impossible times are counted as damage, not repaired.
   void add_range(const RangeRecord& record) {
     if (record.start_ns <= 0 || (record.end_ns != 0 && record.end_ns < record.start_ns)) {
       ++process_.num_damaged;
@@ -243,6 +247,7 @@ class RangeFileReader {
     }
   }
 
+  // The longest of those that start together first, so that parents precede children.
   void sort_ranges() {
     const auto key = [](const TimedRange& range) {
       return std::tuple(range.start_ns, !range.is_open, -range.end_ns, range.thread_id);

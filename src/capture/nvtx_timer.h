@@ -11,18 +11,19 @@
 
 namespace llmprof {
 
-// What a program under libllmprof_nvtx.so left behind: the NVTX ranges of each of its processes,
-// timed by CLOCK_MONOTONIC, with no profiler at work.
+// What a program under libllmprof_nvtx.so left behind: the NVTX ranges of each process, timed by
+// CLOCK_MONOTONIC, without a profiler.
 
 enum class TimedRangeKind : std::uint8_t { kPushPop, kStartEnd };
 enum class PayloadKind : std::uint8_t { kAbsent, kInteger, kDouble };
 
+// One range. Texts are kept once per process.
 struct TimedRange {
   std::uint32_t domain = 0;  // into TimedProcess::texts; the text of the default domain is empty
   std::uint32_t name = 0;    // the same
   std::int32_t thread_id = 0;
   TimedRangeKind kind = TimedRangeKind::kPushPop;
-  bool is_registered = false;  // its name was a registered string: nsys' gate sees it by itself
+  bool is_registered = false;  // its name was a registered string, which nsys' gate requires
   bool is_open = false;        // the process or the recording ended before it did
   PayloadKind payload_kind = PayloadKind::kAbsent;
   std::int64_t start_ns = 0;      // above 0
@@ -34,6 +35,7 @@ struct TimedRange {
   std::optional<double> double_payload() const;
 };
 
+// The ranges of one process, and what is known to be missing.
 struct TimedProcess {
   std::filesystem::path file;
   std::int32_t pid = 0;
@@ -43,8 +45,8 @@ struct TimedProcess {
   std::int64_t start_realtime_ns = 0;   // the same moment in time of day
   std::uint64_t num_lost = 0;           // ranges that were not recorded: no space, or a limit
   std::uint64_t num_unmatched_pops = 0;
-  std::uint64_t num_damaged = 0;  // places that make no sense; what follows them was not read
-  bool is_truncated = false;      // the file is shorter than it was, or holds more than is read
+  std::uint64_t num_damaged = 0;  // invalid places; the rest of their chunk was not read
+  bool is_truncated = false;      // the file was cut, or has more than is read
   std::vector<std::string> texts;
   std::vector<TimedRange> ranges;  // by start, the longest first
 
@@ -58,19 +60,20 @@ struct UnreadableRangeFile {
 };
 
 struct TimedRun {
-  std::vector<TimedProcess> processes;  // by start; one without ranges used NVTX all the same
-  std::vector<UnreadableRangeFile> unreadable;  // as of a process killed while it made its file
+  std::vector<TimedProcess> processes;          // by start; one without ranges still used NVTX
+  std::vector<UnreadableRangeFile> unreadable;  // e.g. of a process killed while creating it
 };
 
-// One file. Throws kInput when it cannot be read or is no range file; what is merely damaged or cut
-// short is said in the fields. The process may still be running.
+// Reads one file, whose process may still be running. Throws kInput if it cannot be read or is not
+// a range file. Damage and truncation are reported in the fields.
 TimedProcess read_range_file(const std::filesystem::path& file);
 
-// Every range file of a directory; other files are left alone. Throws kInput when it is none.
+// Reads every range file of a directory and ignores other files. Throws kInput if it is not a
+// directory.
 TimedRun read_range_directory(const std::filesystem::path& directory);
 
-// pid,tid,domain,name,kind,start_ns,end_ns,duration_ns,payload with a line of these words first; an
-// empty cell is what is not known. Handed out in pieces: there may be millions of rows.
+// CSV with the header pid,tid,domain,name,kind,start_ns,end_ns,duration_ns,payload; unknown values
+// are empty. Delivered in pieces, because there may be millions of rows.
 void write_timed_ranges_csv(const TimedRun& run, const std::function<void(std::string_view)>& sink);
 std::string timed_ranges_csv(const TimedRun& run);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Non-blocking pipe for the output of a child process.
 #include "capture/pipe.h"
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a child prints: the write end is the child's, the read end is ours and does not block.
+// Pipe for a child's output: the child has the write end, we have the non-blocking read end.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ class Pipe {
   bool is_open() const { return read_end_ >= 0; }
   void close_write();
 
-  // Gives away what is there, up to 1 MiB: a program that never pauses is looked at in between.
-  // Closes at the end of file. True when there was some.
+  // Passes on what is available, up to 1 MiB, so that a program that never pauses can still be
+  // supervised. Closes at end of file. Returns whether there was anything.
   bool take(const std::function<void(std::string_view)>& sink);
 
  private:

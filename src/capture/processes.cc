@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which processes are there, and who is whose child? Read from /proc: no library call lists them.
+// List of running processes with their parents, read from /proc.
 #include "capture/processes.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Fields of /proc/<pid>/stat behind the name (proc(5) counts them from 3).
+// Fields of /proc/<pid>/stat after the name (proc(5) counts them from 3).
 constexpr std::size_t kState = 0;
 constexpr std::size_t kParent = 1;
 constexpr std::size_t kStartTime = 19;
@@ -40,7 +40,7 @@ std::string RunningProcess::text() const {
 }
 
 std::optional<RunningProcess> find_process(const System& system, int pid) {
-  // "12 (name) S 1 ...": the name may hold anything, so its end is the last ')'.
+  // "12 (name) S 1 ...": the name may contain anything, so it ends at the last ')'.
   const std::string stat = read_pseudo_file(system.at(fmt::format("/proc/{}/stat", pid)));
   const std::size_t open = stat.find('(');
   const std::size_t close = stat.rfind(')');

@@ -10,24 +10,24 @@
 
 namespace llmprof {
 
-// A process as /proc tells of it.
+// A process as described in /proc.
 struct RunningProcess {
   int pid = 0;
   int parent = 0;
   std::string name;        // cut at 15 characters
-  std::string start_time;  // in ticks since boot: with the pid it is unique
+  std::string start_time;  // in ticks since boot: unique together with the pid
   bool is_zombie = false;
 
   std::string text() const;  // "name (pid 123)"
 };
 
-// All of the machine, sorted by pid. Those that end meanwhile are left out.
+// All processes of the machine, sorted by pid. Those that end meanwhile are omitted.
 std::vector<RunningProcess> all_processes(const System& system);
 
-// One of them, or nothing.
+// One process; nullopt if it does not exist.
 std::optional<RunningProcess> find_process(const System& system, int pid);
 
-// Every process below this one that lives, also those handed to it because their parents died.
+// Every live descendant of this process, including orphans handed to it.
 std::vector<RunningProcess> descendants();
 
 }  // namespace llmprof

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a short-lived program and collects what it says.
+// Execution of short-lived programs with captured output and a time limit.
 //
-// Two habits of the tools we ask shape this. nsys leaves agents behind that inherit its output, so
-// end of file may never come: the program's own end is what counts, and only what is in the pipes
-// by then is read. And a tool may hang (nsys 2022.4 does on recent kernels), so everything has a
-// time limit and the whole process group is killed, not only the leader.
+// Two habits of the tools shape this. nsys leaves agents behind that inherit its output, so end of
+// file may never come: the program's own end counts, and only what is in the pipes by then is read.
+// And a tool may hang (nsys 2022.4 does on recent kernels), so there is a time limit, after which
+// the whole process group is killed, not only the leader.
 #include "capture/subprocess.h"
 
 #include <algorithm>
@@ -52,8 +52,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// The group that run_process() waits for, for the signal handler. One at a time: this program asks
-// its tools in turn.
+// The process group that run_process() waits for, for the signal handler. There is only one: tools
+// are run one after the other.
 std::atomic<pid_t> running_group{0};
 
 void end_running_group(int signal) {
@@ -84,8 +84,8 @@ pid_t start_process(const Process& process, int out, int err) {
     posix_spawn_file_actions_addchdir_np(&actions, process.directory.c_str());
   }
   posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-  // A shell starts background jobs deaf to SIGINT, which is how captures are stopped: what we start
-  // hears every signal.
+  // A shell starts background jobs with SIGINT ignored, which is how captures are stopped. So our
+  // children get default handling of every signal.
   sigset_t all{};
   sigset_t none{};
   ::sigfillset(&all);
@@ -100,6 +100,7 @@ pid_t start_process(const Process& process, int out, int err) {
                                     pointers_to(argv).data(), pointers_to(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
+  // A script without a #! line is the most common cause.
   if (failure == ENOEXEC) {
     throw Error(
         ErrorKind::kUsage, fmt::format("cannot start {}: it is no program", argv[0]),
@@ -146,7 +147,7 @@ ProcessResult run_process(const Process& process) {
       std::array<pollfd, 2> ends = {{{out.read_end(), POLLIN, 0}, {err.read_end(), POLLIN, 0}}};
       ::poll(ends.data(), ends.size(), kPollMs);
     } else {
-      ::usleep(1000);  // it has closed its output: the end is near, or it runs on in silence
+      ::usleep(1000);  // it closed its output and may still run
     }
     take_all();
     if (!result.timed_out && Clock::now() >= deadline) {

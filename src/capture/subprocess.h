@@ -11,7 +11,7 @@
 
 namespace llmprof {
 
-// A program to run: an argument list, never a shell line.
+// A program to run: an argument list, never a shell command.
 struct Process {
   std::vector<std::string> argv;  // argv[0] is the path of the program
   std::map<std::string, std::string> environment;
@@ -28,20 +28,20 @@ struct ProcessResult {
   bool succeeded() const { return exit_code == 0 && !timed_out; }
 };
 
-// Runs to the end or to the timeout, in a process group of its own that is killed whole when the
-// time is up. Standard input is /dev/null. Returns as soon as the program itself has ended, even if
-// a daemon it left holds its output open. Throws kEnvironment when the program cannot be started.
+// Runs until the end or the timeout, in its own process group, which is killed as a whole on
+// timeout. Standard input is /dev/null. Returns as soon as the program itself has ended, even if a
+// daemon keeps its output open. Throws kEnvironment if the program cannot be started.
 ProcessResult run_process(const Process& process);
 
-// Starts a program in a process group of its own, standard input at /dev/null, output to the two
-// file descriptors; the caller waits for it. Throws kEnvironment when it cannot be started.
+// Starts a program in its own process group, with standard input from /dev/null and output to the
+// two file descriptors; the caller waits for it. Throws kEnvironment if it cannot be started.
 pid_t start_process(const Process& process, int out, int err);
 
-// What waitpid() said, as shells say it: 128 + signal when a signal ended it.
+// The exit code as shells report it: 128 + signal if a signal ended the process.
 int exit_code_of(int status);
 
 // From now on SIGINT, SIGTERM and SIGHUP also end the program that run_process() waits for, which
-// has a process group of its own and would not hear of them. For main() to call.
+// is in another process group and would not receive them. To be called by main().
 void end_programs_with_us();
 
 }  // namespace llmprof

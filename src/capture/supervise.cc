@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the workload, alone or under a tool, and comes back with nothing left behind.
+// Runs the workload, alone or under a tool, with limits, and leaves no process behind.
 //
 // A process group is not enough: nsys starts agents that become daemons, Python's multiprocessing
-// and Ray start sessions of their own, and all of them hold GPU memory after their parents died. So
-// this program makes itself the reaper of its orphans (PR_SET_CHILD_SUBREAPER): whatever descends
-// from it stays below it in the process tree, whatever it does, and one look at /proc finds it.
+// and Ray create sessions, and all of them hold GPU memory after their parents died. So this
+// program becomes the reaper of its orphans (PR_SET_CHILD_SUBREAPER): every descendant stays below
+// it in the process tree, and one look at /proc finds it.
 //
-// Stopping is a ladder. SIGINT to the group is what both tools take as "finish and write the
-// report" and what a person would have typed. A workload that is still there after some seconds is
-// asked with SIGTERM and then killed, while the tool around it may go on: it is writing the report.
-// Only when that takes longer than the patience allows, or the user asks again, all of it is
-// killed.
+// Stopping escalates. SIGINT to the group makes both tools finish and write the report, as Ctrl-C
+// would. A workload that is still running some seconds later gets SIGTERM and then SIGKILL, while
+// the tool around it may continue: it is writing the report. Only when that exceeds the patience,
+// or the user asks again, everything is killed.
 //
-// Sizes and free space are polled once a second. A program that writes faster than the free space
-// divided by a second can still fill the disk.
+// Sizes and free space are polled once per second. A program that writes the remaining free space
+// within one second can still fill the disk.
 #include "capture/supervise.h"
 
 #include <algorithm>
@@ -63,7 +62,7 @@ void count_interrupt(int /*signal*/) {
 
 constexpr std::array<int, 3> kCountedSignals = {SIGINT, SIGTERM, SIGHUP};
 
-// The tools' own processes.
+// Processes of the profiling tools themselves.
 bool is_tool(const RunningProcess& process) {
   constexpr std::string_view kTools[] = {"nsys", "ncu", "TreeLauncher", "QdstrmImporter"};
   return std::any_of(std::begin(kTools), std::end(kTools),
@@ -76,13 +75,13 @@ void signal_all(const std::vector<RunningProcess>& processes, int signal) {
   }
 }
 
-// Zombies that were handed to us; the leader is waited for by its own pid first.
+// Reaps zombies that were handed to us; the leader has been waited for by pid before.
 void reap_orphans() {
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
 }
 
-// For comparing: a limit of centuries in nanoseconds would overflow.
+// For comparisons: a limit of centuries in nanoseconds would overflow.
 seconds whole_seconds(Clock::duration duration) {
   return std::chrono::duration_cast<seconds>(duration);
 }
@@ -105,7 +104,7 @@ std::uint64_t size_of(const fs::path& path) {
   return sum;
 }
 
-// What the program prints: all of it into the log, the end of it in memory.
+// The program's output: all of it to the log, the end of it in memory.
 class Output {
  public:
   explicit Output(const fs::path& log)
@@ -122,7 +121,7 @@ class Output {
   int write_end() const { return pipe_.write_end(); }
   void close_write() { pipe_.close_write(); }
 
-  // Waits at most kPoll for more; true when there was some.
+  // Waits at most kPoll; returns whether there was output.
   bool wait_and_take() {
     if (!pipe_.is_open()) {
       ::usleep(static_cast<useconds_t>(std::chrono::microseconds(kPoll).count()));
@@ -166,6 +165,7 @@ class Output {
   std::string kept_;
 };
 
+// The state of one supervised step.
 class Supervision {
  public:
   Supervision(const Step& step, const std::function<void(const StepProgress&)>& on_progress)
@@ -203,6 +203,7 @@ class Supervision {
  private:
   static constexpr Clock::time_point kNever{};
 
+  // Only the leader's exit counts; end_the_rest() deals with its descendants.
   bool has_ended() {
     int status = 0;
     const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
@@ -221,6 +222,7 @@ class Supervision {
     return sum;
   }
 
+  // Output files are polled at intervals, because walking a large folder takes time.
   void look_at_files() {
     if (Clock::now() - last_look_ < kBetweenLooks) {
       return;
@@ -237,6 +239,7 @@ class Supervision {
     }
   }
 
+  // The user's wish comes first, then the limits.
   void look_at_limits() {
     const StepLimits& limits = step_.limits;
     const Clock::time_point now = Clock::now();
@@ -272,6 +275,7 @@ class Supervision {
     signal_all(descendants(), SIGKILL);
   }
 
+  // Escalates once per level; the tool is spared until the patience ends.
   void climb_ladder() {
     if (stopping_since_ == kNever) {
       return;
@@ -305,15 +309,15 @@ class Supervision {
     wait_for_rest(kGraceOfKill, SIGKILL);
   }
 
-  // The list of processes is read one by one: a child that passes from its ending parent to us may
-  // be seen with neither. The kernel knows.
+  // The process list is read entry by entry: a child that moves from its ending parent to us may be
+  // seen with neither. The kernel knows.
   static bool has_children() {
     siginfo_t info{};
     return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
 
-  // Those that are there when they have had their time. Each gets the signal when it is first seen:
-  // what is started while the others end, too.
+  // Returns the processes still alive after the grace period. Each gets the signal when first seen,
+  // including those started while the others end.
   std::vector<RunningProcess> wait_for_rest(milliseconds grace, int signal) {
     const Clock::time_point until = Clock::now() + grace;
     std::set<int> told;

@@ -24,27 +24,29 @@ enum class StepEnd {
 };
 const char* step_end_name(StepEnd end);  // "itself", "timeout", ...
 
+// Limits of a step. Exceeding one stops the step; it is not an error by itself.
 struct StepLimits {
   std::chrono::seconds timeout{3600};
   std::uint64_t most_bytes = UINT64_MAX;
   std::uint64_t least_free_bytes = 0;
   std::chrono::seconds most_silence{0};  // 0: may be silent for ever
-  // The ladder, counted from when it was asked to stop with SIGINT: the workload gets SIGTERM, then
-  // SIGKILL; the tool around it has time to write its report.
+  // Escalation, counted from the first SIGINT: the workload gets SIGTERM, then SIGKILL; the tool
+  // around it has time to write its report.
   std::chrono::milliseconds until_term{8'000};
   std::chrono::milliseconds until_kill{14'000};
   std::chrono::seconds patience{600};
 };
 
-// A program that runs long: the workload, alone or under a tool.
+// A long-running program: the workload, alone or under a tool.
 struct Step {
-  Process process;            // its own timeout is not looked at
-  std::filesystem::path log;  // what it prints goes there, after what the file holds
-  // Files and folders it writes; their sizes and the free space around them are watched.
+  Process process;            // its own timeout is ignored
+  std::filesystem::path log;  // its output is appended here
+  // Files and folders it writes. Their sizes and the free space around them are watched.
   std::vector<std::filesystem::path> outputs;
   StepLimits limits;
 };
 
+// State of a running step, for a progress display.
 struct StepProgress {
   std::chrono::nanoseconds elapsed{0};
   std::uint64_t bytes = 0;
@@ -52,8 +54,9 @@ struct StepProgress {
   bool is_stopping = false;
 };
 
+// How a step ended.
 struct StepResult {
-  int exit_code = -1;  // 128 + signal when a signal ended it; -1: it never answered
+  int exit_code = -1;  // 128 + signal when a signal ended it; -1: unknown
   StepEnd end = StepEnd::kItself;
   std::int64_t duration_ns = 0;
   std::uint64_t bytes = 0;
@@ -62,13 +65,14 @@ struct StepResult {
   bool has_lost_output = false;        // the log could not be written, at least in part
 };
 
-// Runs a step to its end or to a limit. All its descendants are found and ended with it, also those
-// that left its process group or were orphaned: when this returns, none is alive. `on_progress` is
-// called several times a second. Throws kEnvironment when the program cannot be started.
+// Runs a step to its end or to a limit. All its descendants are found and ended with it, including
+// those that left its process group or were orphaned: when this returns, none is alive.
+// `on_progress` is called several times per second. Throws kEnvironment if the program cannot be
+// started.
 StepResult supervise(const Step& step, const std::function<void(const StepProgress&)>& on_progress);
 
-// While one exists, SIGINT, SIGTERM and SIGHUP are counted and supervise() acts on them, in place
-// of ending this program.
+// While one exists, SIGINT, SIGTERM and SIGHUP are counted and handled by supervise() instead of
+// ending this program.
 class InterruptCounter {
  public:
   InterruptCounter();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The environment of this process, read in this one place.
+// The environment of this process. No other file reads it.
 #include "capture/system.h"
 
 #include <unistd.h>

@@ -9,9 +9,8 @@
 
 namespace llmprof {
 
-// The machine as this program may see it: environment variables and the root of the file system.
-// Callers hand over the real one; tests hand over a made one, so that a driver, a permission or a
-// container can be there without being there.
+// The machine as the program sees it: environment variables and the root of the file system. Tests
+// pass a fake one, to simulate a driver, a permission or a container.
 struct System {
   std::map<std::string, std::string> environment;
   std::filesystem::path root = "/";
@@ -21,7 +20,7 @@ struct System {
     return root / std::filesystem::path(path).relative_path();
   }
 
-  // Unset and empty are the same: nobody means the empty path by NAME=.
+  // Unset and empty are the same: NAME= never means the empty path.
   std::optional<std::string> variable(const std::string& name) const {
     const auto found = environment.find(name);
     if (found == environment.end() || found->second.empty()) {
@@ -33,7 +32,7 @@ struct System {
   std::string temporary_directory() const { return variable("TMPDIR").value_or("/tmp"); }
 };
 
-// The real one: this process's environment.
+// The real machine: this process's environment.
 System this_system();
 
 }  // namespace llmprof

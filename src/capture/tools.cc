@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds nsys and ncu and learns how to speak to them.
+// Discovery of nsys and ncu, their versions and the options they support.
 //
-// Options, report names and defaults change between releases, and a wrong one is answered with exit
-// code 0 and an empty result. So the tool itself is asked (`stats --help-reports`, `profile
-// --help`, `--list-sets`), which costs some 200 ms once, and only what it would not say is
-// concluded from its version. Asking also covers versions that did not exist when this was written.
+// Options, report names and defaults change between releases, and a wrong one results in exit code
+// 0 and an empty result. So the tool itself is asked (`stats --help-reports`, `profile --help`,
+// `--list-sets`), which takes some 200 ms once. Only what it does not answer is inferred from its
+// version. Asking also covers versions that did not exist when this was written.
 //
-// How it fails: help texts are for people. A release that lays them out in another way yields no
-// options, and the dialect then says that it was concluded, not asked.
+// How it fails: help texts are written for people. A release with another layout yields no options,
+// and the result then says that it was inferred.
 #include "capture/tools.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What differs between the two tools as far as finding them goes.
+// Differences between the two tools in how they are found.
 struct ToolKind {
   const char* name;      // of the program
   const char* product;   // as NVIDIA calls it
@@ -65,7 +65,7 @@ bool is_older(const fs::path& a, const fs::path& b) {
   return ::strverscmp(x.c_str(), y.c_str()) < 0;
 }
 
-// Paths that match a pattern with '*' inside its last components, newest version first.
+// Paths that match a pattern with '*' in its last components, newest version first.
 std::vector<fs::path> expand(const System& system, std::string_view pattern) {
   std::vector<fs::path> found = {system.root};
   for (const fs::path& piece : fs::path(pattern).relative_path()) {
@@ -100,6 +100,7 @@ std::string install_hint(const ToolKind& kind) {
       kind.product, kind.packages, kind.variable, kind.name);
 }
 
+// The user's choice, then PATH, then the installers' directories.
 fs::path find_tool(const System& system, const ToolKind& kind) {
   if (const auto named = system.variable(kind.variable)) {
     if (!is_executable(*named)) {
@@ -127,7 +128,7 @@ fs::path find_tool(const System& system, const ToolKind& kind) {
 std::string ask(const System& system, const fs::path& tool, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), tool.string());
   Process question{std::move(arguments), system.environment};
-  // `nsys stats --help-reports` imports every Python file of the folder it runs in.
+  // `nsys stats --help-reports` imports every Python file of the current folder.
   question.directory = "/";
   const ProcessResult result = run_process(question);
   return result.timed_out ? "" : result.out + result.err;
@@ -147,13 +148,13 @@ ToolVersion ask_version(const System& system, const ToolKind& kind, const fs::pa
   return *version;
 }
 
-// "--cuda-graph-trace" of help lines such as "\t-c, --capture-range=" and "  -k [ --kernel-name ]
+// "--cuda-graph-trace" from help lines such as "\t-c, --capture-range=" and "  -k [ --kernel-name ]
 // arg".
 std::vector<std::string> options_in(std::string_view help) {
   std::set<std::string> options;
   for (const std::string_view line : split(help, '\n')) {
     std::string_view text = trim(line);
-    // A short form may stand first: "-c, " or "-k [ ".
+    // A short form may come first: "-c, " or "-k [ ".
     if (text.size() > 3 && text[0] == '-' && text[1] != '-') {
       const std::size_t next = text.find("--");
       text = next <= 5 ? text.substr(next) : std::string_view{};
@@ -162,7 +163,7 @@ std::vector<std::string> options_in(std::string_view help) {
       continue;
     }
     const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-");
-    // "--nvtx-domain-[include|exclude]" stands for two, of which neither is needed.
+    // "--nvtx-domain-[include|exclude]" stands for two options; neither is needed.
     if (end > 2 && text[std::min(end, text.size()) - 1] != '-') {
       options.emplace(text.substr(0, end));
     }
@@ -170,7 +171,7 @@ std::vector<std::string> options_in(std::string_view help) {
   return {options.begin(), options.end()};
 }
 
-// First words of the indented lines "  gpukernsum[:base|:mangled] -- CUDA GPU Kernel Summary".
+// First words of indented lines such as "  gpukernsum[:base|:mangled] -- CUDA GPU Kernel Summary".
 std::vector<std::string> reports_in(std::string_view help) {
   std::vector<std::string> reports;
   for (const std::string_view line : split(help, '\n')) {
@@ -182,8 +183,8 @@ std::vector<std::string> reports_in(std::string_view help) {
   return reports;
 }
 
-// The importer stands in the host-linux-* folder beside the folder of the real nsys. The CUDA
-// toolkit's nsys is a script that starts one elsewhere: in the toolkit or where NVIDIA's package
+// The importer is in the host-linux-* folder next to the folder of the real nsys. The CUDA
+// toolkit's nsys is a script that starts one elsewhere: in the toolkit, or where NVIDIA's package
 // put it.
 fs::path importer_of(const System& system, const NsysTool& nsys) {
   std::error_code ignored;
@@ -213,8 +214,7 @@ bool is_script(const fs::path& path) {
   return file && head[0] == '#' && head[1] == '!';
 }
 
-// Rows of the table that `ncu --list-sets` prints; the one marked "yes" is taken when nothing is
-// asked for.
+// Rows of the table printed by `ncu --list-sets`. The one marked "yes" is the default.
 void read_sets(std::string_view table, NcuTool& tool) {
   for (const std::string_view line : split(table, '\n')) {
     if (line.empty() || line[0] == ' ' || line[0] == '-' || line.starts_with("Identifier")) {
@@ -233,7 +233,7 @@ void read_sets(std::string_view table, NcuTool& tool) {
   }
 }
 
-// "application-only" of a help line "--target-processes arg (=application-only)".
+// "application-only" from the help line "--target-processes arg (=application-only)".
 std::string default_in(std::string_view help, std::string_view option) {
   const std::size_t start = help.find(std::string(option) + " arg (=");
   if (start == std::string_view::npos) {
@@ -255,6 +255,7 @@ bool Tool::has_option(std::string_view option) const {
 
 std::optional<ToolVersion> parse_tool_version(std::string_view printed) {
   constexpr std::string_view kDigits = "0123456789";
+  // A version starts with a year: skips dates, paths and build numbers around it.
   for (std::size_t at = printed.find("20"); at != std::string_view::npos;
        at = printed.find("20", at + 1)) {
     const std::string_view rest = printed.substr(at, printed.find_first_of(" \t\r\n)", at) - at);

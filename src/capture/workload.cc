@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program under the profiler: which file it is, and what its kind needs to be profiled at all.
+// Command line and environment of the profiled program.
 //
-// Engines differ in a few variables and flags only, so a kind is data (conf/workload/), and a user
-// with another engine writes a file.
+// Engines differ only in a few variables and flags, so a kind of program is data (conf/workload/).
+// For another engine a user writes a file.
 #include "capture/workload.h"
 
 #include <algorithm>
@@ -21,9 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// mpirun, its options, python, its options: no program stands behind more words than this.
+// mpirun, its options, python, its options: no program comes after more words than this.
 constexpr std::size_t kMostLauncherWords = 12;
 
+// Checked before anything is captured, so that a typo costs no profiling run.
 std::string find_program(const System& system, const std::string& name) {
   if (name.find('/') == std::string::npos) {
     if (const auto found = find_on_path(system, name)) {

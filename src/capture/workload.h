@@ -10,32 +10,33 @@
 
 namespace llmprof {
 
-// How a kind of program wants to be run under a profiler: a file of conf/workload/.
+// How a kind of program is run under a profiler: one file of conf/workload/.
 struct WorkloadSettings {
   std::vector<std::string> arguments;              // appended to the command
   std::map<std::string, std::string> environment;  // set unless the user has set it
   std::vector<std::string> strip_environment;      // removed under a profiler
 };
 
-// The command as it is started: the program found on PATH, the preset's arguments behind the
-// user's. Throws kUsage when there is no such program.
+// The command to start: the program found on PATH, the preset's arguments after the user's. Throws
+// kUsage if there is no such program.
 std::vector<std::string> build_work_argv(const System& system, const WorkloadSettings& settings,
                                          const std::vector<std::string>& command);
 
-// The environment the workload gets. `is_profiled`: another profiler of the workload's own would
-// take the one place CUPTI has, so what switches it on is removed and told in `notes`.
+// The environment of the workload. `is_profiled`: another profiler in the workload would occupy
+// CUPTI, which has only one client, so variables that enable it are removed and reported in
+// `notes`.
 std::map<std::string, std::string> work_environment(const System& system,
                                                     const WorkloadSettings& settings,
                                                     bool is_profiled,
                                                     std::vector<std::string>& notes);
 
-// Where in a command line one of `words` stands as a program or a module, or nothing: behind a
-// launcher and an interpreter the last such word tells the kind of a program.
+// The position in a command line where one of `words` is a program or a module; nullopt if none is.
+// After a launcher and an interpreter, the last such word determines the kind of program.
 std::optional<std::size_t> position_of(const std::vector<std::string>& command,
                                        const std::vector<std::string>& words);
 
-// The command line as one would type it, for people to read and paste: words that need it are
-// quoted for a POSIX shell. Nothing here ever runs it through one.
+// The command line for people to read and paste, quoted for a POSIX shell. It is never run through
+// one.
 std::string shell_text(const std::vector<std::string>& argv);
 
 }  // namespace llmprof
