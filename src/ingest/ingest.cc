@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Table of the formats that are read, and the search for the one of a file.
+// Table of the supported input formats, and detection of the format of a file.
 //
-// The first row whose sniff says yes reads the file, so a format that is known by its contents
-// stands before one that is known by its file name.
+// The first importer whose sniff accepts the file reads it, so formats recognized by their contents
+// come before those recognized by the file name.
 #include "ingest/ingest.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::string either(const std::vector<std::string>& words) {
                                         words.back());
 }
 
-// Kinds of files by the tool behind them: "report of Nsight Systems, trace of PyTorch's profiler".
+// Kinds of files grouped by tool: "report of Nsight Systems, trace of PyTorch's profiler".
 std::string kinds_text(const std::vector<FormatInfo>& formats) {
   std::vector<std::pair<std::string_view, std::vector<std::string>>> tools;
   for (const FormatInfo& format : formats) {
@@ -89,7 +89,7 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
     throw Error(ErrorKind::kUsage, fmt::format("{} is a directory", path_.string()),
                 fmt::format("give a file: {}", recording_kinds(true)));
   }
-  // Opening a pipe waits for whoever writes into it, maybe for ever.
+  // Opening a pipe would wait for a writer, maybe forever.
   if (std::filesystem::exists(path_, ignored) &&
       !std::filesystem::is_regular_file(path_, ignored)) {
     throw Error(ErrorKind::kUsage, fmt::format("{} is not a regular file", path_.string()));
@@ -108,6 +108,7 @@ InputFile::~InputFile() = default;
 InputFile::InputFile(InputFile&& other) noexcept = default;
 InputFile& InputFile::operator=(InputFile&& other) noexcept = default;
 
+// Only the magic is checked here: whose database it is, the importers find out by its tables.
 const SqliteFile* InputFile::sqlite() const {
   if (sqlite_ == nullptr && head_.starts_with("SQLite format 3")) {
     sqlite_ = std::make_unique<SqliteFile>(path_);

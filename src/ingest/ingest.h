@@ -17,10 +17,10 @@ namespace llmprof {
 
 class SqliteFile;
 
-// A file whose format is to be found: its first bytes are read once, for all importers.
+// An input file whose format is to be detected. Its first bytes are read once, for all importers.
 class InputFile {
  public:
-  // Throws kUsage when it cannot be read.
+  // Throws kUsage if it cannot be read.
   InputFile(std::filesystem::path path);  // NOLINT: a path is all it needs
   ~InputFile();
   InputFile(InputFile&& other) noexcept;
@@ -29,9 +29,8 @@ class InputFile {
   const std::filesystem::path& path() const { return path_; }
   std::string_view head() const { return head_; }
 
-  // The database, if the file is one, else null. It is opened at the first call and stays open, so
-  // that the reader uses the one in which a sniff looked for tables. Throws kInput when it is
-  // damaged.
+  // The database if the file is one, else null. Opened at the first call and kept open, so that the
+  // reader uses the same one as the sniff. Throws kInput if it is damaged.
   const SqliteFile* sqlite() const;
 
  private:
@@ -40,8 +39,8 @@ class InputFile {
   mutable std::unique_ptr<SqliteFile> sqlite_;
 };
 
-// A format of recordings. `load` throws kInput, and so does `outline`, which is quick however large
-// the file; it may be null, then nobody knows what a file holds before it is read.
+// A format of recordings. `load` and `outline` throw kInput. `outline` is fast for files of any
+// size; it is null if the contents are unknown before the file is read.
 struct Importer {
   FormatInfo format;
   bool (*sniff)(const InputFile& file);
@@ -49,45 +48,45 @@ struct Importer {
   TraceOutline (*outline)(const InputFile& file);
 };
 
-// Reads a recording, whatever its format; errors name the file. `num_threads` of at least 1.
+// Reads a recording of any format; errors name the file. `num_threads` must be at least 1.
 Recording load_input(const InputFile& file, unsigned num_threads);
 
-// The same of a recording with events. Throws kInput for a mere summary.
+// The same for a recording with events. Throws kInput for a summary.
 Trace load_trace(const InputFile& file, unsigned num_threads);
 
-// How much load_input() would find; errors are the same as far as they show so soon. Throws kUsage
-// for a format without an outline.
+// The amount of data that load_input() would find, with the same errors as far as they show early.
+// Throws kUsage for a format without an outline.
 TraceOutline outline_trace(const InputFile& file);
 
-// A format of counters. `load` throws kInput.
+// A format of kernel counters. `load` throws kInput.
 struct CounterImporter {
   FormatInfo format;
   bool (*sniff)(const InputFile& file);
   Counters (*load)(const InputFile& file);
 };
 
-// Reads what Nsight Compute measured, whatever the format; errors name the file.
+// Reads Nsight Compute results of any format; errors name the file.
 Counters load_counters(const InputFile& file);
 
-// All formats of recordings, and of counters, in the order they are tried.
+// All formats of recordings, and of counters, in the order in which they are tried.
 std::vector<FormatInfo> recording_formats();
 std::vector<FormatInfo> counter_formats();
 
-// The format that metrics.json calls `name`; one of general words when it is not known.
+// The format with this name in metrics.json; a generic one if the name is unknown.
 FormatInfo format_named(std::string_view name);
 
-// "SQLite export or report of Nsight Systems, trace of PyTorch's profiler": what is read, with or
-// without the formats that have only totals.
+// "SQLite export or report of Nsight Systems, trace of PyTorch's profiler": the supported formats,
+// with or without those that only have totals.
 std::string recording_kinds(bool with_totals);
 
-// Whether a file is a report or raw capture of Nsight Systems, which only nsys opens.
+// Whether a file is a report or raw capture of Nsight Systems, which only nsys can open.
 bool is_nsys_report(const InputFile& file);
 
-// Which nsys wrote a .nsys-rep or .qdrep, from its first bytes, as "2024.6.2.225"; empty when they
-// do not say.
+// The version of nsys that wrote a .nsys-rep or .qdrep, from its first bytes, e.g. "2024.6.2.225";
+// empty if unknown.
 std::string report_writer_version(std::string_view head);
 
-// Defined in the file of its format.
+// Each is defined in the file of its format.
 extern const Importer kNsysSqlite;
 extern const Importer kNsysReport;
 extern const Importer kNsysCsv;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How to walk a JSON text that is larger than memory: keep one window of it. This file knows just
-// enough of JSON to find where values end (brackets outside of strings), in constant memory and
-// without recursion, so that nesting of any depth is only a number.
+// Sliding window over a JSON text that is larger than memory.
+//
+// This file knows just enough of JSON to find where values end (brackets outside of strings), in
+// constant memory and without recursion, so that nesting of any depth is only a number.
 #include "ingest/json_window.h"
 
 #include <cstring>
@@ -14,10 +15,10 @@ bool is_blank(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-// Follows brackets and strings, a character at a time.
+// Tracks brackets and strings, one character at a time.
 class Nesting {
  public:
-  // True with the character that closes the outermost bracket or string.
+  // True for the character that closes the outermost bracket or string.
   bool add(char c) {
     if (is_escaped_) {
       is_escaped_ = false;
@@ -36,7 +37,7 @@ class Nesting {
     return false;
   }
 
-  // A bracket was closed that was never opened here.
+  // More brackets were closed than opened.
   bool is_beyond() const { return depth_ < 0; }
 
  private:
@@ -54,6 +55,7 @@ void JsonWindow::consume(std::size_t count) {
   offset_ += count;
 }
 
+// Moves the rest to the front first, and grows only if the window is full.
 bool JsonWindow::fill() {
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
@@ -66,7 +68,7 @@ bool JsonWindow::fill() {
     }
     buffer_.resize(2 * end_ + kPadding);
   }
-  // A reader of few bytes at a time (gzip) is asked until the window is full.
+  // A source that returns few bytes at a time (gzip) is read until the window is full.
   const std::size_t before = end_;
   while (end_ + kPadding < buffer_.size()) {
     const std::size_t got = source_.read(buffer_.data() + end_, buffer_.size() - kPadding - end_);
@@ -106,6 +108,8 @@ std::string JsonWindow::take_value(std::size_t limit) {
     consume(1);
   };
   const char first = peek();
+  // Numbers, true, false and null end at a delimiter; everything else ends with its own bracket or
+  // quote.
   const bool is_plain = first != '{' && first != '[' && first != '"';
   Nesting nesting;
   while (begin_ < end_ || fill()) {

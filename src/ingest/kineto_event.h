@@ -9,6 +9,7 @@
 
 namespace llmprof {
 
+// Kinds of trace events that are kept.
 enum class KinetoKind : std::uint8_t {
   kOperator,
   kModule,      // an nn.Module's forward
@@ -21,10 +22,10 @@ enum class KinetoKind : std::uint8_t {
   kLegacyArrival,  // and the kernel's end, just before the kernel itself
 };
 
-// What an event with this `cat` is; nothing: it is not kept.
+// The kind of an event with this `cat`; nullopt if it is not kept.
 std::optional<KinetoKind> kineto_kind(std::string_view category);
 
-// One event worth keeping. Texts are views that end with the call they are given to.
+// One event to keep. Texts are views that are valid during the call.
 struct KinetoEvent {
   KinetoKind kind = KinetoKind::kOperator;
   std::string_view name;

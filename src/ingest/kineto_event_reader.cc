@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One event of a trace. Fields may come in any order, but profilers write `ph` and `cat` first, so
-// most events that are of no use here (arrows, python functions) are left after two fields. Numbers
-// stay text until it is known that they are wanted.
+// Parsing of single events of a PyTorch trace.
 //
-// What it gets wrong: brackets that do not match are not always noticed inside what is skipped.
+// Fields may come in any order, but profilers write `ph` and `cat` first, so most irrelevant events
+// (arrows, Python functions) are skipped after two fields. Numbers stay text until they are needed.
+//
+// What it gets wrong: mismatched brackets inside skipped parts are not always noticed.
 #include "ingest/kineto_event_reader.h"
 
 #include <cstring>
@@ -25,7 +26,7 @@ struct Category {
   KinetoKind kind;
 };
 
-// Spelt in two ways: as since 2022, and as in 2021. The most frequent first.
+// In both spellings: since 2022, and as in 2021. The most frequent first.
 constexpr Category kCategories[] = {
     {"cpu_op", KinetoKind::kOperator},   {"python_function", KinetoKind::kModule},
     {"cuda_runtime", KinetoKind::kCall}, {"kernel", KinetoKind::kKernel},
@@ -44,7 +45,7 @@ bool is_arrow(KinetoKind kind) {
   return kind == KinetoKind::kLegacyLaunch || kind == KinetoKind::kLegacyArrival;
 }
 
-// A string's text. Escapes are rare, and decoding them needs the parser's own buffer.
+// The text of a string. Escapes are rare, and decoding them needs the parser's buffer.
 std::string_view text_of(ondemand::value& value) {
   const std::string_view raw = bare_token(value.raw_json_token());
   if (std::memchr(raw.data(), '\\', raw.size()) == nullptr) {
@@ -54,6 +55,7 @@ std::string_view text_of(ondemand::value& value) {
   return value.get_string().get(decoded) == simdjson::SUCCESS ? decoded : raw;
 }
 
+// Grid or block; elements that are not sizes stay 0.
 void read_sizes(ondemand::value& value, std::int32_t (&sizes)[3]) {
   ondemand::array array;
   if (value.get_array().get(array) != simdjson::SUCCESS) {
@@ -84,7 +86,7 @@ std::optional<KinetoKind> kineto_kind(std::string_view category) {
   return std::nullopt;
 }
 
-// One event while its fields are read. Numbers stay text until it is known that they are wanted.
+// Fields of one event while it is read. Numbers stay text until they are needed.
 struct KinetoEventReader::Fields {
   char phase = '\0';
   std::optional<KinetoKind> kind;
@@ -97,7 +99,7 @@ struct KinetoEventReader::Fields {
   std::string_view id;
 };
 
-// False where the text makes no sense.
+// False if the text is not valid JSON.
 bool KinetoEventReader::read_field(Fields& fields, ondemand::field& field) {
   const ondemand::raw_json_string key = field.key();
   ondemand::value& value = field.value();
@@ -124,6 +126,8 @@ bool KinetoEventReader::read_field(Fields& fields, ondemand::field& field) {
   } else if (is("id")) {
     fields.id = value.raw_json_token();
   } else if (is("args")) {
+    // If `args` precede `cat`, it is not yet known whether they are needed: they are read in a
+    // second pass.
     fields.has_early_args = !fields.kind;
     if (fields.kind && (is_gpu(*fields.kind) || fields.kind == KinetoKind::kCall ||
                         (fields.kind == KinetoKind::kOperator && wants_module_paths))) {
@@ -133,6 +137,7 @@ bool KinetoEventReader::read_field(Fields& fields, ondemand::field& field) {
   return true;
 }
 
+// Only these arguments are used; all others are skipped unparsed.
 void KinetoEventReader::read_arg(std::string_view key, ondemand::value& value) {
   const auto number = [&](std::int64_t& target) {
     target = integer_of(value.raw_json_token()).value_or(target);
@@ -182,11 +187,11 @@ bool KinetoEventReader::read_args(ondemand::value& value) {
   return true;
 }
 
-// Turns the texts of an event into numbers. False where one is missing.
+// Converts the fields to numbers. False if a required one is missing.
 bool KinetoEventReader::finish(const Fields& fields) {
   const bool is_legacy_gpu = fields.pid == "CUDA functions";
   if (!fields.kind) {
-    // Before Kineto there were no categories.
+    // Traces from before Kineto have no categories.
     if (fields.phase != 'X' || (!is_legacy_gpu && fields.pid != "CPU functions")) {
       return false;
     }
@@ -205,6 +210,7 @@ bool KinetoEventReader::finish(const Fields& fields) {
   const auto start = ns_of_microseconds(fields.ts);
   const auto duration =
       is_arrow(event.kind) ? std::optional<std::int64_t>(0) : ns_of_microseconds(fields.dur);
+  // GPU work is placed by its device, host work by its thread.
   const bool has_place = is_gpu(event.kind) || ((pid || fields.pid == "CPU functions") && tid) ||
                          (event.kind == KinetoKind::kLegacyArrival && tid);
   if (!start || !duration || *duration < 0 || !has_place) {
@@ -220,14 +226,14 @@ bool KinetoEventReader::finish(const Fields& fields) {
     event.correlation = id && *id >= 0 && *id < kNone ? static_cast<std::uint32_t>(*id) : kNone;
   }
   if (is_gpu(event.kind)) {
-    // The device stands for the process, and the stream for the thread, where arguments are absent.
+    // Without arguments, the process is the device and the thread is the stream.
     event.device = event.device < 0 ? (is_legacy_gpu ? event.tid : event.pid) : event.device;
     event.stream = event.stream < 0 ? event.tid : event.stream;
   }
   return true;
 }
 
-// False where the text makes no sense.
+// False if the text is not valid JSON.
 bool KinetoEventReader::read(ondemand::object& object) {
   event = KinetoEvent();
   is_wanted = false;
@@ -250,6 +256,7 @@ bool KinetoEventReader::read(ondemand::object& object) {
       event.kind = *fields.kind;
     }
   }
+  // Second pass for the arguments that came too early.
   if (fields.has_early_args && fields.kind && object.reset().error() == simdjson::SUCCESS) {
     for (auto one : object) {
       ondemand::field field;

@@ -10,18 +10,18 @@
 
 namespace llmprof {
 
-// Makes an event of a JSON object.
+// Converts a JSON object to an event.
 class KinetoEventReader {
  public:
-  // Whether operators carry the path of their module, which costs a look at all their arguments.
+  // Whether to read the module path of operators, which requires parsing all their arguments.
   bool wants_module_paths = false;
 
-  // What the last object held, if it is wanted. Its texts end with the document.
+  // The last object, if it is wanted. Its texts are valid as long as the document.
   KinetoEvent event;
   bool is_wanted = false;
   bool is_unusable = false;  // of a kind we keep, but without a time or a place
 
-  // False where the text makes no sense.
+  // False if the text is not valid JSON.
   bool read(simdjson::ondemand::object& object);
 
  private:

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The events of a PyTorch profiler trace, a window of the text at a time.
+// Reader of the event array of a PyTorch trace, one window of text at a time.
 //
-// simdjson's On-Demand parser is fast because it indexes a whole document first; a trace of ten
-// gigabytes is too large a document. So each window is made a document of its own: cut behind what
-// looks like the end of an event, with a ']' put there for the moment. The guess may be wrong (the
-// same characters can stand in a kernel's name, or deeper inside an event), which costs nothing but
-// a second look: an event counts once the parser has stepped past it, and what is left over is
-// parsed again with the next window. A guess inside a string is the one that the parser refuses
-// outright; then the window's brackets are counted.
+// simdjson's On-Demand parser is fast because it first indexes a whole document, but a trace of ten
+// gigabytes is too large a document. So each window becomes a document: cut after what looks like
+// the end of an event, with a temporary ']' there. The guess may be wrong (the same characters may
+// occur in a kernel name, or deeper inside an event), which only costs a second look: an event
+// counts once the parser has moved past it, and the rest is parsed again with the next window. Only
+// a guess inside a string is rejected by the parser; then the brackets of the window are counted.
 #include "ingest/kineto_events.h"
 
 #include <cstring>
@@ -25,7 +24,8 @@ namespace ondemand = simdjson::ondemand;
 
 constexpr std::string_view kModulePathKey = "\"Module Hierarchy\"";
 
-// Behind the last '}' that a comma and a '{' follow; else behind the last '}'; 0 without one.
+// After the last '}' that is followed by a comma and a '{'; else after the last '}'; 0 if there is
+// none.
 std::size_t likely_end(std::string_view text) {
   constexpr std::size_t kMostTail = 1 << 16;
   const auto skip_blank = [&](std::size_t at) {
@@ -50,7 +50,7 @@ std::size_t likely_end(std::string_view text) {
   return last == std::string_view::npos ? 0 : last + 1;
 }
 
-// Bytes that JSON does not allow become ones that it does; outside of strings they were blanks.
+// Replaces bytes that JSON does not allow. Outside of strings they were blanks.
 void repair(char* text, std::size_t length) {
   for (char& c : std::span(text, length)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -64,7 +64,7 @@ struct KinetoEvents::Parser {
   ondemand::parser simd;
   KinetoEventReader reader;
 
-  // What became of a window's document.
+  // The result of parsing a window.
   struct Walk {
     simdjson::error_code error = simdjson::SUCCESS;
     std::size_t consumed = 0;  // of the document: events before it have been handed on
@@ -77,7 +77,7 @@ struct KinetoEvents::Parser {
             const Sink& sink);
 };
 
-// Walks the first `end` bytes of `text`, which begin with '[', as if a ']' followed.
+// Parses the first `end` bytes of `text`, which begin with '[', as if a ']' followed.
 KinetoEvents::Parser::Walk KinetoEvents::Parser::walk_to(char* text, std::size_t end,
                                                          std::size_t capacity, KinetoArray& result,
                                                          const Sink& sink) {
@@ -102,7 +102,7 @@ KinetoEvents::Parser::Walk KinetoEvents::Parser::walk(char* text, std::size_t le
   if (walk.error != simdjson::SUCCESS) {
     return walk;
   }
-  // An event is whole once the parser has found what follows it.
+  // An event is complete once the parser has found what follows it.
   bool has_event = false;
   const auto hand_on = [&] {
     result.num_events += has_event ? 1 : 0;
@@ -136,15 +136,15 @@ KinetoEvents::Parser::Walk KinetoEvents::Parser::walk(char* text, std::size_t le
 }
 
 KinetoEvents::KinetoEvents() : parser_(std::make_unique<Parser>()) {
-  // Once for all windows of the usual size; iterate() asks for more where one has grown.
+  // Allocated once for all windows of the usual size; iterate() grows it for larger ones.
   if (parser_->simd.allocate(JsonWindow::kSize + JsonWindow::kPadding) != simdjson::SUCCESS) {
     throw std::bad_alloc();
   }
 }
 KinetoEvents::~KinetoEvents() = default;
 
-// An event that is guessed to be whole and is not shows itself by an error; then brackets are
-// counted to see where the last whole one ends. A whole one that makes no sense ends the reading.
+// If an event was wrongly guessed to be complete, the parser reports an error, and brackets are
+// counted to find the last complete one. A complete event that is invalid ends the reading.
 KinetoArray KinetoEvents::read(JsonWindow& window, const Sink& sink) {
   KinetoArray result;
   bool is_guess = true;
@@ -153,6 +153,7 @@ KinetoArray KinetoEvents::read(JsonWindow& window, const Sink& sink) {
     text[0] = '[';  // or the comma behind the last event
     const std::size_t end =
         is_guess ? likely_end(window.text()) : end_of_last_element(window.text());
+    // No event ends in this window: it is the end of the array, or an event longer than the window.
     if (end == 0) {
       const std::size_t next = window.text().find_first_not_of(" \n\r\t", 1);
       if (next != std::string_view::npos && text[next] == ']') {
@@ -171,6 +172,7 @@ KinetoArray KinetoEvents::read(JsonWindow& window, const Sink& sink) {
       result.was_repaired = true;
       continue;
     }
+    // What was consumed counts; the rest is tried again with an exact end.
     if (walk.error != simdjson::SUCCESS) {
       window.consume(walk.consumed == 0 ? 0 : walk.consumed - 1);
       if (!is_guess) {

@@ -11,16 +11,16 @@
 
 namespace llmprof {
 
-// How the reading of an array of events went.
+// Statistics of reading an array of events.
 struct KinetoArray {
-  std::uint64_t num_events = 0;    // of any kind
-  std::uint64_t num_unusable = 0;  // of a kind we keep, but without a time or a place
-  bool was_repaired = false;       // control characters or bytes that are no UTF-8 were replaced
-  std::optional<std::uint64_t> stopped_at;  // the byte where the text ended or made no sense
+  std::uint64_t num_events = 0;             // of any kind
+  std::uint64_t num_unusable = 0;           // of a kind we keep, but without a time or a place
+  bool was_repaired = false;                // control characters or invalid UTF-8 were replaced
+  std::optional<std::uint64_t> stopped_at;  // where the text ended early or became invalid
 };
 
-// Reads the events of an array whose '[' is the next character of `window`, up to and with its ']'.
-// Never throws for what the text says.
+// Reads the events of an array whose '[' is the next character of `window`, including its ']'.
+// Never throws because of the contents.
 class KinetoEvents {
  public:
   KinetoEvents();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Traces of PyTorch's profiler: Chrome's trace-event JSON, plain or gzipped, as Kineto has written
-// it since 2021, and the bare list of events that the profiler before it wrote.
+// Importer of PyTorch profiler traces: Chrome trace-event JSON, plain or gzipped.
 //
-// The text is one object whose member `traceEvents` is nearly all of it. Other members are small
-// and may stand before it or behind it, in any order; they name the GPUs, the rank and the
-// versions. `baseTimeNanoseconds` is where a trace's clock begins and is not needed: times are only
-// compared with each other. A file that stops in the middle gives what was read before, and says
-// so.
+// Supports what Kineto has written since 2021, and the bare list of events that the older profiler
+// wrote.
+//
+// The text is one object, and its member `traceEvents` is nearly all of it. Other members are small
+// and may come before or after it, in any order; they name the GPUs, the rank and the versions.
+// `baseTimeNanoseconds` is the origin of the trace's clock and is not needed, because times are
+// only compared with each other. A truncated file yields what was read before, with a diagnostic.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -27,7 +28,7 @@ constexpr std::size_t kMostMemberBytes = 4 << 20;
 constexpr const char* kHint =
     "it reads what torch.profiler's export_chrome_trace and tensorboard_trace_handler write";
 
-// A member of the outermost object, parsed; null where it makes no sense.
+// A member of the outermost object, parsed; null if it is invalid.
 Json parsed(const std::string& text) {
   try {
     return parse_json(text, "trace");
@@ -43,6 +44,7 @@ std::optional<std::int64_t> integer_member(const Json& object, const char* key) 
              : std::nullopt;
 }
 
+// Reads one file front to back, in constant memory apart from the trace itself.
 class KinetoLoader {
  public:
   explicit KinetoLoader(const std::filesystem::path& path)
@@ -86,6 +88,7 @@ class KinetoLoader {
     }
   }
 
+  // Members are read one by one; only `traceEvents` is streamed.
   void read_members() {
     while (!read_.stopped_at && window_.peek() == '"') {
       const std::string key = window_.take_value(kMostKeyBytes);
@@ -120,6 +123,7 @@ class KinetoLoader {
     }
   }
 
+  // JSON without usable events is more likely a wrong file than an empty trace.
   void require_events() const {
     if (!has_events_) {
       throw Error(ErrorKind::kInput,
@@ -137,8 +141,8 @@ class KinetoLoader {
     }
   }
 
-  // By number; where numbers do not fit, since a program saw the GPUs in an order of its own, what
-  // all of them have in common.
+  // By number. If the numbers do not match, because a program saw the GPUs in another order, the
+  // properties that all GPUs share.
   void name_devices() {
     const Json all = devices_.is_array() ? devices_ : Json::array();
     const auto name_of = [](const Json& one) {
@@ -211,7 +215,7 @@ bool is_kineto_json(const InputFile& file) {
   return rest.starts_with('{') || rest.starts_with('[');
 }
 
-// One thread: the parser's speed is a multiple of what gzip unpacks.
+// Single-threaded: the parser is several times faster than gunzip.
 Recording load_kineto_json(const InputFile& file, unsigned /*num_threads*/) {
   return KinetoLoader(file.path()).run();
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers as a trace spells them. Times are the delicate ones: a time of day in microseconds with
-// three decimals needs more digits than a double has, so decimals are read as decimals.
+// Exact parsing of the numbers in a PyTorch trace.
+//
+// Times are the delicate ones: a time of day in microseconds with three decimals needs more digits
+// than a double has, so decimals are parsed as decimals.
 #include "ingest/kineto_numbers.h"
 
 #include <algorithm>
@@ -66,6 +68,7 @@ std::optional<std::int64_t> ns_of_microseconds(std::string_view token) {
       }
     }
   }
+  // Exponents occur only in hand-made traces: a double is good enough.
   if (at != end && (*at == 'e' || *at == 'E')) {
     double us = 0;
     const auto read = std::from_chars(text.data(), end, us);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of a trace, from their text in the file.
+// Parsing of the numbers in a PyTorch trace.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,14 @@
 
 namespace llmprof {
 
-// A token of the text without blanks behind it and quotes around it.
+// A token without trailing blanks and surrounding quotes.
 std::string_view bare_token(std::string_view token);
 
-// Also of "stream 7" and of numbers in quotes, as traces of 2021 have them.
+// Also accepts "stream 7" and quoted numbers, as in traces of 2021.
 std::optional<std::int64_t> integer_of(std::string_view token);
 
-// "1365627862757.064" microseconds are 1365627862757064 ns: exactly, since a double does not hold
-// the times of day that older traces count in. Nothing for what is no number or beyond the year
-// 2096.
+// "1365627862757.064" microseconds are exactly 1365627862757064 ns: a double cannot hold the times
+// of day in older traces. nullopt if it is not a number or beyond the year 2096.
 std::optional<std::int64_t> ns_of_microseconds(std::string_view text);
 
 }  // namespace llmprof

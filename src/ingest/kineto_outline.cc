@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many events does a trace of PyTorch's profiler hold? Its text has no table of contents, so
-// samples are counted and scaled up by bytes. An event is told by its "cat", wherever a sample cuts
-// the text. Profilers write the operators first and the kernels behind them, so samples of a plain
-// text are spread over it.
+// Estimate of the number of events in a PyTorch trace, from samples of its text.
+//
+// The text has no table of contents, so samples are counted and scaled by bytes. An event is
+// recognized by its "cat", wherever a sample cuts the text. Profilers write operators first and
+// kernels after them, so samples of a plain text are spread over it.
 //
 // What it gets wrong: gzip cannot be entered in the middle, so of a gzipped trace only the
-// beginning is seen, where calls and kernels are rare: two operators are taken to make a call (a
-// ResNet-50 of 2021: 23,646 and 11,923), and each call to launch a kernel. The text may shrink
-// differently behind it. Long arguments (shapes, stacks) that only some events have move the
-// density, too.
+// beginning is seen, where calls and kernels are rare. There two operators are assumed per call (a
+// ResNet-50 of 2021: 23,646 and 11,923), and one kernel per call. The rest may compress
+// differently. Long arguments (shapes, stacks) that only some events have also change the density.
 #include "ingest/kineto_outline.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::uint64_t* count_of_kind(KinetoKind kind, TraceOutline& outline) {
   return nullptr;
 }
 
-// Samples of a file that is not packed. Returns the bytes looked at.
+// Samples an uncompressed file and returns the bytes looked at.
 std::uint64_t sample_plain(const std::filesystem::path& path, TraceOutline& outline) {
   std::ifstream file(path, std::ios::binary);
   const bool is_whole = outline.file_bytes <= kSampleBytes * kNumSamples;
@@ -68,7 +68,7 @@ std::uint64_t sample_plain(const std::filesystem::path& path, TraceOutline& outl
   return num_read;
 }
 
-// The beginning of a packed one. Returns the bytes of the file that were unpacked.
+// Reads the beginning of a compressed file and returns the bytes of the file that were inflated.
 std::uint64_t sample_packed(ByteSource& source, TraceOutline& outline) {
   std::string text(kSampleBytes * kNumSamples, '\0');
   std::size_t size = 0;
@@ -91,6 +91,7 @@ void count_kineto_events(std::string_view text, TraceOutline& outline) {
   constexpr std::size_t kMostBetween = 60;  // a category and the first letters of a name
   for (std::size_t at = text.find(kKey); at != std::string_view::npos; at = text.find(kKey, at)) {
     at += kKey.size();
+    // Only the category after the key is looked at; the rest of the event is not parsed.
     std::string_view rest = text.substr(at, kMostCategory + kMostBetween);
     rest.remove_prefix(std::min(rest.find_first_not_of(": \n\t"), rest.size()));
     if (!rest.starts_with('"')) {
@@ -101,7 +102,7 @@ void count_kineto_events(std::string_view text, TraceOutline& outline) {
     if (!kind) {
       continue;
     }
-    // Of python's frames only modules are kept.
+    // Of Python frames only modules are kept.
     if (*kind == KinetoKind::kModule && rest.find("nn.Module: ") == std::string_view::npos) {
       continue;
     }
@@ -125,6 +126,7 @@ TraceOutline outline_kineto_json(const InputFile& file) {
   const std::uint64_t seen =
       is_packed ? sample_packed(source, outline) : sample_plain(path, outline);
   outline.is_estimate = seen < outline.file_bytes;
+  // Counts are scaled by the share of the file that was seen.
   if (outline.is_estimate) {
     const double scale = static_cast<double>(outline.file_bytes) /
                          static_cast<double>(std::max<std::uint64_t>(seen, 1));

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Trace from the events of PyTorch's profiler.
+// Construction of a Trace from PyTorch profiler events.
 //
-// The profiler writes what CUPTI (or roctracer) tells it, as nsys does, so nearly everything has
-// its place: calls and GPU work are joined by correlation id, a graph launch owns all kernels that
-// carry its id. What differs is where things stand. A GPU event has the device for its process and
-// the stream for its thread; which process launched it is not said. A profiler records the process
-// it runs in, so that is the one with the calls. Names of operators and modules are a table of
-// their own (Ops), annotations are ranges.
+// The profiler writes what CUPTI (or roctracer) reports, as nsys does, so nearly everything has its
+// place: calls and GPU work are joined by correlation id, and a graph launch owns all kernels with
+// its id. The differences are in placement. A GPU event has the device as process and the stream as
+// thread; the launching process is not recorded. A profiler records its own process, so it is the
+// one with the calls. Operators and modules go to a separate table (Ops), annotations are ranges.
 //
-// Times that cannot be true are left out and counted: profilers write them where a clock was not
-// converted, and one event at the dawn of time would stretch the recording over decades. It fails
-// where the very first event is the wrong one.
+// Impossible times are dropped and counted: profilers write them when a clock was not converted,
+// and one event at time zero would stretch the recording over decades. It fails if the very first
+// event is the wrong one.
 #include "ingest/kineto_trace.h"
 
 #include <algorithm>
@@ -25,13 +24,13 @@ namespace {
 
 constexpr std::int64_t kDayNs = 86'400'000'000'000;
 constexpr std::int64_t kMostSpanNs = 30 * kDayNs;  // between the first event and any other
-// Sums of durations stay far below 2^63, whatever a file says.
+// Sums of durations stay far below 2^63, whatever the file contains.
 constexpr std::int64_t kMostSumNs = 4'000 * kDayNs;
 constexpr std::size_t kMostDevices = 1024;
 constexpr std::size_t kMostProcesses = UINT16_MAX;
 constexpr std::size_t kMostKept = UINT32_MAX - 1;
 
-// "Memcpy HtoD (Pageable -> Device)".
+// From "Memcpy HtoD (Pageable -> Device)".
 CopyKind copy_kind_of(std::string_view name) {
   const auto says = [&](std::string_view word) {
     return name.find(word) != std::string_view::npos;
@@ -163,6 +162,7 @@ void KinetoTrace::add_op(const KinetoEvent& event, StringId name, OpKind kind) {
   op_kind_.push_back(kind);
 }
 
+// Consecutive events mostly share a thread, so the last one is cached.
 std::uint32_t KinetoTrace::thread_of(const KinetoEvent& event) {
   const std::pair key(event.pid, event.tid);
   if (last_thread_ != kNone && key == last_thread_key_) {
@@ -218,7 +218,7 @@ std::uint32_t KinetoTrace::shape_of(const LaunchShape& shape) {
   return entry->second;
 }
 
-// The process with the most calls; one is made up where nothing of the host was recorded.
+// The process with the most calls; a dummy if nothing of the host was recorded.
 std::uint16_t KinetoTrace::launching_process() {
   if (trace_.processes.empty()) {
     trace_.processes.emplace_back();
@@ -259,6 +259,7 @@ void KinetoTrace::place_gpu_work() {
   std::ranges::fill(trace_.copies.process.span(), process);
 }
 
+// Attributes that this format lacks are filled with their "absent" values.
 void KinetoTrace::finish_columns() {
   const auto gpu = [](GpuColumns& from, auto& to) {
     to.start_ns = from.start_ns.finish();

@@ -11,7 +11,7 @@
 
 namespace llmprof {
 
-// A column whose length is not known beforehand: blocks, which are never moved while it grows.
+// A column of unknown length, in blocks that do not move while it grows.
 template <typename T>
 class GrowingColumn {
  public:
@@ -24,7 +24,7 @@ class GrowingColumn {
   std::size_t size() const { return size_; }
   const T& operator[](std::size_t row) const { return blocks_[row / kBlock][row % kBlock]; }
 
-  // All rows in one piece; nothing remains here.
+  // All rows in one contiguous column; leaves this one empty.
   Column<T> finish() {
     Column<T> column(size_);
     for (std::size_t row = 0; row < size_; ++row) {
@@ -44,16 +44,16 @@ class GrowingColumn {
   std::size_t size_ = 0;
 };
 
-// Makes a Trace of events as they come.
+// Builds a Trace from events as they arrive.
 class KinetoTrace {
  public:
   void add(const KinetoEvent& event);
 
-  // Events that were left out because their times cannot be true.
+  // Events dropped because of impossible times.
   std::uint64_t num_implausible() const { return num_implausible_; }
   std::uint64_t num_kept() const { return num_kept_; }
 
-  // Ends the building. Devices are those that worked, without their names.
+  // Completes the trace. Its devices are those that did work, without names.
   Trace finish();
 
  private:
@@ -73,6 +73,7 @@ class KinetoTrace {
   void place_gpu_work();
   void finish_columns();
 
+  // Attributes of all GPU work.
   struct GpuColumns {
     GrowingColumn<std::int64_t> start_ns;
     GrowingColumn<std::int64_t> end_ns;
@@ -80,6 +81,7 @@ class KinetoTrace {
     GrowingColumn<std::uint32_t> stream;
     GrowingColumn<std::uint16_t> device;
   };
+  // Attributes of all host events.
   struct HostColumns {
     GrowingColumn<std::int64_t> start_ns;
     GrowingColumn<std::int64_t> end_ns;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ncu prints with --csv. Pages differ in columns and releases in spelling, so a column is
-// known by its heading and a page by its columns: with "Metric Name" a row is one metric or one
-// rule (details, or a summary by kernel when there is an "Average"), without it a row is a launch
-// and every column that is not known is a metric (raw), whose units stand in a row of their own.
+// Parser of the CSV output of ncu, all pages and releases.
 //
-// Rows are ragged: metric rows stop behind the value. ncu shares stdout with the program it
-// watches, so before, between and behind tables may stand anything: a table begins with its
-// headings, and since ncu quotes every cell, a line that does not begin with a quote is not ncu's.
+// Pages differ in columns and releases in spelling, so a column is identified by its heading and a
+// page by its columns. With "Metric Name", a row is one metric or one rule (details, or a summary
+// by kernel if there is an "Average"). Without it, a row is a launch and every unknown column is a
+// metric (raw), with the units in a separate row.
+//
+// Rows are ragged: metric rows end after the value. ncu shares stdout with the profiled program, so
+// anything may come before, between and after tables. A table begins with its headings, and since
+// ncu quotes every cell, a line that does not begin with a quote is not ncu's.
 #include "ingest/ncu_csv.h"
 
 #include <algorithm>
@@ -53,11 +55,11 @@ constexpr std::pair<std::string_view, Target> kColumns[] = {
     {"Estimated Speedup", &NcuRow::speedup},
 };
 
-// Known, and neither a fact of the launch nor a metric.
+// Known columns that are neither a launch property nor a metric.
 constexpr std::string_view kIgnored[] = {"Host Name", "Kernel Time", "Minimum", "Maximum",
                                          "Rule Type"};
 
-// Where each known column stands; the rest are metrics of a raw page.
+// Positions of the known columns; the others are metrics of a raw page.
 struct Headings {
   std::vector<std::pair<std::size_t, Target>> known;
   std::vector<std::pair<std::size_t, std::string>> metrics;
@@ -67,6 +69,7 @@ struct Headings {
   bool is_quoted = false;
 };
 
+// Unknown headings become metrics, so that new releases need no change here.
 Headings headings_of(const Cells& cells, bool is_quoted) {
   Headings headings;
   headings.num_columns = cells.size();
@@ -89,13 +92,14 @@ Headings headings_of(const Cells& cells, bool is_quoted) {
   return headings;
 }
 
-// A heading line begins with ID or Process ID and names the kernel's column.
+// A heading line begins with ID or Process ID and names the kernel column.
 bool is_counter_heading(std::string_view line) {
   return (line.starts_with("\"ID\",") || line.starts_with("ID,") ||
           line.starts_with("\"Process ID\",") || line.starts_with("Process ID,")) &&
          line.find("Kernel Name") != std::string_view::npos;
 }
 
+// A details row is visited once; a raw row once per metric column.
 void visit_record(const Cells& cells, Headings& headings, const NcuCsv::Visit& visit) {
   NcuRow row;
   for (const auto& [at, target] : headings.known) {
@@ -124,7 +128,7 @@ void visit_record(const Cells& cells, Headings& headings, const NcuCsv::Visit& v
   }
 }
 
-// Whatever is text may hold a table somewhere: the program's own output may come first.
+// Any text may contain a table: the program's own output may come first.
 bool is_ncu_csv(const InputFile& file) {
   return file.head().find('\0') == std::string_view::npos;
 }
@@ -139,7 +143,7 @@ bool is_source_page(std::string_view text) {
          text.find("\n\"Address\"") != std::string_view::npos;
 }
 
-// What ncu said instead of a table, if it did.
+// The error that ncu printed instead of a table, if any.
 std::string error_in(std::string_view text) {
   const std::size_t at = text.find("==ERROR==");
   return at == std::string_view::npos ? "" : printable(text.substr(at, text.find('\n', at) - at));

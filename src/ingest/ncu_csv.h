@@ -8,8 +8,8 @@
 
 namespace llmprof {
 
-// The rows of what ncu prints with --csv, in the order of the text: details, raw and summary pages,
-// of any release, with whatever else stands around them.
+// The rows of ncu's --csv output in text order: details, raw and summary pages of any release, with
+// any other output around them.
 class NcuCsv {
  public:
   explicit NcuCsv(std::string_view text) : text_(text) {}
@@ -18,23 +18,24 @@ class NcuCsv {
 
   using Visit = std::function<void(const NcuRow&)>;
 
-  // How many tables there were; their rows went to `visit`, whose views last during the call.
+  // Passes all rows to `visit`, whose views are valid during the call. Returns the number of
+  // tables.
   std::size_t each_row(const Visit& visit) const;
 
  private:
   std::string_view text_;
 };
 
-// Text that must outlive the result.
+// `text` must outlive the result.
 inline NcuCsv parse_ncu_csv(std::string_view text) {
   return NcuCsv(text);
 }
 
-// The same for what ncu prints without --csv. How many launches there were.
+// The same for output without --csv. Returns the number of launches.
 std::size_t each_ncu_text_row(std::string_view text, const NcuCsv::Visit& visit);
 
-// Launches with their metrics, made of rows; from the tables for the eye where there is
-// no CSV. Throws kInput when there is no table of ncu's at all.
+// Launches with their metrics, from CSV rows or, if there is no CSV, from printed tables. Throws
+// kInput if there is no ncu table at all.
 Counters kernels_from_ncu_rows(const NcuCsv& rows);
 
 }  // namespace llmprof

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Labels of ncu's details page and the metrics they stand for, from the section files that reports
-// of 2022.3 to 2025.1 carry. Two labels mean different metrics in different places: they come
-// first.
+// Labels of ncu's details page and the metrics they stand for.
+//
+// They are from the section files contained in reports of 2022.3 to 2025.1. Two labels mean
+// different metrics in different places; they are handled first.
 #include <algorithm>
 #include <iterator>
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reports of Nsight Compute, read without it: ncu opens only reports of its own age or older.
+// Reader of Nsight Compute reports (.ncu-rep), without ncu.
 //
-// A report is "NVR\0", a header, then blocks to its end: each a length, a BlockHeader and a payload
-// of sources and results with a length before each. All of it is protobuf. A generated parser would
-// refuse half the releases, as ncu itself does, because a field it holds required is gone; here
-// fields are taken by number, what is not known is skipped, and what is missing is absent.
+// ncu itself opens only reports of its own version or older.
 //
-// The file is walked twice. Metric names are numbers into a string table that is spread over the
-// blocks, so the first walk joins the tables and the session's facts, and the second reads the
-// results. Values are stored in base units. Sources, most of a report, are stepped over.
+// A report is "NVR\0", a header, then blocks: each has a length, a BlockHeader, and a payload of
+// sources and results, each preceded by its length. All of it is protobuf. A generated parser would
+// reject half of the releases, as ncu itself does, because a field it considers required is gone.
+// Here fields are read by number, unknown ones are skipped, and missing ones are absent.
+//
+// The file is read twice. Metric names are indexes into a string table that is spread over the
+// blocks, so the first pass joins the tables and reads session data, and the second reads the
+// results. Values are stored in base units. Sources, most of a report, are skipped.
 #include "ingest/ncu_rep.h"
 
 #include <utility>
@@ -32,21 +34,21 @@ constexpr std::string_view kNcuMagic("NVR\0", 4);
 // would take far more memory than the file.
 constexpr std::size_t kSmallestResult = 48;
 
-// Lengths and pieces of the container; never past the end.
+// Cursor over length-prefixed pieces; never reads past the end.
 class Cursor {
  public:
   explicit Cursor(std::string_view rest) : rest_(rest) {}
 
   bool is_done() const { return rest_.empty(); }
 
-  // What is there, where that is less.
+  // Fewer bytes if fewer are left.
   std::string_view take_up_to(std::size_t size) {
     const std::string_view piece = rest_.substr(0, size);
     rest_.remove_prefix(piece.size());
     return piece;
   }
 
-  // A u32, little endian, and that many bytes; nothing when the file ends before.
+  // A little-endian u32 and that many bytes; nullopt if the file ends first.
   std::optional<std::string_view> take_with_length() {
     const std::string_view length = take_up_to(4);
     std::uint32_t size = 0;
@@ -77,6 +79,7 @@ bool is_readable(Body&& body) {
   }
 }
 
+// Numbers from a block header: what its payload contains.
 struct Block {
   std::uint32_t num_sources = 0;
   std::uint32_t num_results = 0;
@@ -86,6 +89,7 @@ struct Block {
   StringId process_name{};
 };
 
+// One report in memory, whose texts must outlive this object.
 class ReportReader {
  public:
   explicit ReportReader(std::string_view report) : results_(names_, counters_) {
@@ -93,6 +97,7 @@ class ReportReader {
   }
 
   Counters read() {
+    // First pass: strings, session, number of results. Second pass: the results.
     std::size_t num_results = 0;
     walk([&](std::string_view header, const Block& block, std::string_view payload) {
       is_readable([&] { read_facts(message_in(header)); });
@@ -113,7 +118,7 @@ class ReportReader {
   }
 
  private:
-  // Calls `visit(header, block, payload)` for each block up to the end or to where the file is cut.
+  // Calls `visit(header, block, payload)` for each block, up to the end or the point of truncation.
   template <typename Visit>
   void walk(Visit&& visit) {
     Cursor cursor(names_.report);
@@ -170,7 +175,7 @@ class ReportReader {
     });
   }
 
-  // The session's facts and the string table of one block.
+  // Session data and the string table of one block.
   void read_facts(pbf_reader message) {
     each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
       if (tag == bytes_field(3)) {
@@ -178,6 +183,7 @@ class ReportReader {
         return true;
       }
       if (tag == bytes_field(4)) {
+        // Only positions are stored: most names of a large table are never used.
         each_field(field.get_message(), [&](std::uint32_t inner, pbf_reader& strings) {
           if (inner != bytes_field(1)) {
             return false;
@@ -254,7 +260,7 @@ class ReportReader {
     counters_.devices.push_back(std::move(device));
   }
 
-  // A payload holds sources, results, results of ranges: in this order, each with its length.
+  // A payload contains sources, results and range results, in this order, each with its length.
   template <typename Visit>
   void each_result(const Block& block, std::string_view payload, Visit&& visit) {
     Cursor cursor(payload);
@@ -273,6 +279,7 @@ class ReportReader {
     }
   }
 
+  // A damaged result is counted and skipped; the ones after it are still readable.
   void read_item(std::string_view item, const Block& block, bool is_range) {
     CounterResult result;
     result.id = next_id_++;

@@ -7,8 +7,8 @@
 
 namespace llmprof {
 
-// A .ncu-rep held in memory. Throws kInput for what is none or holds no result that can be read;
-// what is damaged behind the first result is a diagnostic.
+// Parses a .ncu-rep in memory. Throws kInput if it is not one or has no readable result. Damage
+// after the first result is a diagnostic.
 Counters parse_ncu_rep(std::string_view bytes);
 
 }  // namespace llmprof

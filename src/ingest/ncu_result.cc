@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One profiled launch of a .ncu-rep. Field numbers are those of NVIDIA's extras/FileFormat, which
-// only ever grew: rules got a speed-up estimate after 2023.1, and a field once required is gone.
-// Values by instance and by instruction are skipped; so are the sections, which say how ncu would
-// lay the values out.
+// Reader of one profiled launch in a .ncu-rep.
+//
+// Field numbers are those of NVIDIA's extras/FileFormat, which only ever grew: rules got a speedup
+// estimate after 2023.1, and one required field was dropped. Values per instance and per
+// instruction are skipped, and so are the sections, which only describe ncu's layout.
 #include "ingest/ncu_result.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ using protozero::pbf_reader;
 
 namespace {
 
-// The metrics are most of a result: counted first, so that they take no more than they need.
+// Metrics are most of a result; counting them first avoids wasted capacity.
 void reserve_metrics(pbf_reader message, std::uint32_t field, CounterResult& result) {
   std::size_t count = 0;
   each_field(message, [&](std::uint32_t tag, pbf_reader&) {
@@ -68,6 +69,7 @@ void ResultReader::read_result(pbf_reader message, CounterResult& result) {
   reserve_metrics(message, 13, result);
   LaunchShape shape;
   int num_shapes = 0;
+  // Field numbers of ProfileResult.
   each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
     switch (tag) {
       case varint_field(1):
@@ -109,6 +111,7 @@ void ResultReader::read_result(pbf_reader message, CounterResult& result) {
         return false;
     }
   });
+  // A shape needs both grid and block.
   if (num_shapes == 2) {
     result.shape = shape;
   }
@@ -170,6 +173,7 @@ void ResultReader::read_metric(pbf_reader message, CounterResult& result) {
   if (!name || !has_value) {
     return;
   }
+  // A value without a name in the string table cannot be used.
   if (*name >= names_.entries.size()) {
     ++num_nameless_;
     return;
@@ -185,7 +189,7 @@ void ResultReader::read_metric(pbf_reader message, CounterResult& result) {
   result.metrics.push_back(metric);
 }
 
-// False: no value, an empty text, or a number that is none.
+// False if there is no value, an empty text, or a number that is not finite.
 bool ResultReader::read_value(pbf_reader message, CounterMetric& metric) {
   bool has_value = false;
   each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
@@ -217,6 +221,8 @@ bool ResultReader::read_value(pbf_reader message, CounterMetric& metric) {
   return has_value;
 }
 
+// A rule may have several messages; its name and section may follow them, so they are set at the
+// end.
 void ResultReader::read_rule(pbf_reader message, CounterResult& result) {
   const std::size_t first = result.rules.size();
   StringId rule{};
@@ -273,6 +279,7 @@ CounterRule ResultReader::read_rule_item(pbf_reader message) {
   return rule;
 }
 
+// Domains are read first, because ranges refer to them by id.
 void ResultReader::read_nvtx(pbf_reader message, CounterResult& result) {
   Domains domains;
   each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
@@ -325,7 +332,7 @@ void ResultReader::read_thread(pbf_reader message, const Domains& domains, Count
   });
 }
 
-// Push/pop ranges carry their name in field 1, start/end ranges in field 2.
+// Push/pop ranges have their name in field 1, start/end ranges in field 2.
 void ResultReader::read_range_domain(pbf_reader message, const Domains& domains, RangeKind kind,
                                      std::uint32_t thread, CounterResult& result) {
   const std::uint32_t name_field = bytes_field(kind == RangeKind::kPushPop ? 1 : 2);

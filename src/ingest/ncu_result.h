@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages inside a .ncu-rep. Fields are taken by number and wire type together; whatever else
-// comes is skipped.
+// Messages inside a .ncu-rep. Fields are matched by number and wire type; all others are skipped.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +13,7 @@
 
 namespace llmprof {
 
+// Tags of the four wire types, for use in switch statements.
 constexpr std::uint32_t varint_field(std::uint32_t number) {
   return protozero::tag_and_type(number, protozero::pbf_wire_type::varint);
 }
@@ -27,8 +27,8 @@ constexpr std::uint32_t fixed64_field(std::uint32_t number) {
   return protozero::tag_and_type(number, protozero::pbf_wire_type::fixed64);
 }
 
-// Calls `take(field, message)` for each field; it reads the value and returns true, or returns
-// false and the field is skipped. Throws protozero::exception on what is no protobuf.
+// Calls `take(field, message)` for each field. It reads the value and returns true, or returns
+// false to skip the field. Throws protozero::exception for invalid protobuf.
 template <typename Take>
 void each_field(protozero::pbf_reader message, Take&& take) {
   while (message.next()) {
@@ -43,7 +43,7 @@ inline std::string_view text_in(protozero::pbf_reader& message) {
   return {data.data(), data.size()};
 }
 
-// Metric names by number: the string tables of all blocks, one behind the other.
+// Metric names by number: the string tables of all blocks, concatenated.
 struct MetricNames {
   struct Entry {
     std::uint32_t offset = 0;  // into the report
@@ -54,16 +54,16 @@ struct MetricNames {
   std::deque<Entry> entries;
 };
 
-// Reads results into `counters`. What has no name in the tables is counted.
+// Reads results into `counters`. Values without a name in the tables are counted.
 class ResultReader {
  public:
   ResultReader(MetricNames& names, Counters& counters) : names_(names), counters_(counters) {}
 
-  // Both throw protozero::exception when the message is damaged.
+  // Both throw protozero::exception if the message is damaged.
   void read_result(protozero::pbf_reader message, CounterResult& result);
   void read_range_result(protozero::pbf_reader message, CounterResult& result);
 
-  // A device attribute: its name in field 1, its value in field 2. False: no value.
+  // A device attribute: its name in field 1, its value in field 2. False if there is no value.
   bool read_attribute(protozero::pbf_reader message, CounterMetric& metric);
 
   std::int64_t num_nameless() const { return num_nameless_; }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From rows of a printed table to launches. The same launch is described by many rows, each with
-// the launch's identity again: two launches differ in number, process or kernel, and in a summary,
-// which has no numbers, in device or shape. Values are brought to base units by the unit printed
-// beside each.
+// Grouping of the rows of ncu's printed tables into launches.
+//
+// One launch is described by many rows, each of which repeats the launch's identity. Two launches
+// differ in number, process or kernel; in a summary, which has no numbers, in device or shape.
+// Values are converted to base units using the unit printed next to each.
 #include "ingest/ncu_rows.h"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ bool read_dimensions(std::string_view text, std::int32_t (&dims)[3]) {
 }
 
 // 12345  "domain:name:none:none:none:none:none:none"  "..." : a thread or id, then the ranges, each
-// with six more attributes behind its name.
+// with six more attributes after its name.
 void read_ranges(std::string_view cell, RangeKind kind, StringPool& strings,
                  CounterResult& result) {
   constexpr int kAttributes = 6;
@@ -68,7 +69,7 @@ void read_ranges(std::string_view cell, RangeKind kind, StringPool& strings,
 }  // namespace
 
 CounterResult& NcuRowCollector::result_of(const NcuRow& row) {
-  // Rule rows of 2022 leave out context and stream, so the number decides where there is one.
+  // Rule rows of 2022 omit context and stream, so the number decides if there is one.
   std::string key;
   for (const std::string_view part : {row.id, row.pid, row.kernel}) {
     key.append(part).push_back('\n');
@@ -114,6 +115,7 @@ void NcuRowCollector::add_metric(const NcuRow& row, CounterResult& result) {
       row.value == "inf") {
     return;
   }
+  // Labels of the details page are translated to metric names; unknown ones keep their section.
   std::string_view name = row.metric;
   std::string label;
   if (name.find("__") == std::string_view::npos && !row.section.empty()) {

@@ -9,7 +9,8 @@
 
 namespace llmprof {
 
-// One metric or one rule of one launch, as a printed table has it. Empty: not in the table.
+// One metric or one rule of one launch, as in a printed table. Fields are empty if the table lacks
+// them.
 struct NcuRow {
   std::string_view id;
   std::string_view pid;
@@ -35,7 +36,7 @@ struct NcuRow {
   std::string_view speedup;
 };
 
-// Puts rows together to launches. Rows of one launch need not follow each other.
+// Groups rows into launches. Rows of one launch need not be adjacent.
 class NcuRowCollector {
  public:
   void add(const NcuRow& row);
@@ -51,7 +52,8 @@ class NcuRowCollector {
   std::size_t last_ = 0;
 };
 
-// The metric a label stands for, or nothing. `item` is the chart's, for labels that depend on it.
+// The metric a label stands for; empty if unknown. `item` is the chart's, for labels that depend on
+// it.
 std::string_view metric_of_label(std::string_view section, std::string_view item,
                                  std::string_view label);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ncu prints without --csv: tables for the eye. Lines tell their part by indentation and first
-// word; columns of a table begin where the ruler above it says. Kernel lines of 2022 carry a time
-// and no shape, later ones "(grid)x(block)". Rules are sentences broken over lines: they are not
-// read. A launch is numbered by its place in the text.
+// Parser of ncu's output without --csv: tables meant for reading.
+//
+// Lines are classified by indentation and first word; columns begin where the ruler above the table
+// says. Kernel lines of 2022 have a time and no shape, later ones "(grid)x(block)". Rules are
+// sentences broken over lines and are not read. A launch is numbered by its position in the text.
 #include <algorithm>
 
 #include "base/text.h"
@@ -12,8 +13,8 @@
 namespace llmprof {
 namespace {
 
-// "---- ---- ----": where each of the columns begins; five in a summary, which ends in the average.
-// Nothing for any other line.
+// The columns of a ruler "---- ---- ----": five in a summary, which ends with the average. Empty
+// for any other line.
 std::vector<std::size_t> ruler_of(std::string_view line) {
   std::vector<std::size_t> starts;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -27,7 +28,7 @@ std::vector<std::size_t> ruler_of(std::string_view line) {
   return starts.size() == 3 || starts.size() == 5 ? starts : std::vector<std::size_t>();
 }
 
-// The word behind `mark`, up to a comma: "7" behind ", Stream ".
+// The word after `mark`, up to a comma: "7" after ", Stream ".
 std::string_view behind(std::string_view line, std::string_view mark) {
   const std::size_t at = line.rfind(mark);
   if (at == std::string_view::npos) {
@@ -37,6 +38,7 @@ std::string_view behind(std::string_view line, std::string_view mark) {
   return trim(rest.substr(0, rest.find(',')));
 }
 
+// Line-by-line state machine: process, kernel, section, ruler, metrics.
 class TextReader {
  public:
   explicit TextReader(const NcuCsv::Visit& visit) : visit_(visit) {}
@@ -80,6 +82,7 @@ class TextReader {
     row_.invocations = behind(line, ", Invocations ");
     row_.grid = row_.block = {};
     row_.kernel = line.substr(0, is_summary ? summary : line.rfind(", Context "));
+    // "name (grid)x(block)": the shape is split off the name.
     const std::size_t cross = row_.kernel.rfind(")x(");
     if (cross != std::string_view::npos && row_.kernel.ends_with(')')) {
       const std::size_t open = row_.kernel.rfind('(', cross);
@@ -94,7 +97,8 @@ class TextReader {
     columns_.clear();
   }
 
-  // Values stand right-aligned: a long unit may reach into the column before it, never behind it.
+  // Values are right-aligned: a long unit may extend into the column before it, never into the
+  // next.
   void read_metric(std::string_view line) {
     if (line.size() <= columns_.back() || trim(line).starts_with("Metric Name")) {
       return;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Units of Nsight Compute. Its tables scale each cell or column for the eye (2.33 Mbyte beside 0
-// byte) and spell units differently by release (usecond, us); its reports hold base units and no
-// unit at all. Here both meet: prefixes are taken off what was printed, and the unit of a report's
-// metric is told from its name, whose grammar NVIDIA documents (unit__quantity.rollup.submetric).
-// A name that follows no grammar has no unit here rather than a guessed one.
+// Units of Nsight Compute metrics, in printed tables and in reports.
+//
+// Tables scale each cell or column for reading (2.33 Mbyte next to 0 byte) and spell units
+// differently by release (usecond, us). Reports contain base units and no unit names. Here prefixes
+// are removed from printed units, and the unit of a report's metric is derived from its name, whose
+// grammar NVIDIA documents (unit__quantity.rollup.submetric). A name that does not follow the
+// grammar gets no unit rather than a guess.
 #include "ingest/ncu_units.h"
 
 #include <algorithm>
@@ -16,7 +18,7 @@
 namespace llmprof {
 namespace {
 
-// A power of ten by its prefix; decimal for bytes too (a raw page in both units shows it).
+// Powers of ten by prefix; decimal for bytes too (a raw page in both units shows it).
 constexpr std::array<std::pair<char, double>, 9> kPrefixes = {{{'n', 1e-9},
                                                                {'u', 1e-6},
                                                                {'m', 1e-3},
@@ -27,7 +29,7 @@ constexpr std::array<std::pair<char, double>, 9> kPrefixes = {{{'n', 1e-9},
                                                                {'T', 1e12},
                                                                {'P', 1e15}}};
 
-// What may stand behind a prefix: spelling -> base and factor.
+// What may follow a prefix: spelling -> base unit and factor.
 struct Stem {
   std::string_view spelling;
   std::string_view base;
@@ -59,7 +61,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Whether commas stand where thousands end: "1,024.00", not "1,2".
+// Whether commas separate thousands: "1,024.00", not "1,2".
 bool has_thousands_separators(std::string_view text) {
   const std::size_t point = std::min(text.find('.'), text.size());
   std::size_t since = 0;
@@ -106,7 +108,7 @@ UnitScale unit_scale(std::string_view unit) {
   }
   const UnitScale above = scale_of_part(unit.substr(0, slash));
   const UnitScale below = scale_of_part(unit.substr(slash + 1));
-  // Rates are by the second, although durations are in nanoseconds.
+  // Rates are per second, although durations are in nanoseconds.
   if (below.base == "nsecond") {
     return {above.base + "/second", above.factor / (below.factor / 1e9)};
   }
@@ -135,7 +137,7 @@ std::optional<double> parse_number(std::string_view text) {
 }
 
 std::string_view unit_of_metric(std::string_view metric) {
-  // Composed by a section file, or by instruction: the name's words are not the unit.
+  // Defined by a section file, or per instruction: the words of the name are not the unit.
   if (metric.starts_with("derived__") || metric.starts_with("sass__") ||
       metric.find("__") == std::string_view::npos) {
     return "";
@@ -149,6 +151,7 @@ std::string_view unit_of_metric(std::string_view metric) {
   if (metric.find("pct_of_peak") != std::string_view::npos || metric.ends_with(".pct")) {
     return "%";
   }
+  // The quantity gives the unit, the rollup turns it into a rate.
   const std::string_view rest = metric.substr(metric.find("__") + 2);
   const std::size_t point = std::min(rest.find('.'), rest.size());
   const std::string_view unit = quantity_unit(rest.substr(0, point));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nsys stats prints its kernel summary as CSV, behind lines about its own progress. Headings carry
-// the unit, which --timeunit changes: "Total Time (ns)". Old releases write "Average" for "Avg
-// (ns)". A row has no times of day, so nothing of stages, gaps or overlap can be said from it.
+// Importer of nsys kernel summaries in CSV.
+//
+// nsys stats prints progress messages before the table. Headings contain the unit, which --timeunit
+// changes: "Total Time (ns)". Old releases write "Average" instead of "Avg (ns)". Rows have no
+// timestamps, so there is nothing to say about stages, gaps or overlap.
 #include "ingest/nsys_csv.h"
 
 #include <algorithm>
@@ -24,7 +26,7 @@ namespace {
 
 using Cells = std::vector<std::string_view>;
 
-// No program has as many kernels; a file that does is not a summary.
+// No program has this many kernels; such a file is not a summary.
 constexpr std::size_t kMostSummaryRows = 100'000;
 
 struct SummaryColumn {
@@ -33,7 +35,7 @@ struct SummaryColumn {
 
   std::optional<std::int64_t> number(const Cells& cells) const {
     const auto value = at < cells.size() ? parse_number(trim(cells[at])) : std::nullopt;
-    // No kernel runs for a day; and the sum of all rows must fit.
+    // No kernel runs for a day, and the sum of all rows must not overflow.
     if (!value || !(std::abs(*value * factor) < 9e13)) {
       return std::nullopt;
     }
@@ -49,6 +51,7 @@ struct SummaryHeadings {
   }
 };
 
+// The unit in parentheses becomes a factor to nanoseconds.
 SummaryHeadings headings_of(const Cells& cells) {
   SummaryHeadings headings;
   const std::pair<std::string_view, SummaryColumn*> known[] = {
@@ -74,7 +77,7 @@ SummaryHeadings headings_of(const Cells& cells) {
   return headings;
 }
 
-// "  20   32    1"
+// From "  20   32    1".
 std::optional<std::array<std::int32_t, 3>> dimensions_of(std::string_view text) {
   std::array<std::int32_t, 3> dims{};
   for (std::int32_t& dim : dims) {
@@ -110,7 +113,7 @@ bool is_summary_heading(std::string_view line) {
 }
 
 bool is_kernel_summary(const InputFile& file) {
-  // A database or a report is neither text nor named so.
+  // Databases and reports contain zero bytes and have other extensions.
   return file.path().extension() == ".csv" && file.head().find('\0') == std::string_view::npos;
 }
 

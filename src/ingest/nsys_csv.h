@@ -10,7 +10,7 @@
 namespace llmprof {
 
 // The kernel summary of nsys stats as CSV: gpukernsum, or cuda_gpu_kern_sum since 2023, with or
-// without grids and blocks. Throws kInput when there is none in the text.
+// without grids and blocks. Throws kInput if the text has none.
 KernelSummary parse_nsys_csv(std::string_view text);
 
 // The `n` rows with the largest totals, largest first; equal ones by name.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What rows of an nsys export refer to, numbered chunk by chunk: processes, devices, streams,
-// shapes, threads; and texts by nsys' own numbers.
+// Numbering of the processes, devices, streams, shapes and threads in an nsys export, per chunk of
+// rows, and lookup of texts by nsys' own ids.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@
 
 namespace llmprof {
 
-// Numbers distinct keys in the order they are met. Rows that follow each other mostly share them.
+// Numbers distinct keys in order of appearance. Consecutive rows mostly share them.
 template <typename Key>
 class Dictionary {
  public:
@@ -38,7 +38,7 @@ class Dictionary {
   std::uint32_t last_ = 0;
 };
 
-// Ids of StringIds to texts of the pool. Ids are dense in real files, but need not be.
+// Maps nsys' StringIds to texts of the pool. Ids are dense in real files, but need not be.
 class NameMap {
  public:
   static constexpr std::int64_t kMostDense = 1 << 24;  // ids below have a place each
@@ -67,12 +67,14 @@ class NameMap {
   std::unordered_map<std::int64_t, StringId> sparse_;
 };
 
+// A GPU as a process numbers it.
 struct DeviceKey {
   std::uint64_t global_pid = 0;
   std::int64_t ordinal = 0;
   auto operator<=>(const DeviceKey&) const = default;
 };
 
+// A stream as a process numbers it.
 struct StreamKey {
   std::uint32_t device = 0;  // of the same chunk
   std::int64_t context = 0;
@@ -80,8 +82,7 @@ struct StreamKey {
   auto operator<=>(const StreamKey&) const = default;
 };
 
-// Of events as they are read: whether one cannot be, and how long they last together, which has to
-// fit into a number.
+// Sum of durations, which must fit 63 bits, and number of implausible events.
 struct SeenTimes {
   std::int64_t num_implausible = 0;
   double sum_ns = 0;
@@ -99,7 +100,7 @@ struct SeenTimes {
   }
 };
 
-// What the rows of one chunk refer to.
+// Everything that the rows of one chunk refer to.
 struct ChunkKeys {
   SeenTimes times;
   Dictionary<std::uint64_t> processes;

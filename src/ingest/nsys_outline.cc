@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many events does an export of Nsight Systems hold? Counting rows reads the whole file, 50 GB
-// of it; but nsys numbers the rows of a table from 1 and never deletes any, so the largest row id
-// is their number, and the last path of a b-tree is all that has to be read for it.
+// Row counts of an nsys SQLite export without a full scan.
 //
-// What it gets wrong: a table somebody deleted rows from counts as many as it once had. Ids are
-// held against the size of the file, which no lie gets past. Texts are taken from a sample; where
-// each NVTX range has a text of its own only behind the sample, they are too few.
+// Counting rows would read the whole file, up to 50 GB. But nsys numbers the rows of a table from 1
+// and never deletes any, so the largest row id is their number, and only the last path of a b-tree
+// is read.
+//
+// What it gets wrong: a table from which rows were deleted counts as many as it once had. Ids are
+// limited by the file size, so a manipulated file cannot claim more. Texts are estimated from a
+// sample; if NVTX ranges have distinct texts only after the sample, the estimate is too low.
 #include "ingest/nsys_outline.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@ namespace llmprof {
 
 class InputFile;
 
-// How many rows an export has, from a few of its pages. Throws as reading it would.
+// Row counts of an export, from a few of its pages. Throws like reading it.
 TraceOutline outline_nsys_sqlite(const InputFile& input);
 
 }  // namespace llmprof

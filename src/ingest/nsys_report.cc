@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reports of Nsight Systems itself (.nsys-rep, .qdrep, .qdstrm). Their format is NVIDIA's own and
-// only nsys reads it; what can be read is who wrote it, so that the error says which nsys to use.
-// From 2023 on the version stands in the first bytes, with '@' for '.'; older reports say
-// "Report 1.".
+// Detection of native nsys reports (.nsys-rep, .qdrep, .qdstrm), with advice on exporting them.
+//
+// The format is proprietary and only nsys reads it. But the version that wrote the report is
+// readable, so the error can say which nsys to use. From 2023 on it is in the first bytes, with '@'
+// for '.'; older reports say "Report 1.".
 #include <fmt/format.h>
 
 #include "base/error.h"

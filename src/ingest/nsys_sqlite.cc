@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SQLite exports of Nsight Systems, every version since 2020.
+// Importer of Nsight Systems SQLite exports, all versions since 2020.
 //
-// The schema drifts: tables exist only when they have rows, columns are inserted in the middle,
-// metadata tables are renamed. So nothing is assumed: tables are probed, columns asked for by name,
-// and what is missing reads as null. Two identities need care. A correlation id is unique within a
-// process only, so rows carry their process. And a device number is what CUDA called the GPU inside
-// that process; where the export says which GPU that was (TARGET_INFO_CUDA_DEVICE) two processes'
-// device 0 may be two GPUs.
+// The schema drifts: tables exist only if they have rows, columns are inserted in the middle,
+// metadata tables are renamed. So nothing is assumed: tables are probed, columns are requested by
+// name, and what is missing reads as null. Two identities need care. A correlation id is unique
+// only within a process, so rows carry their process. And a device number is CUDA's number for the
+// GPU within that process; where the export says which GPU that was (TARGET_INFO_CUDA_DEVICE),
+// device 0 of two processes may be two GPUs.
 //
-// The large tables are cut into chunks that threads take in turn. Each chunk writes its rows into
-// the final columns and numbers the processes, devices, streams and shapes it meets in its own
-// small dictionary; the dictionaries are joined in the order of the chunks, so the result does not
-// depend on which thread was faster.
+// Large tables are split into chunks that threads take in turn. Each chunk writes its rows to the
+// final columns and numbers the processes, devices, streams and shapes in its own small dictionary.
+// The dictionaries are joined in chunk order, so the result does not depend on thread timing.
 //
-// One class of more than five hundred lines: each of its parts fills the same columns and
-// dictionaries, and alone would be handed all of them.
+// This is one class of more than five hundred lines: all its parts fill the same columns and
+// dictionaries.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -35,8 +34,7 @@
 namespace llmprof {
 namespace {
 
-// NVIDIA's own layout of a global id: thread in the low 24 bits, process in the next 24, machine
-// above.
+// NVIDIA's layout of a global id: thread in the low 24 bits, process in the next 24, machine above.
 std::uint64_t process_part(std::uint64_t global_tid) {
   return global_tid & ~0xffffffULL;
 }
@@ -44,7 +42,7 @@ std::uint32_t pid_of(std::uint64_t global_id) {
   return static_cast<std::uint32_t>((global_id >> 24) & 0xffffff);
 }
 
-// Event types of NVTX_EVENTS (ENUM_NSYS_EVENT_TYPE; the table itself may be missing).
+// Event types of NVTX_EVENTS (ENUM_NSYS_EVENT_TYPE; that table itself may be missing).
 enum NvtxEvent : std::int64_t {
   kNvtxMark = 34,
   kNvtxPushPop = 59,
@@ -54,7 +52,7 @@ enum NvtxEvent : std::int64_t {
   kNvtxDomainCreate = 75,
 };
 
-// cudaLaunchKernel of cudaLaunchKernel_v7000.
+// cudaLaunchKernel from cudaLaunchKernel_v7000.
 std::string_view without_version(std::string_view name) {
   const std::size_t at = name.rfind("_v");
   if (at == std::string_view::npos || at + 2 == name.size() || !name.starts_with("cu") ||
@@ -70,7 +68,7 @@ std::uint32_t correlation_of(const SqlValue& value) {
              : kNone;
 }
 
-// Columns that all GPU work has: their place in the list of a scan.
+// Columns of all GPU work, by their position in a scan.
 enum GpuColumn { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, kFirstOwn };
 const std::vector<std::string> kGpuColumns = {"start",    "end",           "deviceId", "contextId",
                                               "streamId", "correlationId", "globalPid"};
@@ -81,8 +79,8 @@ std::vector<std::string> gpu_columns(const std::vector<std::string>& own) {
   return columns;
 }
 
-// Of copyKind, srcKind and dstKind. A pageable memory kind is 0 (ENUM_CUDA_MEM_KIND); recordings
-// before 2021 do not tell it.
+// From copyKind, srcKind and dstKind. Memory kind 0 is pageable (ENUM_CUDA_MEM_KIND); recordings
+// before 2021 lack it.
 CopyKind copy_kind(const SqlValue* values) {
   const auto kind = static_cast<CopyKind>(values[0].as_integer());
   const auto is_pageable = [](const SqlValue& value) {
@@ -95,6 +93,7 @@ CopyKind copy_kind(const SqlValue* values) {
                                                                    : kind;
 }
 
+// Loads one export. Methods run in the order of run(); only the scan tasks are parallel.
 class Loader {
  public:
   Loader(const SqliteFile& file, unsigned num_threads) : file_(file), num_threads_(num_threads) {}
@@ -144,12 +143,13 @@ class Loader {
       });
     }
     if (file_.has_table("DIAGNOSTIC_EVENT")) {
-      // Severity 1 informs, 2 warns, 3 is an error.
+      // Severity 1 is information, 2 a warning, 3 an error.
       file_.query("SELECT text FROM DIAGNOSTIC_EVENT WHERE severity >= 2 ORDER BY timestamp, text",
                   [&](const auto& row) { capture.messages.emplace_back(row[0].as_text()); });
     }
   }
 
+  // One task per chunk. `keys` must not be resized while tasks run.
   template <typename Keep>
   void add_tasks(const TableScan& scan, std::vector<ChunkKeys>& keys,
                  std::vector<std::function<void()>>& tasks, Keep keep) {
@@ -158,7 +158,7 @@ class Loader {
       tasks.push_back([&scan, &keys, chunk, keep] {
         ChunkKeys& mine = keys[chunk];
         scan.scan(chunk, [&](std::size_t row, const SqlValue* values) { keep(row, values, mine); });
-        // Columns hold them in 16 bits; no machine has as many.
+        // Columns store them in 16 bits; no machine has more.
         if (mine.processes.keys.size() > kMostProcesses ||
             mine.devices.keys.size() > kMostProcesses) {
           throw Error(ErrorKind::kInput,
@@ -168,7 +168,7 @@ class Loader {
     }
   }
 
-  // Numbers of a GPU row that need a dictionary; the same for every kind of work.
+  // The part of a GPU row that is the same for every kind of work.
   template <typename Table>
   static void keep_gpu_row(Table& table, std::size_t row, const SqlValue* values, ChunkKeys& keys) {
     table.start_ns[row] = values[kStart].as_integer();
@@ -200,6 +200,7 @@ class Loader {
                             "uint64Value", "int64Value", "uint32Value", "int32Value"});
     tasks.push_back([&] { load_ranges(ranges); });
 
+    // Columns get their final size before the tasks start, so that chunks can write in parallel.
     const TableScan kernels(
         file_, "CUPTI_ACTIVITY_KIND_KERNEL",
         gpu_columns({"demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ",
@@ -228,7 +229,7 @@ class Loader {
                 keep_call(row, values, keys);
               });
 
-    // Copies and memsets share their columns; memsets follow the copies.
+    // Copies and memsets share columns; memsets come after the copies.
     const TableScan copies(file_, "CUPTI_ACTIVITY_KIND_MEMCPY",
                            gpu_columns({"bytes", "copyKind", "srcKind", "dstKind"}));
     const TableScan memsets(file_, "CUPTI_ACTIVITY_KIND_MEMSET", gpu_columns({"bytes"}));
@@ -265,6 +266,7 @@ class Loader {
     trace_.capture.has_cuda =
         kernels.num_rows() + calls.num_rows() + num_copies + graphs.num_rows() > 0;
 
+    // From here on single-threaded: chunk-local numbers become global ones.
     read_device_map();
     join_gpu_keys(kernels, kernel_keys, 0, trace_.kernels);
     join_shapes(kernels, kernel_keys);
@@ -290,6 +292,7 @@ class Loader {
   void keep_kernel(std::size_t row, const SqlValue* values, ChunkKeys& keys) {
     keep_gpu_row(trace_.kernels, row, values, keys);
     const SqlValue* own = values + kFirstOwn;
+    // Old exports have only the short name.
     const SqlValue& name = own[0].is_null() ? own[1] : own[0];
     trace_.kernels.name[row] = names_[name.as_integer()];
     trace_.kernels.mangled_name[row] = own[2].is_null() ? StringId{} : names_[own[2].as_integer()];
@@ -312,7 +315,7 @@ class Loader {
     calls.name[row] = api_names_[values[4].as_integer()];
   }
 
-  // One task, since it interns text; it runs beside the others, which do not touch the pool.
+  // A single task, because it interns texts; the other tasks do not touch the pool.
   void load_ranges(const TableScan& scan) {
     Ranges& ranges = trace_.ranges;
     const std::size_t capacity = scan.num_rows();
@@ -328,6 +331,7 @@ class Loader {
         const StringId text = row[3].kind == SqlValue::Kind::kText
                                   ? trace_.strings.intern(row[3].text)
                                   : names_[row[5].as_integer()];
+        // Domains may be created after their first use, so they are resolved at the end.
         if (type == kNvtxDomainCreate) {
           domains[{process_part(global_tid), row[6].as_integer()}] = text;
           return;
@@ -380,7 +384,7 @@ class Loader {
     ranges.kind = Column<RangeKind>(rows);
   }
 
-  // Rows that are no ranges (domains, categories, names) were left out.
+  // Rows that are not ranges (domains, categories, names) were skipped.
   static void shrink_ranges(Ranges& ranges, std::size_t rows) {
     if (rows == ranges.size()) {
       return;
@@ -422,7 +426,7 @@ class Loader {
     return entry->second;
   }
 
-  // Which GPU of the machine a process means by its device number, where the export says.
+  // The GPU of the machine behind a process's device number, if the export has it.
   void read_device_map() {
     if (!file_.has_table("TARGET_INFO_CUDA_DEVICE")) {
       return;
@@ -433,7 +437,8 @@ class Loader {
     });
   }
 
-  // GPUs known by their number on the machine come before those known by CUDA's number alone.
+  // GPUs known by their number on the machine are distinguished from those known only by CUDA's
+  // number.
   std::uint16_t device_number(const DeviceKey& key) {
     const auto gpu = gpu_of_.find({pid_of(key.global_pid), key.ordinal});
     const bool is_known = gpu != gpu_of_.end();
@@ -457,6 +462,7 @@ class Loader {
     return entry->second;
   }
 
+  // Replaces chunk-local numbers of processes, devices and streams, in chunk order.
   template <typename Table>
   void join_gpu_keys(const TableScan& scan, const std::vector<ChunkKeys>& keys, std::size_t offset,
                      Table& table) {
@@ -522,8 +528,9 @@ class Loader {
     }
   }
 
-  // Names and sizes of the GPUs that worked. Adapters of other makers stand in the same table, with
-  // zeros and CUDA number 0, so a row counts only if it has memory bandwidth or processors.
+  // Names and properties of the GPUs that did work. Adapters of other vendors are in the same
+  // table, with zeros and CUDA number 0, so a row counts only if it has memory bandwidth or
+  // processors.
   void read_devices() {
     const auto is_zero = [](const SqlValue& value) {
       return !value.is_null() && value.as_integer() == 0;
@@ -540,7 +547,7 @@ class Loader {
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
         for (const auto& [identity, number] : devices_) {
-          // Old captures have no CUDA number: then the row's own has to do.
+          // Old captures have no CUDA number; the row's own id is used instead.
           const bool by_row = identity.first || row[0].is_null();
           const std::int64_t id = (by_row ? row[1] : row[0]).as_integer();
           DeviceInfo& device = trace_.devices[number];

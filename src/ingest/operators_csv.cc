@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that knows its own operators can say more of them than any recording: which layer,
-// which weights, what shapes. It writes a CSV with a heading; columns are found by their names,
-// those that are not known are passed over, so that a program may write more.
+// Importer of operator tables that a program writes about itself.
 //
-// Numbers are whole and bounded such that sums of times fit; a row that is not is counted and left
-// out.
+// A program knows more about its operators than any recording: layer, weights, shapes. It writes a
+// CSV with a heading line. Columns are found by name and unknown ones are ignored, so a program may
+// write more.
+//
+// Numbers are integers with a limit, so that sums of times fit. Other rows are counted and dropped.
 #include "ingest/operators_csv.h"
 
 #include <algorithm>
@@ -35,6 +36,7 @@ std::optional<std::int64_t> whole_in(std::string_view text, std::int64_t most) {
   return value;
 }
 
+// Access to cells by column name.
 class OperatorColumns {
  public:
   explicit OperatorColumns(const Cells& headings) {

@@ -10,7 +10,7 @@
 
 namespace llmprof {
 
-// A table of operators as a program writes it itself; docs/formats.md has the columns.
+// A table of operators written by the program itself; docs/formats.md describes the columns.
 struct OperatorTable {
   struct Stage {
     std::string name;
@@ -32,7 +32,7 @@ struct OperatorTable {
   std::int64_t num_bad_rows = 0;  // left out
 };
 
-// Throws kInput when it is no such table.
+// Throws kInput if it is not such a table.
 OperatorTable parse_operators_csv(std::string_view text);
 OperatorTable load_operators_csv(const std::filesystem::path& path);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Execution of a list of tasks on several threads.
 #include "ingest/run_tasks.h"
 
 #include <algorithm>
@@ -14,6 +16,7 @@ void run_tasks(const std::vector<std::function<void()>>& tasks, unsigned num_thr
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
+  // After a failure no further task is started.
   const auto work = [&] {
     for (std::size_t i = next++; i < tasks.size(); i = next++) {
       try {
@@ -34,7 +37,7 @@ void run_tasks(const std::vector<std::function<void()>>& tasks, unsigned num_thr
         threads.emplace_back(work);
       }
     } catch (const std::system_error&) {
-      // The system gives no more: those that are there do it all.
+      // No more threads available: the existing ones do all the work.
     }
     work();
   }

@@ -6,9 +6,9 @@
 
 namespace llmprof {
 
-// Runs tasks on threads, in their order as far as threads are free; the first exception of any of
-// them leaves here, after all have ended. There are at most as many threads as tasks, this one
-// included, and fewer where the system gives no more.
+// Runs tasks on several threads, started in order. Rethrows the first exception after all threads
+// have ended. Uses at most as many threads as tasks, including the calling one, and fewer if the
+// system refuses.
 void run_tasks(const std::vector<std::function<void()>>& tasks, unsigned num_threads);
 
 }  // namespace llmprof

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening a SQLite database that is a finished recording, and scanning its tables at the speed of
-// memory.
+// Opening of SQLite recordings, and parallel scans of their tables at memory speed.
 //
-// Leaf pages of a table are listed by walking the interior ones, counted by their headers, and read
-// in place (sqlite_pages.cc says why). The schema still comes from SQLite, which also takes over
-// any table these rules do not fit.
+// The leaf pages of a table are listed by walking the interior ones, counted by their headers, and
+// read in place (sqlite_pages.cc explains why). The schema still comes from SQLite, which also
+// handles any table that does not fit these rules.
 //
-// A recording is opened as immutable: no locks, no journal. That is only right if nobody writes, so
-// a file with a write-ahead log, a journal or a writer's lock is refused with a sentence instead of
-// being read half-written.
+// A recording is opened as immutable: no locks, no journal. That is only correct if nobody writes,
+// so a file with a write-ahead log, a journal or a writer's lock is rejected with an explanation.
 //
-// The mapping counts as this process' memory as far as it was touched, so a recording of 50 GB
-// would look like 50 GB used, and be that under a container's limit. Pages behind the reader are
-// given back; they stay in the system's cache, and a second look costs a fault for each 64 KiB. The
-// system maps such stretches whole, so of tables whose pages lie mixed more is mapped than was
-// looked at.
+// The touched part of the mapping counts as memory of this process, so a recording of 50 GB would
+// appear as 50 GB used, also to a container's limit. So pages behind the reader are released. They
+// stay in the system's cache, and reading them again costs one fault per 64 KiB. The system maps
+// such stretches as a whole, so for tables with interleaved pages more is mapped than was read.
 #include "ingest/sqlite_file.h"
 
 #include <algorithm>
@@ -45,7 +42,7 @@ constexpr std::string_view kSqliteMagic("SQLite format 3\0", 16);
   throw Error(ErrorKind::kInput, fmt::format("{} {}", path.string(), what), hint);
 }
 
-// SQLite's writers hold a lock on some of these bytes (its os_unix.c: pending, reserved, shared).
+// SQLite's writers lock some of these bytes (os_unix.c: pending, reserved, shared).
 bool is_being_written(int fd) {
   constexpr off_t kPendingByte = 0x40000000;
   struct flock probe {};
@@ -56,6 +53,7 @@ bool is_being_written(int fd) {
   return ::fcntl(fd, F_GETLK, &probe) == 0 && probe.l_type == F_WRLCK;
 }
 
+// The descriptor is closed at once; the mapping stays valid.
 std::string_view map_file(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat facts {};
@@ -93,7 +91,7 @@ void check_header(const fs::path& path, std::string_view bytes) {
     refuse(path, "is not a SQLite database", "give the .sqlite file that nsys export wrote");
   }
   const sqlite_pages::Layout layout = sqlite_pages::layout_of(bytes);
-  // The page count in the header holds when it was written with the last change.
+  // The page count in the header is valid if it was written with the last change.
   const bool count_holds =
       sqlite_pages::big_endian(bytes, 24, 4) == sqlite_pages::big_endian(bytes, 92, 4);
   const std::uint64_t promised =
@@ -176,7 +174,7 @@ SqliteFile::SqliteFile(const fs::path& path) : path_(path), bytes_(map_file(path
     if (sqlite3_open_v2(uri.c_str(), &connection_, kFlags, nullptr) != SQLITE_OK) {
       refuse(path, fmt::format("cannot be opened: {}", sqlite3_errmsg(connection_)), "");
     }
-    // Hostile schemas may hold views and triggers that call functions; none of ours needs them.
+    // Hostile schemas may contain views and triggers that call functions; we need none of them.
     sqlite3_db_config(connection_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(connection_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_exec(connection_, "PRAGMA cell_size_check = ON", nullptr, nullptr, nullptr);
@@ -193,8 +191,8 @@ SqliteFile::~SqliteFile() {
   ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
-// All of the mapping: what another thread reads at this moment comes back with a fault of its own,
-// which is cheaper than keeping account of who reads where.
+// Releases the whole mapping: what another thread is reading comes back with a page fault, which is
+// cheaper than tracking who reads where.
 void SqliteFile::passed(std::size_t num_bytes) const {
   if (num_passed_.fetch_add(num_bytes, std::memory_order_relaxed) + num_bytes < kMostMapped) {
     return;
@@ -256,8 +254,8 @@ TableScan::TableScan(const SqliteFile& file, const std::string& table,
       if (row[5].as_integer() != 0 && type == "integer") {
         rowid_slot_ = static_cast<int>(i);
       }
-      // A default would have to be filled in where old records are short, and REAL columns store
-      // whole numbers as integers: both are left to SQLite.
+      // A default must be filled in where old records are short, and REAL columns store whole
+      // numbers as integers: both are left to SQLite.
       const bool is_real = type.find("real") != std::string::npos ||
                            type.find("floa") != std::string::npos ||
                            type.find("doub") != std::string::npos;
@@ -316,8 +314,7 @@ void TableScan::scan_with_sqlite(const RowFunction& row) const {
   });
 }
 
-// Lists the leaf pages in order and counts their records. False when a page is not as the format
-// says.
+// Lists the leaf pages in order and counts their records. False if a page violates the format.
 bool TableScan::plan_pages(std::uint32_t root_page) {
   constexpr int kInterior = 5;
   constexpr int kLeaf = 13;
@@ -325,6 +322,7 @@ bool TableScan::plan_pages(std::uint32_t root_page) {
   const sqlite_pages::Layout layout = sqlite_pages::layout_of(file_.bytes());
   std::size_t visited = 0;
   const std::function<bool(std::uint32_t, int)> visit = [&](std::uint32_t page, int depth) {
+    // Limits on depth and on visited pages end the walk in a b-tree with cycles.
     if (page == 0 || page > layout.num_pages || depth > kDeepest || ++visited > layout.num_pages) {
       return false;
     }
@@ -365,7 +363,7 @@ bool TableScan::plan_pages(std::uint32_t root_page) {
   return true;
 }
 
-// Some tens of chunks a table: enough to share between threads, few enough to cost nothing.
+// Some tens of chunks per table: enough for all threads, few enough to cost nothing.
 void TableScan::cut_chunks() {
   constexpr std::size_t kLeastPages = 64;
   constexpr std::size_t kMostChunks = 64;

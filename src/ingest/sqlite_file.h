@@ -18,8 +18,8 @@ struct sqlite3;
 
 namespace llmprof {
 
-// A SQLite database that nobody writes to. Throws kInput with a sentence for what it is instead:
-// missing, a directory, empty, cut short, another format, or being written at this moment.
+// A SQLite database that nobody writes to. Throws kInput with an explanation if the file is
+// missing, a directory, empty, truncated, of another format, or currently being written.
 class SqliteFile {
  public:
   explicit SqliteFile(const std::filesystem::path& path);
@@ -29,13 +29,13 @@ class SqliteFile {
 
   const std::filesystem::path& path() const { return path_; }
   std::string_view bytes() const { return bytes_; }
-  // Says that so many more bytes() were looked at. Every kMostMapped of them, all pages are given
-  // back to the system, which has them in its cache: however large the file, little of it counts as
-  // this process' memory at a time. Views stay valid. Threads may call it at once.
+  // Reports progress, so that already-read pages can be released (MADV_DONTNEED). After every
+  // kMostMapped bytes all pages are released: however large the file, little of it counts as this
+  // process's memory. Views stay valid. Thread-safe.
   void passed(std::size_t num_bytes) const;
   static constexpr std::size_t kMostMapped = std::size_t{16} << 20;
   bool has_table(const std::string& name) const;
-  // In their order; empty when there is no such table.
+  // In table order; empty if there is no such table.
   std::vector<std::string> columns_of(const std::string& table) const;
 
   // For small tables: runs a query on this connection and calls back for each row.
@@ -51,20 +51,20 @@ class SqliteFile {
   sqlite3* connection_ = nullptr;
 };
 
-// All rows of one table, in the order of their row ids, cut into chunks that different threads may
-// read at once.
+// All rows of one table in the order of their row ids, split into chunks that threads may read in
+// parallel.
 //
-// Reads SQLite's documented pages straight from the mapped file, several times faster than stepping
-// a statement. What those few rules do not cover (a WITHOUT ROWID table, generated columns, another
-// text encoding, a damaged page) goes through SQLite itself, as one chunk; the rows are the same.
+// Reads SQLite's documented pages directly from the mapped file, several times faster than stepping
+// a statement. Anything else (a WITHOUT ROWID table, generated columns, another text encoding, a
+// damaged page) goes through SQLite itself, as one chunk; the rows are the same.
 class TableScan {
  public:
-  // `columns` that the table lacks read as null. No such table: no rows.
+  // Missing `columns` read as null. A missing table has no rows.
   TableScan(const SqliteFile& file, const std::string& table, std::vector<std::string> columns);
 
   std::size_t num_rows() const { return num_rows_; }
   std::size_t num_chunks() const { return chunks_.size(); }
-  // Index, among all rows, of a chunk's first row.
+  // Index of a chunk's first row among all rows.
   std::size_t first_row(std::size_t chunk) const { return chunks_[chunk].first_row; }
   bool has_column(std::size_t column) const { return column_index_[column] >= 0; }
   bool reads_pages() const { return reads_pages_; }
@@ -100,7 +100,7 @@ class TableScan {
   bool reads_pages_ = false;
 };
 
-// Thrown inside scan() when a page turns out to be damaged after all; never leaves ingest/.
+// Thrown inside scan() if a page turns out to be damaged; never leaves ingest/.
 [[noreturn]] void throw_damaged(const SqliteFile& file, const std::string& table);
 
 template <typename Row>

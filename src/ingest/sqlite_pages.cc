@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SQLite's virtual machine spends most of a full scan on moving one value at a time into registers
-// and out again. A table b-tree is simple: interior pages point to leaf pages, a leaf page holds
+// Direct reading of records from SQLite table pages.
+//
+// SQLite's virtual machine spends most of a full scan on moving single values into registers and
+// out again. A table b-tree is simple: interior pages point to leaf pages, a leaf page contains
 // records, a record is a header of types followed by values (sqlite.org/fileformat2.html, sections
-// 1.6 and 2.1). So records are read where they lie.
+// 1.6 and 2.1). So records are read in place.
 #include "ingest/sqlite_pages.h"
 
 #include <algorithm>
@@ -35,7 +37,7 @@ std::uint32_t num_cells(const Layout& layout, std::uint32_t page) {
 
 namespace {
 
-// Up to nine bytes, seven bits each, the ninth with eight. False at `end`.
+// Up to nine bytes of seven bits each, the ninth with eight. False at `end`.
 bool read_long_varint(const char*& at, const char* end, std::uint64_t& value) {
   value = 0;
   for (int i = 0; i < 9; ++i) {
@@ -76,7 +78,7 @@ inline Int load_big_endian(const char* at) {
   }
 }
 
-// Bytes of a value by its type: section 2.1 of the file format. Types 10 and 11 are not used in
+// The size of a value by its type: section 2.1 of the file format. Types 10 and 11 are not used in
 // files.
 constexpr std::uint64_t kNoSuchType = UINT64_MAX;
 inline std::uint64_t size_of_type(std::uint64_t type) {
@@ -85,6 +87,7 @@ inline std::uint64_t size_of_type(std::uint64_t type) {
   return type < kSizes.size() ? kSizes[type] : (type - 12) / 2;
 }
 
+// Serial types: 1 to 6 are integers of 1, 2, 3, 4, 6 and 8 bytes, 8 and 9 the constants 0 and 1.
 inline void decode(std::uint64_t type, const char* at, std::uint64_t size, SqlValue& value) {
   using Kind = SqlValue::Kind;
   value.kind = Kind::kInteger;
@@ -128,7 +131,7 @@ inline void decode(std::uint64_t type, const char* at, std::uint64_t size, SqlVa
   }
 }
 
-// The whole payload of a cell that continues on overflow pages.
+// Collects the payload of a cell that continues on overflow pages.
 bool gather(const Layout& layout, std::string_view local, std::uint32_t next,
             std::uint64_t payload_size, std::string& spill) {
   if (payload_size > layout.bytes.size()) {
@@ -169,7 +172,7 @@ bool read_record(const Layout& layout, std::uint32_t page, std::uint32_t i,
   }
   const char* payload = at;
   const char* end = nullptr;
-  // How much of a payload stays on the page: section 1.6 of the file format.
+  // The part of a payload that stays on the page: section 1.6 of the file format.
   const std::uint64_t most_local = layout.usable - 35;
   if (payload_size <= most_local) {
     end = payload + payload_size;

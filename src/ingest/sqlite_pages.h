@@ -11,7 +11,7 @@
 
 namespace llmprof {
 
-// One value of a row. Text and blobs are views that end with the row.
+// One value of a row. Text and blobs are views that are valid as long as the row.
 struct SqlValue {
   enum class Kind : std::uint8_t { kNull, kInteger, kReal, kText, kBlob };
 
@@ -38,8 +38,8 @@ inline std::uint32_t big_endian(std::string_view bytes, std::size_t at, int size
   return value;
 }
 
-// Where records lie in a page and how they are read. Everything is checked against the page and the
-// file: false or an empty result means that the bytes are not as the format says.
+// Page layout of a file. Everything is checked against the page and the file: false or an empty
+// result means that the bytes violate the format.
 struct Layout {
   std::string_view bytes;
   std::uint32_t page_size = 0;
@@ -49,8 +49,8 @@ struct Layout {
 
 Layout layout_of(std::string_view bytes);
 
-// Reads the record of cell `i` of a leaf page into `values` (by slot). `spill` holds a payload that
-// overflows its page.
+// Reads the record of cell `i` of a leaf page into `values` (by slot). `spill` receives a payload
+// that overflows its page.
 bool read_record(const Layout& layout, std::uint32_t page, std::uint32_t i,
                  const std::vector<int>& slot_of, int rowid_slot, SqlValue* values,
                  std::string& spill);
