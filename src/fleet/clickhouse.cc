@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ClickHouse over HTTP: what to ask again, what to give up, and whom to believe.
+// ClickHouse client over HTTP: retries, error classes and checked acknowledgements.
 //
 // An acknowledgement deletes the only other copy of the rows, so it must come from ClickHouse and
-// say nothing: a proxy's login page with status 200 is none, and neither is a body that ends early.
-// Every answer of ClickHouse has a header X-ClickHouse-Server-Display-Name (18.16 and later), which
-// is what is looked for.
+// be empty: a proxy's login page with status 200 does not count, and neither does a truncated body.
+// Every response of ClickHouse has a header X-ClickHouse-Server-Display-Name (18.16 and later),
+// which is checked.
 //
-// Waits double from a quarter of a second to five, each by a random factor: a thousand nodes whose
-// server comes back must not come back as one. The wait is taken after a round through all nodes,
-// for the next node may well be up.
+// Delays double from a quarter of a second to five, each with a random factor: a thousand nodes
+// must not retry at the same moment when their server comes back. The delay comes after a round
+// through all nodes, because the next node may well be up.
 //
-// Credentials travel in headers: a URL ends in logs.
+// Credentials are sent in headers: URLs end up in logs.
 #include "fleet/clickhouse.h"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// src/Common/ErrorCodes.cpp of ClickHouse. Not here: they say that the statement or its rows are
-// wrong.
+// Errors worth a retry, from src/Common/ErrorCodes.cpp of ClickHouse. All others mean that the
+// statement or its rows are wrong.
 constexpr std::array<int, 21> kLaterCodes = {
     32,    // attempt to read after eof: a node of the cluster went away
     159,   // timeout exceeded
@@ -66,7 +66,7 @@ bool contains(const std::array<int, N>& codes, int code) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
-// The number behind "Code: ", or 0.
+// The number after "Code: ", or 0.
 int error_code_of(std::string_view body) {
   constexpr std::string_view kMark = "Code: ";
   const std::size_t at = body.find(kMark);
@@ -77,7 +77,7 @@ int error_code_of(std::string_view body) {
   return code;
 }
 
-// The first line of what a server said, fit to be shown.
+// The first line of a server's message, safe to print.
 std::string said(std::string_view body) {
   const std::string_view text = trim(body);
   const std::string line = printable(text.substr(0, std::min<std::size_t>(text.find('\n'), 300)));
@@ -109,6 +109,7 @@ ServerError failed_below_http(const std::string& url, const HttpAnswer& answer) 
 
 }  // namespace
 
+// Rejects what curl would interpret, and anything that could end up in a log.
 std::string checked_server_url(const std::string& url) {
   const std::size_t scheme_end = url.find("://");
   const std::string scheme = to_lower(url.substr(0, scheme_end));
@@ -119,7 +120,7 @@ std::string checked_server_url(const std::string& url) {
   }
   std::string rest = url.substr(scheme_end + 3);
   if (rest.find('@') != std::string::npos) {
-    // Not shown: it holds a password.
+    // Not shown, because it contains a password.
     throw Error(ErrorKind::kUsage, "the server's address holds credentials",
                 "take them out: LLMPROF_CLICKHOUSE_USER and LLMPROF_CLICKHOUSE_PASSWORD, or "
                 "--credentials FILE");
@@ -146,7 +147,7 @@ ClickHouse::ClickHouse(ServerOptions options)
     headers_.push_back("X-ClickHouse-Key: " + options_.credentials.password);
   }
   headers_.emplace_back("Content-Type: application/octet-stream");
-  // Nodes of a fleet must not all start at the first address.
+  // Nodes of a fleet must not all start with the first address.
   node_ = std::uniform_int_distribution<std::size_t>(0, options_.urls.size() - 1)(random_);
 }
 
@@ -179,6 +180,7 @@ std::string ClickHouse::send_once(const std::string& url, const std::string& par
   throw ServerError(Refusal::kBadRows, message);
 }
 
+// Only kNotNow is retried, until the patience ends.
 std::string ClickHouse::send(const std::string& parameters, std::string_view body) {
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(options_.patience_s);
   double wait_s = 0.25;
@@ -231,6 +233,7 @@ std::vector<std::vector<std::string>> tab_separated(std::string_view text,
   const Error wrong(ErrorKind::kInput, "the server's answer is not what was asked for");
   std::vector<std::vector<std::string>> rows;
   while (!text.empty()) {
+    // A line without its end is a truncated response.
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) {
       throw wrong;

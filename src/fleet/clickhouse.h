@@ -15,31 +15,33 @@
 
 namespace llmprof {
 
+// How to log in. Sent as headers, never as part of a URL.
 struct ServerCredentials {
   std::string user;  // empty: the server's default user
   std::string password;
 };
 
+// How to reach a server, and how long to try.
 struct ServerOptions {
-  std::vector<std::string> urls;  // nodes of one server or cluster; any of them will do
+  std::vector<std::string> urls;  // equivalent nodes of one server or cluster
   std::string database = "llmprof";
   ServerCredentials credentials;
   HttpOptions http;
-  int patience_s = 15;  // how long to go on asking where asking again may help
+  int patience_s = 15;  // how long to retry
 };
 
-// One URL of a server: http or https, a host, no credentials in it. Returns it without a slash at
-// its end. Throws kUsage.
+// Checks the URL of a server: http or https, a host, no credentials. Returns it without a trailing
+// slash. Throws kUsage.
 std::string checked_server_url(const std::string& url);
 
-// Why a statement was not carried out. Rows that were sent are to be kept unless kBadRows.
+// Why a statement failed. Sent rows must be kept, unless kBadRows.
 enum class Refusal {
-  kNotNow,    // it may go better later, or through another node
+  kNotNow,    // may succeed later, or through another node
   kNotThere,  // credentials, tables or the server itself are wrong
-  kBadRows,   // the server will never take these bytes
+  kBadRows,   // the server will never accept these rows
 };
 
-// The Error, with what it is about. kEnvironment for the first two kinds, kInput for the last.
+// An Error with its reason: kEnvironment for the first two kinds, kInput for the last.
 class ServerError : public Error {
  public:
   ServerError(Refusal refusal, std::string message, std::string hint = {})
@@ -52,22 +54,21 @@ class ServerError : public Error {
   Refusal refusal_;
 };
 
-// A server by its HTTP interface. Each of the three asks node after node, later and later, until
-// there is an answer or the patience is over; then it throws ServerError.
+// A server by its HTTP interface. Each request tries one node after the other, with growing delays,
+// until there is a response or the patience ends; then it throws ServerError.
 class ClickHouse {
  public:
   explicit ClickHouse(ServerOptions options);
 
   const std::string& database() const { return options_.database; }
-  const Dialect& dialect();  // asked once
+  const Dialect& dialect();  // queried once
 
-  // A question; the server is told to change nothing. `sql` without a FORMAT is answered in tab
-  // separated text, whole.
+  // A read-only query. Without a FORMAT in `sql` the result is tab-separated text. It is complete.
   std::string ask(std::string_view sql);
 
   void execute(std::string_view sql);
 
-  // Rows in RowBinary. When it returns they are stored; sent again, they are the same rows.
+  // Inserts rows in RowBinary. When it returns they are stored. Sending them again changes nothing.
   void insert(std::string_view table, std::string_view sha256, std::string_view rows);
 
   std::int64_t num_retries() const { return num_retries_; }
@@ -86,11 +87,11 @@ class ClickHouse {
   std::mt19937 random_;
 };
 
-// Tab separated text as ClickHouse writes it, unescaped. Throws kInput unless every line has
+// Tab-separated text as ClickHouse writes it, unescaped. Throws kInput unless every line has
 // `num_columns`.
 std::vector<std::vector<std::string>> tab_separated(std::string_view text, std::size_t num_columns);
 
-// Numbers of such a text. Throw kInput.
+// Numbers in such a text. Throw kInput.
 std::uint64_t server_number(std::string_view text);
 std::vector<std::uint64_t> server_numbers(std::string_view text);  // "[1,2]"
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is late, when no two ranks share a clock?
+// Time that ranks wait in collectives, and the ranks they wait for, without a common clock.
 //
-// A collective ends for all ranks at about the same moment: nobody leaves before the last has come.
-// So whoever spent the least time in it came last, and that needs durations only, which each rank
-// measures on its own clock. The least time is what the transfer takes; everything beyond it the
-// other ranks waited, and they waited for that rank.
+// A collective ends on all ranks at about the same moment: nobody leaves before the last has
+// arrived. So the rank with the shortest duration arrived last. That needs only durations, which
+// each rank measures on its own clock. The shortest duration is the transfer; the rest of the other
+// ranks' time is waiting for that rank.
 //
-// Lateness travels: whoever waits in a small group for its slow member is late at the next
-// collective of all, together with the whole group. So a rank that waited much itself hands what it
-// caused to the rank it waited for, and that one on in turn.
+// Lateness propagates: a rank that waits in a small group for its slow member is late at the next
+// global collective, together with its whole group. So a rank that itself waited a lot passes the
+// waiting it caused on to the rank it waited for, and so on.
 //
-// What it gets wrong: a collective whose members leave at different times (a broadcast's root)
-// gives its early leavers too little transfer. Where communicators are told by the order on streams
-// alone, groups smaller than the job are taken for one.
+// What it gets wrong: in a collective whose members leave at different times (a broadcast's root),
+// the ones that leave early are assigned too little transfer. If communicators are only inferred
+// from the order on streams, groups smaller than the job look like one group.
 #include "fleet/collective_report.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@
 namespace llmprof {
 namespace {
 
-// Prefix sums of the collectives of each communicator, to sum the transfers of a rank.
+// Prefix sums over the collectives of each communicator, to sum a rank's transfers quickly.
 class Transfers {
  public:
   explicit Transfers(const std::vector<FleetCollective>& collectives) {
@@ -43,7 +43,7 @@ class Transfers {
     }
   }
 
-  // Returns what the rank waited in it.
+  // Adds the collectives of a rank in one communicator and returns its waiting time there.
   std::int64_t add(const CommunicatorShare& share, RankVerdict& verdict) const {
     const auto found = series_.find(share.communicator);
     if (found == series_.end()) {
@@ -89,7 +89,7 @@ class Transfers {
   std::unordered_map<std::string, Series> series_;
 };
 
-// The rank that was last most often, by communicator; ties to the lowest.
+// The rank that was last most often, per communicator; ties go to the lowest.
 std::unordered_map<std::string, std::int64_t> usual_last(const FleetSummary& fleet) {
   std::unordered_map<std::string, std::map<std::int64_t, std::int64_t>> counts;
   for (const FleetCollective& one : fleet.collectives) {
@@ -106,8 +106,8 @@ std::unordered_map<std::string, std::int64_t> usual_last(const FleetSummary& fle
   return usual;
 }
 
-// Hands on what ranks caused that waited themselves, to whom they waited for (`waited_for`, by
-// place; itself where there is nobody).
+// Passes on the waiting caused by ranks that waited themselves to the rank they waited for
+// (`waited_for`, an index; a rank itself if it waited for nobody).
 void trace_back(const std::vector<std::size_t>& waited_for, FleetReport& report) {
   constexpr int kMostHops = 8;  // levels of groups within groups
   std::vector<double> waits;
@@ -136,6 +136,7 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
   const Transfers transfers(fleet.collectives);
   const std::unordered_map<std::string, std::int64_t> usual = usual_last(fleet);
   std::vector<std::size_t> waited_for(fleet.ranks.size());
+  // Per rank: its time in collectives, and the rank it waited for most.
   for (std::size_t i = 0; i < fleet.ranks.size(); ++i) {
     RankVerdict& verdict = report.ranks[i];
     waited_for[i] = i;
@@ -149,13 +150,14 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
         waited_for[i] = places.at(last->second);
       }
     }
-    // Beyond the total only in a stranger's file.
+    // More than the total only occurs in a manipulated file.
     CollectiveTime& time = verdict.collectives;
     time.transfer_ns = std::min(time.transfer_ns, time.total_ns);
     time.alone_ns = std::min(time.alone_ns, time.total_ns - time.transfer_ns);
     time.waiting_ns = time.total_ns - time.transfer_ns - time.alone_ns;
   }
   report.num_collectives = static_cast<std::int64_t>(fleet.collectives.size());
+  // Per collective: transfer, waiting, and the rank that caused it.
   for (const FleetCollective& one : fleet.collectives) {
     CollectiveTime& sum = report.collectives;
     sum.total_ns = saturated_sum(sum.total_ns, one.total_ns);
@@ -168,7 +170,7 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
     std::int64_t transfer_ns = 0;
     if (__builtin_mul_overflow(one.shortest_ns, one.num_ranks, &transfer_ns) ||
         transfer_ns > one.total_ns) {
-      transfer_ns = one.total_ns;  // only a stranger's file says so
+      transfer_ns = one.total_ns;  // only in a manipulated file
     }
     sum.transfer_ns = saturated_sum(sum.transfer_ns, transfer_ns);
     sum.waiting_ns = saturated_sum(sum.waiting_ns, one.total_ns - transfer_ns);

@@ -5,8 +5,8 @@
 
 namespace llmprof {
 
-// Fills in what collectives say: of the job, and of each rank of `report`, which stand in the order
-// of `fleet`.
+// Fills in the results on collectives, for the job and for each rank of `report`, whose order is
+// that of `fleet`.
 void add_collectives(const FleetSummary& fleet, FleetReport& report);
 
 }  // namespace llmprof

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of the history, in the words of the server at hand.
+// ClickHouse schema of the history, adapted to the server's version.
 //
-// Facts are rows of numbers alone: runs, stages, kernels and families stand in them as the first 64
-// bits of their SHA-256, and `names` says what they are called. So no name that a stranger chose is
-// ever part of a statement, and a row takes the same few bytes whatever its kernel is called.
+// Fact rows contain only numbers: runs, stages, kernels and families are represented by the first
+// 64 bits of their SHA-256, and the table `names` has their names. So untrusted names never become
+// part of a statement, and a row takes the same few bytes whatever its kernel is called.
 //
-// Nothing is updated. A row is addressed by what it says: `content` is the hash of the summary it
-// comes from, so the same row sent again, cut into other batches or through another node, is the
-// same row and ReplacingMergeTree keeps one. Which summary counts for a rank is told by `ranks`,
-// which is written last: a rank whose rows have arrived in part is not seen at all. ClickHouse's
-// own recognition of repeated inserts (by hash or token) saves work, but it forgets after a while
-// and is not what makes sums right.
+// Nothing is updated. A row is identified by its contents: `content` is the hash of the summary it
+// comes from. If the same row is sent again, in other batches or through another node,
+// ReplacingMergeTree keeps one. Which summary counts for a rank is recorded in `ranks`, which is
+// written last: a rank whose rows have only partly arrived is invisible. ClickHouse's own
+// deduplication of inserts (by hash or token) saves work, but it forgets after a while, and
+// correctness does not depend on it.
 //
-// No materialized view and no summing table: fed twice, they count twice and cannot be mended.
+// There are no materialized views and no summing tables: fed twice, they count twice and cannot be
+// repaired.
 //
-// `kernel_runs` is `kernels` summed over ranks, made when a run is complete; questions over months
-// read it instead. `seals` says for which summaries it was made.
+// `kernel_runs` is `kernels` summed over ranks, created when a run is complete; queries over months
+// read it instead. `seals` records for which summaries it was created.
 #include "fleet/dialect.h"
 
 #include <algorithm>
@@ -31,12 +32,14 @@
 namespace llmprof {
 namespace {
 
+// A column: name, type, and codec if the server supports them.
 struct TableColumn {
   const char* name;
   const char* type;
   const char* codec = "";  // where columns have codecs
 };
 
+// A table: its columns, version column, sort key and sharding key.
 struct HistoryTable {
   const char* name;
   std::vector<TableColumn> columns;
@@ -46,7 +49,7 @@ struct HistoryTable {
   bool is_of_ranks = false;  // grows with ranks: may be dropped by age
 };
 
-// Codecs: numbers that grow or repeat within the order of rows are small as differences.
+// Codecs: numbers that grow or repeat in row order are small as differences.
 std::vector<HistoryTable> history_tables() {
   const char* const delta = "CODEC(Delta, ZSTD(1))";
   const char* const packed = "CODEC(T64, ZSTD(1))";
@@ -142,7 +145,7 @@ std::string column_text(const TableColumn& column, const Dialect& dialect) {
   return fmt::format("{} {}{}{}", column.name, type, codec.empty() ? "" : " ", codec);
 }
 
-// The name's table has no day and is of one partition.
+// The table of names has no day and a single partition.
 bool has_day(const HistoryTable& table) {
   return std::any_of(table.columns.begin(), table.columns.end(), [](const TableColumn& column) {
     return std::string_view(column.name) == "day";
@@ -203,7 +206,7 @@ Dialect dialect_of(std::string_view version) {
   const auto is_since = [&](int major, int minor) {
     return dialect.major > major || (dialect.major == major && dialect.minor >= minor);
   };
-  // Changelogs of ClickHouse: T64 and TTL of tables 19.6..19.14, LowCardinality without a flag
+  // From ClickHouse's changelogs: T64 and TTL of tables 19.6..19.14, LowCardinality without a flag
   // 19.0, insert_deduplication_token 22.2, non_replicated_deduplication_window 21.3.
   dialect.has_column_codecs = is_since(20, 3);
   dialect.has_insert_token = is_since(22, 2);
@@ -244,6 +247,7 @@ std::vector<std::string> schema_statements(const Dialect& dialect, const SchemaO
     for (const TableColumn& column : table.columns) {
       columns.push_back(column_text(column, dialect));
     }
+    // On a cluster each table is a local one plus a Distributed one of the plain name.
     const bool is_cluster = !options.cluster.empty();
     const std::string local = table.name + std::string(is_cluster ? "_local" : "");
     statements.push_back(fmt::format("CREATE TABLE IF NOT EXISTS {}.{}{} ({}) {}", options.database,
@@ -261,11 +265,11 @@ std::vector<std::string> schema_statements(const Dialect& dialect, const SchemaO
 }
 
 std::string insert_parameters(const Dialect& dialect, std::string_view sha256) {
-  // A Distributed table acknowledges before its shards have the rows unless told otherwise.
+  // Otherwise a Distributed table acknowledges before its shards have the rows.
   std::string parameters = "&insert_distributed_sync=1";
   if (dialect.has_insert_token) {
-    // Since some release inserts are collected on the server first; an acknowledgement must mean
-    // rows.
+    // Newer releases buffer inserts on the server first; an acknowledgement must mean that rows are
+    // stored.
     parameters += fmt::format("&async_insert=0&insert_deduplication_token={}", sha256);
   }
   return parameters;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A merge's report as JSON: what the terminal, the page and scripts all show.
+// JSON form of a merge report, from which terminal output, page and scripts are fed.
 #include <map>
 
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ Json kernels_json(const std::vector<KernelOutlier>& kernels) {
   return rows;
 }
 
-// Ranks by attempt, as runs of numbers.
+// Ranks by attempt, as ranges of numbers.
 Json attempts_json(const std::vector<OlderRank>& older) {
   std::map<std::int64_t, std::vector<std::pair<std::int64_t, std::int64_t>>> attempts;
   for (const OlderRank& one : older) {
@@ -106,6 +106,7 @@ Json attempts_json(const std::vector<OlderRank>& older) {
   return rows;
 }
 
+// Which ranks are there, missing, unfinished or failed.
 Json presence_json(const FleetReport& report, const std::vector<OlderRank>& unfinished) {
   Json missing = Json::array();
   for (const auto& [first, last] : report.missing) {
@@ -149,7 +150,7 @@ Json fleet_json(const FleetReport& report, const std::vector<OlderRank>& unfinis
   json["nodes"] = groups_json(report.nodes);
   json["gpus"] = groups_json(report.gpus);
   json["kernels"] = kernels_json(report.kernels);
-  // By rank, as the heat map shows them.
+  // In rank order, as the heat map shows them.
   json["heat"] = {{"ranks", Json::array()}, {"nodes", Json::array()}, {"stages", Json::array()}};
   for (const RankVerdict& verdict : report.ranks) {
     json["heat"]["ranks"].push_back(verdict.rank);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ranks, nodes and kernels stand out?
+// Detection of outlier ranks, nodes, GPUs and kernels in a merged job.
 //
-// In a job whose ranks wait for each other the stages of all of them take the same time, so a slow
-// rank shows in its compute, not in its wall time: ranks are compared by compute kernels where most
-// have them, and by the host's stage times else. Who waits for whom is told in
-// fleet/collective_report.cc.
+// In a job whose ranks wait for each other, the stages of all ranks take equally long, so a slow
+// rank shows in its compute time, not in its wall time. Ranks are compared by compute kernels if
+// most have them, otherwise by stage times on the host. fleet/collective_report.cc determines who
+// waits for whom.
 //
-// What it gets wrong: ranks of different roles (pipeline stages, experts) compute different things
-// and deviate without fault.
+// What it gets wrong: ranks with different roles (pipeline stages, experts) compute different
+// things and deviate without a fault.
 #include "fleet/fleet_report.h"
 
 #include <algorithm>
@@ -26,11 +26,11 @@
 namespace llmprof {
 namespace {
 
-// A rank or a node stands out from these on: noise of a few percent is everywhere, and a normal
-// spread leaves one of 30,000 beyond four deviations.
+// Thresholds for an outlier: a few percent of noise are normal, and of a normal distribution one in
+// 30,000 is beyond four deviations.
 constexpr double kLeastDeviation = 0.03;
 constexpr double kManyDeviations = 4;
-// And a rank for which others waited this share of all waiting, where waiting is worth a look.
+// A rank that caused this share of all waiting is a straggler, if waiting is significant at all.
 constexpr double kLargeShare = 0.1;
 constexpr double kLeastWaiting = 0.01;
 constexpr int kStepsApart = 2;  // of an eighth of an octave: see KernelOutlier
@@ -43,7 +43,7 @@ double ratio(std::int64_t part, std::int64_t whole) {
   return fraction_of(part, whole);
 }
 
-// What ranks are compared by, of one of their stages; nothing where it has none.
+// The value by which a stage of a rank is compared; nullopt if it has none.
 std::optional<std::int64_t> measured(const RankStage& stage, bool is_by_kernels) {
   const std::int64_t value = is_by_kernels ? stage.compute_ns : stage.total_ns;
   return value > 0 && !is_nested(stage.stage) ? std::optional(value) : std::nullopt;
@@ -100,7 +100,7 @@ void add_deviations(const FleetSummary& fleet, FleetReport& report) {
   }
 }
 
-// From which deviation on a member of these stands out.
+// The deviation above which a member of this group is an outlier.
 double outlier_from(const std::vector<double>& values) {
   return values.size() < 2 ? INFINITY
                            : std::max(kLeastDeviation, kManyDeviations * robust_deviation(values));
@@ -118,6 +118,7 @@ void find_stragglers(FleetReport& report) {
   }
   const double limit = outlier_from(known);
   const bool matters = ratio(report.collectives.waiting_ns, work_ns) >= kLeastWaiting;
+  // Two criteria: slow by itself, or blamed for much of the waiting.
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     RankVerdict& verdict = report.ranks[i];
     verdict.is_straggler =
@@ -136,6 +137,7 @@ void find_stragglers(FleetReport& report) {
 }
 
 template <typename Name>
+// Groups ranks by a property and compares the medians of the groups.
 std::vector<GroupSpread> spread_by(const FleetReport& report, Name name) {
   struct Members {
     std::vector<double> deviations;
@@ -169,7 +171,7 @@ std::vector<GroupSpread> spread_by(const FleetReport& report, Name name) {
   return spread;
 }
 
-// The step below which half of the ranks lie.
+// The histogram bin that contains the median rank.
 int median_step(const std::map<int, std::int64_t>& steps, std::int64_t num) {
   std::int64_t seen = 0;
   for (const auto& [step, count] : steps) {
@@ -186,7 +188,7 @@ std::optional<KernelOutlier> outlier_of(const FleetKernel& kernel) {
   for (const auto& [step, count] : kernel.relative) {
     num = saturated_sum(num, count);
   }
-  // Of two ranks nobody can say which one is the odd one.
+  // With two ranks there is no way to say which one is the odd one.
   if (num < 3) {
     return std::nullopt;
   }
@@ -236,6 +238,7 @@ void find_missing(const FleetSummary& fleet, FleetReport& report) {
 
 }  // namespace
 
+// Order matters: stragglers need deviations and collectives.
 FleetReport report_fleet(const FleetSummary& fleet) {
   FleetReport report;
   std::set<std::string> ways;

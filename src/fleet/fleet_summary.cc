@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A merged summary as a file and back. It is the container of a rank's summary with more rows: one
-// a rank instead of one, and beside the sums of a kernel or a collective the rank that stands out.
+// Serialization of merged summaries.
+//
+// The container is that of a rank's summary with more rows: one per rank instead of one, and for
+// each kernel or collective not only the sums but also the rank that stands out.
 #include "fleet/fleet_summary.h"
 
 #include <iterator>
@@ -51,14 +53,15 @@ constexpr SummaryFields<FleetCollective, 4, 6> kFleetCollectiveFields = {
       {"collective.longest_ns", &FleetCollective::longest_ns},
       {"collective.total_ns", &FleetCollective::total_ns}}}};
 
-// The same fields as a rank's own file, and as many rows as there are ranks.
+// The fields of a rank's own file, with as many rows as there are ranks.
 template <typename Fields>
 Fields of_many(Fields fields) {
   fields.most_rows = 1'000'000;
   return fields;
 }
 
-// Lists of rows that belong to rows of another table: how many each has.
+// Number of rows of a dependent table that belong to each row of its owner. Checks that they add
+// up.
 class Parts {
  public:
   Parts(const TableFile& file, const char* column, std::size_t num_owners, std::size_t num_parts)
@@ -84,6 +87,7 @@ class Parts {
   std::size_t at_ = 0;
 };
 
+// Ranks own shares, and shares own runs of sequence numbers: flattened into three tables.
 void write_shares(const std::vector<RankRow>& ranks, TableWriter& writer) {
   std::vector<CommunicatorShare> shares;
   std::vector<std::int64_t> sizes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks of one job added up. Adding is exact, associative and commutative: any order, any tree and
-// any split of the same ranks gives the same bytes.
+// The merged summaries of a job's ranks. Merging is exact, associative and commutative: any order,
+// tree and split of the same ranks gives the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -22,49 +22,51 @@ struct RankStage : StageCell {
   std::int64_t compute_ns = 0;  // its kernels without those of communication
 };
 
-// What one rank spent in the collectives of one communicator.
+// Time of one rank in the collectives of one communicator.
 struct CommunicatorShare {
   std::string communicator;
   std::int64_t total_ns = 0;
-  // Which ones, as runs of sequence numbers: first, how many. Ranks mostly share one list.
+  // Which ones, as runs of sequence numbers: first and count. Most ranks share one list.
   std::vector<std::pair<std::int64_t, std::int64_t>> sequences;
 };
 
+// What is kept of each rank.
 struct RankRow {
   RankIdentity identity;
-  std::int64_t checksum = 0;  // of its file: the same rank twice is known by it
+  std::int64_t checksum = 0;  // of its file: identifies duplicates of a rank
   std::vector<RankStage> stages;
   std::vector<CommunicatorShare> communicators;
 };
 
-// A kernel in a stage over all ranks.
+// A kernel in a stage, over all ranks.
 struct FleetKernel {
   KernelCell sum;  // calls, total, min, max and histogram over all ranks
   std::int64_t num_ranks = 0;
   std::int64_t slowest_mean_ns = 0;  // of the rank with the longest mean; ties to the lowest
   std::int64_t slowest_rank = 0;
-  // The kernel's mean over the mean of all compute kernels of the same rank and stage, in
-  // millionths: what a slow GPU does not change and a slow kernel does. Steps of
+  // The kernel's mean relative to the mean of all compute kernels of the same rank and stage, in
+  // millionths: a slow GPU does not change it, a slow kernel does. Bins of
   // analysis/duration_steps.h -> ranks. Empty for communication.
   std::map<int, std::int64_t> relative;
   std::int64_t most_relative = 0;
   std::int64_t most_relative_rank = 0;  // ties to the lowest
 };
 
-// One collective over the ranks that took part in it.
+// One collective, over the ranks that took part in it.
 struct FleetCollective {
   std::string communicator;
   std::int64_t sequence = 0;
-  std::string stage;         // of all that ranks gave, the first by name
+  std::string stage;         // the first by name, if ranks differ
   std::string kernel;        // the same
-  std::string other_kernel;  // and the last: where it differs, ranks do not speak of the same one
+  std::string other_kernel;  // the last by name: if different, ranks disagree
   std::int64_t num_ranks = 0;
-  std::int64_t shortest_ns = 0;  // whoever came last waited for nobody
-  std::int64_t last_rank = 0;    // it; ties to the lowest
+  std::int64_t shortest_ns = 0;  // of the rank that came last and did not wait
+  std::int64_t last_rank = 0;    // that rank; ties go to the lowest
   std::int64_t longest_ns = 0;
   std::int64_t total_ns = 0;
 };
 
+// A rank of an attempt that no longer counts.
 struct OlderRank {
   std::int64_t rank = 0;
   std::int64_t attempt = 0;
@@ -72,6 +74,7 @@ struct OlderRank {
   auto operator<=>(const OlderRank&) const = default;
 };
 
+// A merged job.
 struct FleetSummary {
   std::vector<RankRow> ranks;                // by rank; all of one run and one attempt
   std::vector<OlderRank> older;              // summaries of earlier attempts, left out; sorted

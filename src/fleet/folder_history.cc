@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// History without a server: the questions of a fleet on a folder of summaries.
+// History queries on a folder of summaries, without a server.
 //
-// Each file is read once to learn whose it is, and those that are asked about once more to be
-// summed, so memory grows with runs and distinct kernels and not with ranks. A rank that is there
-// twice counts once, by the same rule as on a server: the last attempt of its run, then the file
-// changed last.
+// Each file is read once to find out which run and rank it belongs to, and the relevant ones again
+// to be summed, so memory grows with runs and distinct kernels, not with ranks. A duplicate rank
+// counts once, by the same rule as on a server: the last attempt of its run, then the most recently
+// changed file.
 //
-// Reading 100,000 summaries for each question takes minutes: that is what a server is for.
+// Reading 100,000 summaries per query takes minutes; that is what a server is for.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -25,6 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What is remembered of a file; its contents are read again when needed.
 struct RankFile {
   fs::path path;
   RankIdentity identity;
@@ -113,6 +114,7 @@ void FolderHistory::drop_earlier_attempts() {
 
 std::vector<KnownRun> FolderHistory::runs(const RunFilter& filter) {
   std::vector<KnownRun> all;
+  // Properties on which ranks differ are resolved as on a server: the first in text order.
   for (const auto& [key, ranks] : runs_) {
     const RankIdentity& first = ranks.begin()->second.identity;
     KnownRun run{.run_key = key,

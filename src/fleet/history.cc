@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums that any source of history shares.
+// Sums shared by all sources of history.
 #include "fleet/history.h"
 
 #include <algorithm>

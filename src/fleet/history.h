@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What was measured in many runs, as sums. A folder of summaries and a server give the same sums,
-// and every question is answered from them by the same code (fleet/questions.h).
+// Measurements of many runs, as sums. A folder of summaries and a server provide the same sums, and
+// every query is answered from them by the same code (fleet/questions.h).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace llmprof {
 
-// A sum of many int64 that cannot overflow: an hour of 100,000 GPUs is 3.6e17 ns, and history has
-// many hours.
+// A sum of many int64 that cannot overflow: one hour of 100,000 GPUs is 3.6e17 ns, and a history
+// has many hours.
 struct WideSum {
   static constexpr std::int64_t kBillion = 1'000'000'000;
   std::int64_t billions = 0;
@@ -36,14 +36,14 @@ struct WideSum {
   bool operator==(const WideSum&) const = default;
 };
 
-// A run as it is known now: of several attempts the last one.
+// A run as currently known; of several attempts, the last one.
 struct KnownRun {
   std::uint64_t run_key = 0;
   std::int64_t attempt = 0;
   std::string run_id;
-  std::int64_t ranks = 0;      // that are there
-  std::int64_t num_ranks = 0;  // that should be; 0: not known
-  // Where ranks differ, the first in order of text.
+  std::int64_t ranks = 0;      // present
+  std::int64_t num_ranks = 0;  // expected; 0: unknown
+  // If ranks differ, the first in text order.
   std::string model;
   std::string gpu;
   std::string engine;
@@ -60,11 +60,11 @@ struct KnownRun {
 };
 
 struct RunFilter {
-  std::int64_t since_day = 0;        // runs that began earlier are left out
+  std::int64_t since_day = 0;        // runs that began earlier are ignored
   std::set<std::uint64_t> run_keys;  // empty: all
 };
 
-// A kernel in a stage, over all ranks of the runs asked for.
+// A kernel in a stage, over all ranks of the selected runs.
 struct KernelSums {
   std::uint64_t stage_key = 0;
   std::uint64_t kernel_key = 0;
@@ -78,7 +78,7 @@ struct KernelSums {
   void add(const KernelSums& other);
 };
 
-// Sums cells of one stage and kernel.
+// Sums by stage and kernel.
 class KernelTable {
  public:
   void add(const KernelSums& cell);
@@ -88,6 +88,7 @@ class KernelTable {
   std::map<std::pair<std::uint64_t, std::uint64_t>, KernelSums> sums_;
 };
 
+// Times of one stage on one rank.
 struct RankStageTimes {
   std::int64_t rank = 0;
   std::uint64_t stage_key = 0;
@@ -113,32 +114,34 @@ struct StageSums {
   void add(const StageSums& other);
 };
 
+// Where a rank ran.
 struct RankSite {
   std::string node;
   std::string gpu;
 };
 
+// Source of history: the queries are the same for a folder and a server.
 class HistorySource {
  public:
   virtual ~HistorySource() = default;
 
-  // In order of start, then name.
+  // Ordered by start, then name.
   virtual std::vector<KnownRun> runs(const RunFilter& filter) = 0;
 
-  // By stage and kernel.
+  // Ordered by stage and kernel.
   virtual std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) = 0;
 
-  // By run and stage.
+  // Ordered by run and stage.
   virtual std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) = 0;
 
-  // By stage and rank.
+  // Ordered by stage and rank.
   virtual std::vector<RankStageTimes> rank_stages(const KnownRun& run) = 0;
 
   virtual std::map<std::int64_t, RankSite> places(const KnownRun& run,
                                                   const std::set<std::int64_t>& ranks) = 0;
   virtual std::map<std::uint64_t, std::string> names(const std::set<std::uint64_t>& keys) = 0;
 
-  // Sentences on what an answer may lack.
+  // Sentences on possible gaps in a result.
   const std::vector<std::string>& notes() const { return notes_; }
 
  protected:
@@ -148,10 +151,10 @@ class HistorySource {
   std::vector<std::string> notes_;
 };
 
-// A folder that holds summaries, at any depth. Files that cannot be read become notes.
+// Summaries in a folder, at any depth. Unreadable files become notes.
 std::unique_ptr<HistorySource> folder_history(const std::filesystem::path& folder);
 
-// The tables that `llmprof fleet init` makes. `server` must outlive it.
+// The tables created by `llmprof fleet init`. `server` must outlive the result.
 std::unique_ptr<HistorySource> server_history(ClickHouse& server);
 
 // By start, then name.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Statements in the part of SQL that ClickHouse 18.16 and its youngest release share: no WITH of a
-// subquery, no window functions, no parameters, no join. All that is not fixed text is a number.
+// SQL statements of the history queries.
 //
-// GLOBAL IN: on a cluster the list of summaries that count is made once and sent along; without
-// GLOBAL every shard would ask every other.
+// They use the part of SQL that ClickHouse 18.16 and its latest release share: no WITH of a
+// subquery, no window functions, no parameters, no join. Everything that is not fixed text is a
+// number.
+//
+// GLOBAL IN: on a cluster, the list of valid summaries is computed once and sent along; without
+// GLOBAL every shard would query every other.
 #include "fleet/history_queries.h"
 
 #include <algorithm>
@@ -25,7 +28,7 @@ std::string run_keys(std::span<const KnownRun> runs) {
   return fmt::format("({})", fmt::join(keys, ","));
 }
 
-// "((1,0),(2,0))"; a list of one pair would be taken for the pair, so it is doubled.
+// "((1,0),(2,0))"; a list of one pair would be taken for the pair itself, so it is doubled.
 template <typename Second>
 std::string pairs(std::span<const KnownRun> runs, Second&& second) {
   std::vector<std::string> texts;

@@ -9,8 +9,8 @@
 
 namespace llmprof {
 
-// The statements behind the questions; the same text for every dialect. Columns are named by their
-// reader, fleet/server_history.cc.
+// The statements behind the queries; the same text for every dialect. Columns are read in order by
+// fleet/server_history.cc.
 class HistoryQueries {
  public:
   explicit HistoryQueries(std::string database) : database_(std::move(database)) {}
@@ -24,7 +24,7 @@ class HistoryQueries {
   std::string places(const KnownRun& run, const std::set<std::int64_t>& ranks) const;
   std::string names(std::span<const std::uint64_t> keys) const;
 
-  // What a run's kernels sum to, by stage, kernel and family: the rows of kernel_runs.
+  // The sums of a run's kernels by stage, kernel and family: the rows of kernel_runs.
   std::string rollup(const KnownRun& run) const;
 
  private:

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a summary to rows. Columns stand in the order of fleet/dialect.cc; a test on a real server
-// reads back what was written.
+// Conversion of summaries to RowBinary rows for ClickHouse.
 //
-// RowBinary and not text: no escaping, so a name of any bytes is only a name, and half the time of
-// the server. A row has no room for an error, so numbers are checked before they become bytes.
+// Columns are in the order of fleet/dialect.cc; a test on a real server reads back what was
+// written.
+//
+// RowBinary instead of text: no escaping, so a name may contain any bytes, and half the server
+// time. A row cannot represent an error, so numbers are checked before they are encoded.
 #include "fleet/history_rows.h"
 
 #include <algorithm>
@@ -115,6 +117,7 @@ void RowBatch::add(const StoredSummary& stored) {
     put_number(stages_, named(cell.stage), 8);
     put_stage_sums(stages_, cell);
   }
+  // The row in `ranks` makes the rank visible; it also says how many rows to expect.
   put_number(ranks_, run_key, 8);
   put_number(ranks_, checked(identity.rank, "rank", UINT32_MAX), 4);
   put_number(ranks_, checked(identity.attempt, "attempt", UINT32_MAX), 4);

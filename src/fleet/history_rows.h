@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Summaries as rows of the history, the same for a server and a folder.
+// Summaries as rows of the history, for a server and a folder alike.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,25 @@
 
 namespace llmprof {
 
-// The number that stands for a text: the first 64 bits of its SHA-256. A million names share one
-// with a chance of one in thirty million.
+// The key of a text: the first 64 bits of its SHA-256. The chance that two of a million names share
+// a key is one in thirty million.
 std::uint64_t key_of(std::string_view text);
 
-// Days since 1970 in UTC, as ClickHouse's Date has them; 0: not known.
+// Days since 1970 in UTC, like ClickHouse's Date; 0 if unknown.
 std::int64_t day_of(std::int64_t unix_s);
 
-// A summary, and which of several of one rank it is.
+// A summary, with what decides between several of one rank.
 struct StoredSummary {
   RankSummary summary;
   std::uint64_t content = 0;     // key_of() its bytes
   std::int64_t modified_ms = 0;  // of two for one rank and attempt, the later one counts
 };
 
-// Of two summaries of a rank the larger one counts: the later attempt, then the later file.
+// Of two summaries of a rank, the one with the larger version counts: the later attempt, then the
+// later file.
 std::uint64_t version_of(const StoredSummary& stored);
 
-// The rows of some summaries as RowBinary, table by table. Bounded by whoever adds.
+// Rows of several summaries as RowBinary, table by table. The caller limits the size.
 class RowBatch {
  public:
   // Throws kInput for numbers that cannot be stored.

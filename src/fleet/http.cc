@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One request, one whole answer or the reason why there is none.
+// HTTP requests through libcurl, with strict rules on what counts as a complete response.
 //
-// libcurl does it, since TLS, proxies and timeouts are its daily work. What it leaves to its user
-// is what this file decides: an answer whose end cannot be told from a cut connection (no length,
-// not chunked) is taken for a cut one, for a list of sums that ends early is a wrong answer; a body
-// is bounded; no redirect is followed, since the credentials would travel with it.
+// libcurl handles TLS, proxies and timeouts. This file decides the rest: a response whose end
+// cannot be distinguished from a lost connection (no length, not chunked) is treated as truncated,
+// because a list of sums that ends early is a wrong result. The size of a body is limited.
+// Redirects are not followed, because credentials would be sent along.
 //
-// Names are resolved by the C library and may take longer than the timeout on a broken resolver.
+// Names are resolved by the C library, which may take longer than the timeout with a broken
+// resolver.
 #include "fleet/http.h"
 
 #include <mutex>
@@ -22,6 +23,7 @@
 namespace llmprof {
 namespace {
 
+// A response while it arrives.
 struct Received {
   HttpAnswer answer;
   std::uint64_t limit_bytes = 0;
@@ -40,6 +42,7 @@ std::size_t on_body(char* bytes, std::size_t size, std::size_t count, void* user
   return length;
 }
 
+// A new status line starts over: interim responses have headers of their own.
 std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* user) {
   auto& received = *static_cast<Received*>(user);
   const std::string line = to_lower(std::string_view(bytes, size * count));
@@ -86,7 +89,7 @@ HttpFailure failure_of(CURLcode code) {
   }
 }
 
-// What holds for each request.
+// Settings of every request.
 void set_rules(CURL* handle, const HttpOptions& options) {
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);

@@ -9,27 +9,27 @@
 
 namespace llmprof {
 
-// What became of a request below HTTP. Whoever asks again does so after each of them but kTls,
-// kTooLarge and kMalformed.
+// Failures below HTTP. All of them are worth a retry except kTls, kTooLarge and kMalformed.
 enum class HttpFailure { kNothing, kUnreachable, kTimeout, kCut, kTls, kTooLarge, kMalformed };
 
+// A response, or the reason why there is none.
 struct HttpAnswer {
   HttpFailure failure = HttpFailure::kNothing;
   std::string reason;  // of the failure, in the library's words
   int status = 0;
   std::string content_type;
-  std::string body;            // whole, or there is a failure
-  bool is_clickhouse = false;  // has a header that ClickHouse puts on each of its answers
+  std::string body;            // complete, unless there is a failure
+  bool is_clickhouse = false;  // has a header that every ClickHouse response has
 };
 
 struct HttpOptions {
-  std::string ca_file;  // PEM; empty: the machine's own. Certificates are checked always.
+  std::string ca_file;  // PEM; empty: the system's. Certificates are always checked.
   int timeout_s = 60;   // for a whole request
   std::uint64_t limit_bytes = 256ULL << 20;  // of an answer
 };
 
-// Keeps its connection between requests. Follows no redirect and speaks http and https alone. One
-// thread at a time.
+// Keeps its connection between requests. Follows no redirects and uses only http and https. Not
+// thread-safe.
 class HttpClient {
  public:
   explicit HttpClient(HttpOptions options);
@@ -37,7 +37,7 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // `headers` are lines, as "X-ClickHouse-User: me". Throws kEnvironment where this program was
+  // `headers` are lines such as "X-ClickHouse-User: me". Throws kEnvironment if the program was
   // built without HTTP.
   HttpAnswer post(const std::string& url, const std::vector<std::string>& headers,
                   std::string_view body);
@@ -47,7 +47,7 @@ class HttpClient {
   std::unique_ptr<Connection> connection_;
 };
 
-// `text` as the value of a URL's parameter.
+// `text` as the value of a URL parameter.
 std::string url_escaped(std::string_view text);
 
 }  // namespace llmprof

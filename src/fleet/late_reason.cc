@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What made a rank late? Its own kernels against the mean of the same kernels on all other ranks:
-// the sums of the job minus its own. Communication is left out, for a late rank spends the least
-// time there.
+// Explanation of a straggler: the stage and kernel in which it loses most time.
+//
+// Its kernels are compared with the mean of the same kernels on all other ranks: the job's sums
+// minus its own. Communication is ignored, because a late rank spends the least time there.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -18,6 +19,7 @@ std::optional<LateReason> late_reason(const FleetSummary& fleet, const RankSumma
   for (const FleetKernel& kernel : fleet.kernels) {
     cells[{kernel.sum.stage, kernel.sum.kernel, kernel.sum.family}] = &kernel;
   }
+  // The excess of one kernel over the time that the other ranks' mean predicts.
   struct Loss {
     const KernelCell* cell = nullptr;
     double expected_ns = 0;
@@ -46,6 +48,7 @@ std::optional<LateReason> late_reason(const FleetSummary& fleet, const RankSumma
   if (losses.empty() || expected_ns <= 0) {
     return std::nullopt;
   }
+  // The stage with the largest excess, and within it the worst kernel.
   const auto stage = std::max_element(by_stage.begin(), by_stage.end(),
                                       [](auto& a, auto& b) { return a.second < b.second; });
   const Loss* worst = nullptr;

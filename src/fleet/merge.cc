@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How do ten thousand ranks become one answer, whoever adds them up first?
+// Merging of rank summaries in any order, with identical results.
 //
-// Everything kept is a sum, a minimum, a maximum with its rank (ties to the lowest), a histogram or
-// a set: each of these may be taken in any order and in any tree. What is not of that kind, as who
-// waited how long, is worked out at the end from what is.
+// Everything kept is a sum, a minimum, a maximum with its rank (ties go to the lowest), a histogram
+// or a set. Each of these may be combined in any order and tree. Anything else, such as who waited
+// how long, is computed at the end.
 //
-// The obvious way, reading each file into its structs and adding those, spends its time on copying
-// kernel names: a name of 300 letters comes again with every rank. So the texts of a file are
-// looked up once a file, and rows are added by number.
+// The obvious way, reading each file into structs and adding those, spends its time on copying
+// kernel names: a name of 300 characters comes again with every rank. So the texts of a file are
+// looked up once per file, and rows are added by number.
 //
-// Attempts: a requeued job starts all its ranks anew, and the n-th collective of one attempt is not
-// that of another. So the highest attempt counts as a whole, and of earlier ones only the ranks are
-// named.
+// Attempts: a requeued job restarts all its ranks, and the n-th collective of one attempt is not
+// that of another. So only the highest attempt counts, and of earlier ones only the ranks are
+// listed.
 #include "fleet/merge.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ namespace {
 
 constexpr std::int64_t kMillion = 1'000'000;
 
-// The largest of values that come with a rank; of equal ones the lowest rank's.
+// Keeps the largest value with its rank; ties go to the lowest rank.
 void keep_largest(std::int64_t& value, std::int64_t& rank, std::int64_t new_value,
                   std::int64_t new_rank, bool is_first) {
   if (is_first || std::tuple(-new_value, new_rank) < std::tuple(-value, rank)) {
@@ -52,7 +52,7 @@ std::size_t index_of(RowIndex& index, const RowKey& key, std::size_t next) {
   return index.emplace(key, next).first->second;
 }
 
-// In millionths of the mean compute kernel; means beyond two hours count as two hours.
+// In millionths of the mean compute kernel; means beyond two hours are capped.
 std::int64_t relative_mean(std::int64_t mean_ns, const StageCompute& compute) {
   constexpr std::int64_t kMostNs = 7'200'000'000'000;
   const std::int64_t average_ns = std::max<std::int64_t>(compute.total_ns / compute.calls, 1);
@@ -61,6 +61,7 @@ std::int64_t relative_mean(std::int64_t mean_ns, const StageCompute& compute) {
 
 }  // namespace
 
+// The merge in progress: texts are numbered, rows are indexed by those numbers.
 class FleetMerge::State {
  public:
   std::optional<std::int64_t> add_rank(const TableFile& file);
@@ -122,7 +123,7 @@ void FleetMerge::State::start_attempt(std::int64_t attempt) {
   attempt_ = attempt;
 }
 
-// Is this a rank to add? False: of an earlier attempt, or there already.
+// Whether this rank is to be added. False if it is of an earlier attempt or already there.
 bool FleetMerge::State::begins(const RankIdentity& identity, std::int64_t checksum) {
   check_run(identity.run_id);
   if (identity.attempt < attempt_) {
@@ -217,7 +218,7 @@ void FleetMerge::State::add_kernels(const KernelColumns& columns,
   }
 }
 
-// Of several texts the first and the last by name: no order of adding changes them.
+// Of several texts the first and the last by name, so that the order of adding does not matter.
 void FleetMerge::State::add_texts(Meeting& meeting, std::uint32_t stage, std::uint32_t kernel,
                                   std::uint32_t other_kernel) {
   if (meeting.values.num_ranks == 0) {
@@ -243,6 +244,7 @@ void FleetMerge::State::add_collectives(const TableFile& file,
   for (std::size_t i = 0; i < columns.communicator.size(); ++i) {
     const std::int64_t sequence = columns.sequence[i];
     const std::int64_t duration_ns = columns.duration_ns[i];
+    // Rows are sorted by communicator, so each one starts a new share.
     if (i == 0 || columns.communicator[i] != columns.communicator[i - 1]) {
       row.communicators.push_back({std::string(file.texts()[columns.communicator[i]]), 0, {}});
     }
@@ -279,7 +281,7 @@ std::optional<std::int64_t> FleetMerge::State::add_rank(const TableFile& file) {
   if (!begins(row.identity, row.checksum)) {
     return std::nullopt;
   }
-  // Whatever can be wrong with the file is found before the first number is added.
+  // All checks of the file come before the first number is added.
   const KernelColumns kernels(file);
   auto stages = read_columns<RankStage>(file, kStageFields);
   read_buckets(file, stages);
@@ -305,8 +307,8 @@ std::optional<std::int64_t> FleetMerge::State::add_rank(const TableFile& file) {
   return rank;
 }
 
-// True when none of its ranks is here; false when all are. Where it holds all that are here, they
-// give way to it.
+// True if none of its ranks is here, false if all are. If it contains all ranks that are here, they
+// are replaced by it.
 bool FleetMerge::State::takes_all(const FleetSummary& fleet) {
   std::size_t num_here = 0;
   for (const RankRow& row : fleet.ranks) {

@@ -10,8 +10,8 @@
 
 namespace llmprof {
 
-// Adds summaries of ranks up, one file after the other. A rank that is there already is not added
-// again; the highest attempt of a job is the one that counts, and the others are named.
+// Merges summaries, one file after the other. A rank that is already there is not added again. Only
+// the highest attempt of a job counts; the others are listed.
 class FleetMerge {
  public:
   FleetMerge();
@@ -19,10 +19,10 @@ class FleetMerge {
   FleetMerge(FleetMerge&&) noexcept;
   FleetMerge& operator=(FleetMerge&&) noexcept;
 
-  // A rank's summary or a merged one. Throws kInput where the bytes are neither, where they are of
-  // another run, where one rank of one attempt comes with different numbers, and where two merged
-  // ones share some ranks but not all: what was added cannot be taken out again.
-  // Says which rank's summary it was, where it was one rank's and counts so far.
+  // Adds a rank's summary or a merged one. Throws kInput if the bytes are neither, are of another
+  // run, if one rank of one attempt comes with different numbers, or if two merged summaries share
+  // some but not all ranks: what was added cannot be removed. Returns the rank if it was a single
+  // rank's summary and counts so far.
   std::optional<std::int64_t> add(std::string_view bytes);
   void add(const FleetSummary& summary);
 

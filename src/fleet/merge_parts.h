@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What merging is made of: texts as numbers, and histograms that grow.
+// Building blocks of a merge: texts as numbers, and growing histograms.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace llmprof {
 
-// Each text once.
+// Numbers distinct texts.
 class TextNumbers {
  public:
   std::uint32_t of(std::string_view text) {
@@ -39,7 +39,7 @@ class TextNumbers {
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
 };
 
-// A sparse histogram, sorted by step.
+// A sparse histogram, sorted by bin.
 class StepCounts {
  public:
   void add(int step, std::int64_t count) {
@@ -62,7 +62,7 @@ class StepCounts {
   std::vector<std::pair<int, std::int64_t>> counts_;
 };
 
-// Numbers of two kinds to a row.
+// Maps a pair of numbers to a row.
 using RowKey = std::array<std::uint64_t, 2>;
 struct RowKeyHash {
   std::size_t operator()(const RowKey& key) const {
@@ -77,21 +77,21 @@ struct Cell {
   std::uint32_t stage = 0;
   std::uint32_t kernel = 0;
   std::uint32_t family = 0;
-  FleetKernel values;  // all but its texts and histograms
+  FleetKernel values;  // except texts and histograms
   StepCounts durations;
   StepCounts relative;
 };
 
-// One call of a collective, over the ranks that met in it.
+// One call of a collective, over the ranks that took part.
 struct Meeting {
   std::uint32_t communicator = 0;
   std::uint32_t stage = 0;
   std::uint32_t kernel = 0;
   std::uint32_t other_kernel = 0;
-  FleetCollective values;  // all but its texts
+  FleetCollective values;  // except texts
 };
 
-// Compute of one rank in one stage.
+// Compute time of one rank in one stage.
 struct StageCompute {
   std::int64_t total_ns = 0;
   std::int64_t calls = 0;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From summaries to a server, once each, whatever breaks on the way.
+// Exactly-once upload of summaries to ClickHouse.
 //
-// Summaries become batches on disk first and are sent from there; an acknowledged batch is removed.
-// A crash in between sends it again, which changes nothing (fleet/dialect.cc says why). A batch is
-// cut at whole ranks, so that the row which makes a rank visible travels behind all of its rows.
+// Summaries first become batches on disk and are sent from there; an acknowledged batch is removed.
+// After a crash in between it is sent again, which changes nothing (fleet/dialect.cc explains why).
+// A batch contains whole ranks, so the row that makes a rank visible always follows all of its
+// rows.
 //
-// A run is sealed by whoever finds it complete: its ranks all there and its rows counted. Two that
-// find it at once write the same rows. Nobody may find it, if each last reader saw a replica that
-// lagged; the next push, or one without files, does.
+// The first client that sees all ranks of a run, with all rows counted, seals it. Two that do so at
+// once write the same rows. With lagging replicas nobody may notice; the next push, or one without
+// files, will.
 #include "fleet/push.h"
 
 #include <algorithm>
@@ -28,14 +29,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Years and months, as toYYYYMM() has them: the partitions.
+// Year and month like toYYYYMM(): the partitions.
 int month_of(std::int64_t day) {
   const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(day))};
   return static_cast<int>(date.year()) * 100 +
          static_cast<int>(static_cast<unsigned>(date.month()));
 }
 
-// The rows of kernel_runs of one run, as RowBinary; nothing if rows are missing.
+// The rows of kernel_runs for one run, as RowBinary; empty if rows are missing.
 struct Rollup {
   std::string bytes;
   std::uint64_t rows = 0;
@@ -116,6 +117,7 @@ DrainedCounts drain(Spool& spool, ClickHouse& server) {
   DrainedCounts counts;
   for (const fs::path& path : spool.waiting()) {
     try {
+      // Sections are sent in order; the last one makes the ranks visible.
       const SpooledBatch batch = spool.load(path);
       for (const SpooledSection& section : batch.sections) {
         check_identifier("a batch's table", section.table);
@@ -148,6 +150,7 @@ std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_ke
       ++num_sealed;
     }
   }
+  // Only batches that the server will never accept are set aside; other errors end the upload.
   return num_sealed;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers and texts as bytes: little endian, lengths as varints. Summaries on disk and RowBinary,
-// ClickHouse's own form of a row, are both made of them.
+// Encoding of numbers and texts: little endian, lengths as varints. Used by summary files and by
+// RowBinary, ClickHouse's binary row format.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the questions share: which runs are meant, and what an answer must admit.
+// Parts shared by all history queries: selection of runs, and notes on gaps in a result.
 #include "fleet/question_parts.h"
 
 #include <algorithm>
@@ -49,6 +49,7 @@ Error no_runs(const std::string& what) {
           "llmprof fleet status --to WHERE lists them"};
 }
 
+// The number of notes is limited: a fleet may have thousands of incomplete runs.
 Json notes_of(const HistorySource& history, const std::vector<KnownRun>& runs) {
   Json notes = Json::array();
   std::size_t num_left_out = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the questions share.
+// Functions shared by all history queries.
 #pragma once
 
 #include <map>
@@ -16,20 +16,20 @@
 
 namespace llmprof {
 
-// Whole where a JSON integer can hold it.
+// An integer if JSON can represent it.
 Json wide_json(const WideSum& sum);
 
-// 0 of nothing.
+// 0 if `count` is 0.
 double mean_of(const WideSum& total, const WideSum& count);
 Json ratio_or_null(const WideSum& part, const WideSum& whole);
 
 std::vector<KnownRun> chosen_runs(HistorySource& history, const FleetFilter& filter);
 Error no_runs(const std::string& what);
 
-// What `history` has to say, and which of the runs are not complete.
+// Notes of `history`, and which of the runs are incomplete.
 Json notes_of(const HistorySource& history, const std::vector<KnownRun>& runs);
 
-// Names for the keys of what is shown; a name that has not arrived yet is shown as its number.
+// Names for the keys in a result; a name that has not arrived yet is shown as its number.
 class ShownNames {
  public:
   void want(std::uint64_t key) { keys_.insert(key); }

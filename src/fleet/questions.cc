@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers from sums: which runs there are, which kernels took the time, how stages went over days.
+// History queries: list of runs, top kernels, and trends of stages over days.
 //
-// A quantile comes from a histogram of eight steps an octave and is rounded up to its step: up to
+// Quantiles come from a histogram with eight bins per octave and are rounded up to the bin: up to
 // an eighth too long.
 #include "fleet/questions.h"
 
@@ -21,7 +21,7 @@
 namespace llmprof {
 namespace {
 
-// The duration that `fraction` of the calls do not exceed, rounded up to its step.
+// The duration that `fraction` of the calls do not exceed, rounded up to its bin.
 std::int64_t quantile_ns(const KernelSums& sums, double fraction) {
   double calls = 0;
   for (const auto& [step, count] : sums.histogram) {
@@ -79,6 +79,7 @@ Json fleet_top(HistorySource& history, const FleetFilter& filter) {
   WideSum total_ns;
   for (KernelSums sums : history.kernel_sums(runs)) {
     if (filter.stage.empty() || sums.stage_key == stage_key) {
+      // Stages are merged: the same kernel in two stages is one row.
       sums.stage_key = 0;
       total_ns.add(sums.total_ns);
       table.add(sums);
@@ -126,6 +127,7 @@ Json fleet_trend(HistorySource& history, const FleetFilter& filter) {
     names.want(sum.stage_key);
   }
   names.look_up(history);
+  // Sums over all runs of one day, model, GPU, version and stage.
   struct Line {
     StageSums sums;
     std::int64_t runs = 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks that make a stranger's table safe to add: equal lengths, and strict order, by which no
-// kernel and no collective of a rank can count twice. Texts are sorted in a file, so their numbers
-// compare as they do.
+// Checked access to the large tables of a rank's summary.
+//
+// The checks make an untrusted table safe to add: equal lengths, and strict order, so that no
+// kernel and no collective of a rank counts twice. Texts are sorted in a file, so their numbers
+// compare like the texts.
 #include "fleet/rank_columns.h"
 
 #include <string_view>

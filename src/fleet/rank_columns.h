@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The long tables of a rank's file, as they stand there: texts are numbers of its text table. For
-// whoever adds many files up; fleet/summary_file.h has the rows.
+// The large tables of a rank's file as columns, with texts as numbers of its text table. For
+// merging many files; fleet/summary_file.h has the rows.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace llmprof {
 
-// All columns have the same length, and rows are in strict order. Throws kInput.
+// All columns have the same length, and rows are strictly ordered. Throws kInput.
 struct KernelColumns {
   explicit KernelColumns(const TableFile& file);
 
@@ -26,6 +26,7 @@ struct KernelColumns {
   StepColumns durations;
 };
 
+// The same for collectives.
 struct CollectiveColumns {
   explicit CollectiveColumns(const TableFile& file);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one rank of a job leaves for the others: sums, minima, maxima and histograms of its
-// recording, about 100 KB however long it ran. Integers only, so that any order of adding gives the
-// same bytes.
+// Summary of one rank: sums, minima, maxima and histograms of its recording, about 100 KB however
+// long it ran. Integers only, so that any order of adding gives the same bytes.
 #pragma once
 
 #include <array>
@@ -15,12 +14,12 @@
 
 namespace llmprof {
 
-// Who measured what. Empty and 0 say: not known.
+// Origin of a summary. Empty and 0 mean unknown.
 struct RankIdentity {
   std::string run_id;  // one for all ranks of a job
   std::int64_t rank = 0;
   std::int64_t num_ranks = 0;  // the job's, as its launcher said
-  std::int64_t attempt = 0;    // a requeued job's ranks come again with the next one
+  std::int64_t attempt = 0;    // increases when a job is requeued
   std::string node;
   std::string gpu;  // "NVIDIA H100 80GB HBM3"
   std::string model;
@@ -34,7 +33,7 @@ struct RankIdentity {
   std::string communicators_by;  // how collectives got their communicator, in words
 };
 
-// A kernel in a stage, summed over its launches (and, merged, over ranks).
+// A kernel in a stage, summed over its launches (and, in a merge, over ranks).
 struct KernelCell {
   std::string stage;
   std::string kernel;  // whole name
@@ -46,6 +45,7 @@ struct KernelCell {
   std::map<int, std::int64_t> histogram;  // analysis/duration_steps.h: step -> launches
 };
 
+// A stage, summed over its instances.
 struct StageCell {
   std::string stage;
   std::int64_t instances = 0;
@@ -56,14 +56,14 @@ struct StageCell {
   std::int64_t kernel_ns = 0;
   std::int64_t window_ns = 0;                          // of the ledger, summed over the rank's GPUs
   std::array<std::int64_t, kNumBuckets> buckets_ns{};  // sum to window_ns
-  // MFU and MBU as numerator and denominator: ratios do not add, these do. 0/0: not known.
+  // MFU and MBU as numerator and denominator, because ratios cannot be added. 0/0: unknown.
   std::int64_t model_flops = 0;
   std::int64_t peak_flops = 0;  // what the GPU could have done in the same time
   std::int64_t model_bytes = 0;
   std::int64_t peak_bytes = 0;
 };
 
-// One collective as this rank saw it. The n-th of a communicator is the same one on every rank.
+// One collective as this rank recorded it. The n-th of a communicator is the same on every rank.
 struct CollectiveCall {
   std::string communicator;
   std::int64_t sequence = 0;
@@ -74,6 +74,7 @@ struct CollectiveCall {
   std::int64_t duration_ns = 0;
 };
 
+// Everything one rank contributes.
 struct RankSummary {
   RankIdentity identity;
   std::vector<StageCell> stages;            // by name

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums out of a server. A statement holds numbers alone: runs are asked for by their keys, and what
-// a key is called is looked up afterwards, for those rows that are shown.
+// History queries on a ClickHouse server.
 //
-// FINAL makes rows that were stored twice one row. Which rows count is told by `ranks`
-// (fleet/dialect.cc); each answer counts the rows it is made of, and `ranks` says how many there
-// should be. A replica that lags behind is told by that: it is asked again for a while, and then
-// the answer carries a note. Without this, a question right after an acknowledged insert may be
-// answered from a part of the ranks, and look whole.
+// A statement contains only numbers: runs are selected by key, and names are looked up afterwards,
+// for the rows that are shown.
 //
-// Sums are asked for as billions and rest, because ClickHouse's integers overflow silently.
+// FINAL merges rows that were stored twice. Which rows count is recorded in `ranks`
+// (fleet/dialect.cc). Each result counts the rows it is made of, and `ranks` says how many there
+// should be. That reveals a lagging replica: the query is repeated for a while, and then the result
+// carries a note. Otherwise a query right after an acknowledged insert could be answered from part
+// of the ranks and look complete.
+//
+// Sums are requested as billions and rest, because ClickHouse's integers overflow silently.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -24,7 +26,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// A statement may have 256 KiB (max_query_size), and a run takes up to 60 bytes of it.
+// A statement is limited to 256 KiB (max_query_size), and a run takes up to 60 bytes of it.
 constexpr std::size_t kRunsAtOnce = 2000;
 constexpr std::size_t kNamesAtOnce = 5000;
 constexpr auto kLagPatience = std::chrono::seconds(10);
@@ -56,7 +58,8 @@ class ServerHistory : public HistorySource {
     return tab_separated(server_.ask(sql), num_columns);
   }
 
-  // Asks until column `counted` sums to `expected`, the rows that the answer must be made of.
+  // Repeats the query until column `counted` sums to `expected`, the number of rows behind the
+  // result.
   Rows ask_whole(const std::string& sql, std::size_t num_columns, std::size_t counted,
                  std::uint64_t expected);
   void add_kernels(const std::string& sql, std::uint64_t expected, KernelTable& sums);
@@ -88,7 +91,7 @@ Rows ServerHistory::ask_whole(const std::string& sql, std::size_t num_columns, s
 
 std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
   std::map<std::uint64_t, KnownRun> last;
-  // Ranks of a run may begin on two days; the earliest decides.
+  // Ranks of a run may start on two days; the earliest counts.
   RunFilter wider = filter;
   wider.since_day = std::max<std::int64_t>(filter.since_day - 2, 0);
   for (const auto& row : ask(queries_.runs(wider), 13)) {
@@ -112,6 +115,7 @@ std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
       kept = std::move(run);
     }
   }
+  // A seal is valid only for the summaries it was made of.
   for (const auto& row : ask(queries_.seals(wider), 3)) {
     const auto run = last.find(server_number(row[0]));
     if (run != last.end() && run->second.fingerprint == server_number(row[1])) {
@@ -150,6 +154,7 @@ void ServerHistory::add_kernels(const std::string& sql, std::uint64_t expected, 
 
 std::vector<KernelSums> ServerHistory::kernel_sums(std::span<const KnownRun> runs) {
   KernelTable sums;
+  // Sealed runs are read from kernel_runs, which has no rank column and is much smaller.
   for (const bool is_sealed : {true, false}) {
     std::vector<KnownRun> chosen;
     std::copy_if(runs.begin(), runs.end(), std::back_inserter(chosen),

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers from sums: what is slow, ranks against ranks and versions against versions.
+// History queries for slowness: stragglers among ranks, and regressions between versions.
 //
-// A straggler is found by its compute time, not by how long its stages took: in a job that meets in
-// collectives all ranks take equally long, the slow one computing while the others wait. Where a
-// summary has no ledger, all kernel time stands in, and then a rank that waits is not told from one
+// A straggler is identified by its compute time, not by the length of its stages: in a job with
+// collectives all ranks take equally long, the slow one computing while the others wait. If a
+// summary has no ledger, all kernel time is used instead, and then a rank that waits looks like one
 // that computes. Ranks with different work (pipeline stages) look like stragglers too.
 //
-// A kernel is compared by its mean time a call within its stage, so more calls are no regression.
-// Two runs with other shapes under one kernel name are: compare like with like.
+// A kernel is compared by its mean time per call within its stage, so more calls are not a
+// regression. Two runs with different shapes under one kernel name do look like one: compare like
+// with like.
 #include <algorithm>
 #include <map>
 #include <span>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches on disk between a measurement and its acknowledgement.
+// Crash-safe queue of batches on disk, between measurement and acknowledgement.
 //
-// The bytes that are sent are the bytes that lie here, so a retry after a crash repeats an insert
-// exactly, which is what servers recognise. A file is written under another name, synced, renamed,
-// and the folder is synced: a name in the folder means that all bytes are there.
+// The bytes that are sent are the bytes on disk, so a retry after a crash repeats an insert
+// exactly, which servers recognize. A file is written under another name, synced and renamed, and
+// the folder is synced: a name in the folder means that all bytes are there.
 //
-// A file is a line of JSON that says what follows, then the rows as they are. It is named by the
-// time and the hash of its rows; rows that wait already are not added again.
+// A file is a line of JSON that describes the rest, then the rows. Its name has the time and the
+// hash of its rows; rows that are already waiting are not added again.
 #include "fleet/spool.h"
 
 #include <algorithm>
@@ -77,6 +77,7 @@ void Spool::add(const RowBatch& batch) {
     num_ranks = section.rows;  // the last section's are the ranks
   }
   const std::string id = sha256_hex(hashes).substr(0, 32);
+  // The same rows are already waiting.
   for (const fs::path& path : waiting()) {
     if (path.stem().string().ends_with(id)) {
       return;
@@ -120,6 +121,7 @@ SpooledBatch Spool::load(const fs::path& path) const {
     const Json head = parse_json(std::string_view(bytes).substr(0, end), path.string());
     batch.num_ranks = head.at("num_ranks").get<std::uint64_t>();
     batch.run_keys = head.at("run_keys").get<std::vector<std::uint64_t>>();
+    // Every section is verified against its hash, because it will be sent without another look.
     std::size_t at = end + 1;
     for (const Json& entry : head.at("sections")) {
       const auto size = entry.at("bytes").get<std::uint64_t>();

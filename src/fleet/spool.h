@@ -11,7 +11,7 @@
 
 namespace llmprof {
 
-// One insert: rows of one table, of one month.
+// One insert: rows of one table and one month.
 struct SpooledSection {
   std::string table;
   std::uint64_t rows = 0;
@@ -19,6 +19,7 @@ struct SpooledSection {
   std::string bytes;
 };
 
+// A batch as loaded from disk.
 struct SpooledBatch {
   std::filesystem::path path;
   std::uint64_t num_ranks = 0;
@@ -26,28 +27,28 @@ struct SpooledBatch {
   std::vector<SpooledSection> sections;
 };
 
-// A folder of batches that are not known to be stored yet. What is in it survives a crash of the
-// program and of the machine. Several processes may use one folder: a batch that two of them send
-// is stored once.
+// A folder of batches that may not be stored on the server yet. Its contents survive a crash of the
+// program and of the machine. Several processes may share a folder: a batch sent by two of them is
+// stored once.
 class Spool {
  public:
-  // Makes the folder, readable by its user alone. Throws kFailure.
+  // Creates the folder, readable only by its user. Throws kFailure.
   explicit Spool(std::filesystem::path folder);
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  // After it returns, the batch is on the disk. The same rows twice are one file.
+  // When it returns, the batch is on disk. The same rows twice are one file.
   void add(const RowBatch& batch);
 
   // Oldest first.
   std::vector<std::filesystem::path> waiting() const;
 
-  // Throws kInput for a file that is damaged.
+  // Throws kInput for a damaged file.
   SpooledBatch load(const std::filesystem::path& path) const;
 
   void remove(const std::filesystem::path& path);
 
-  // Puts a batch aside that will never be taken, and says where it is.
+  // Moves a batch that will never be accepted out of the way and returns its new path.
   std::filesystem::path set_aside(const std::filesystem::path& path);
 
  private:

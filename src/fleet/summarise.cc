@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From an analysis to what other ranks can be added to: cells of sums instead of medians and
-// ratios, and whole numbers instead of anything that rounds.
+// Summary of an analysis in a form that can be added over ranks.
 //
-// What it gets wrong: where one recording holds several GPUs, the host's stage times cannot be told
-// apart by GPU, and each gets the length of its ledger's windows instead.
+// Sums instead of medians and ratios, and integers instead of anything that rounds.
+//
+// What it gets wrong: if one recording contains several GPUs, the host's stage times cannot be
+// separated by GPU, and each gets the length of its ledger's windows instead.
 #include "fleet/summarise.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ std::vector<std::string> devices_of(const Analysis& analysis) {
   return devices;
 }
 
-// Sums, minima, maxima and steps of a kernel on one GPU.
+// Sums, minima, maxima and histograms of the kernels on one GPU.
 std::vector<KernelCell> kernels_of(const Analysis& analysis, const std::string* device) {
   std::map<std::tuple<std::string, std::string, std::string>, KernelCell> cells;
   for (const KernelRecord& record : analysis.kernels) {
@@ -82,6 +83,7 @@ void add_ledgers(const Analysis& analysis, const std::string* device, bool is_sh
   }
 }
 
+// Numerator and denominator of MFU and MBU, shared between the ranks of the recording.
 void add_efficiency(const Analysis& analysis, std::size_t num_shares, StageCell& cell) {
   if (!analysis.efficiency) {
     return;

@@ -9,10 +9,10 @@
 
 namespace llmprof {
 
-// What a rank hands on of its analysis. `identity` is as its launcher told it; GPU and how it was
-// recorded are filled in where they are empty. A recording of n GPUs holds n ranks: those of rank r
-// are r*n, r*n+1, ... in the order of devices, of n times as many. An analysis without a recording
-// gives the stages of the bare pass.
+// Summaries of the ranks in an analysis. `identity` is what the launcher said; GPU and recorder are
+// filled in if empty. A recording of n GPUs contains n ranks: for rank r they are r*n, r*n+1, ...
+// in device order, of n times as many. An analysis without a recording yields the stages of the
+// unprofiled pass.
 std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const Collectives& collectives,
                                          const RankIdentity& identity);
 

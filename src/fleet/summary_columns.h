@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which field of a summary stands in which column of its file.
+// Mapping between the fields of a summary and the columns of its file.
 #pragma once
 
 #include <array>
@@ -17,11 +17,12 @@
 
 namespace llmprof {
 
+// The columns of one table. Writer and reader use the same list.
 template <typename Row, std::size_t NumTexts, std::size_t NumNumbers>
 struct SummaryFields {
-  std::size_t most_rows;  // of a file that means well: a stranger's byte must not cost a kilobyte
+  std::size_t most_rows;  // limit: an untrusted byte must not cost a kilobyte
   std::array<std::pair<const char*, std::string Row::*>, NumTexts>
-      texts;  // the first: always there
+      texts;  // the first one is always present
   std::array<std::pair<const char*, std::int64_t Row::*>, NumNumbers> numbers;
 };
 
@@ -79,7 +80,7 @@ inline constexpr SummaryFields<CollectiveCall, 3, 3> kCollectiveFields = {
 
 [[noreturn]] void wrong_length(std::string_view column);  // throws kInput
 
-// Rows as columns, and back.
+// Rows to columns, and back.
 template <typename Row, typename Field>
 void write_columns(const std::vector<Row>& rows, const Field& fields, TableWriter& writer) {
   std::vector<std::int64_t> numbers;
@@ -100,7 +101,7 @@ void write_columns(const std::vector<Row>& rows, const Field& fields, TableWrite
   }
 }
 
-// Fills `rows` from their columns; one that a writer did not know is empty.
+// Fills `rows` from their columns; columns that the writer did not know are left empty.
 template <typename Row, typename Field>
 void read_into(const TableFile& file, const Field& fields, std::vector<Row>& rows) {
   const auto fits = [&](std::size_t size, const char* name) {
@@ -142,8 +143,8 @@ std::vector<Row> read_columns(const TableFile& file, const Field& fields) {
 
 std::string bucket_column(std::size_t bucket);  // "ledger.<bucket>_ns"
 
-// A list of steps with counts for each row: filled steps a row, then all steps and their counts in
-// the order of rows. Steps are those of analysis/duration_steps.h.
+// A histogram per row: number of filled bins per row, then all bins and their counts in row order.
+// Bins are those of analysis/duration_steps.h.
 struct StepColumnNames {
   const char* sizes;
   const char* steps;
@@ -171,7 +172,7 @@ class StepColumns {
 void write_steps(const std::vector<const std::map<int, std::int64_t>*>& rows,
                  const StepColumnNames& names, TableWriter& writer);
 
-// The buckets of stages' ledgers.
+// The ledger buckets of stages.
 template <typename Row>
 void write_buckets(const std::vector<Row>& cells, TableWriter& writer) {
   std::vector<std::int64_t> values(cells.size());

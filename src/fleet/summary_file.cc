@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's summary as a file and back: which field stands in which column.
+// Serialization of a rank's summary.
 //
-// A field is named once, in the lists below; writer and reader walk the same lists and cannot
-// disagree. Ratios are stored as their two parts and histograms as pairs, so that whoever adds
-// files needs no more than integer sums.
+// A field is listed once, in summary_columns.h; writer and reader use the same lists and cannot
+// disagree. Ratios are stored as their two parts and histograms as pairs, so that merging needs
+// only integer sums.
 #include "fleet/summary_file.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where summaries lie on disk. A link to a folder is not followed: it may lead in a circle.
+// Search for summary files in a folder. Links to folders are not followed: they may form a cycle.
 #include "fleet/summary_folder.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestSummary = 64 * kMiB;  // usual ones have 100 KB
 
-// Rows with one key would be one row on a server and two in a folder.
+// Rows with equal keys would be one row on a server and two in a folder.
 void check_keys(const RankSummary& summary) {
   const auto is_same_kernel = [](const KernelCell& a, const KernelCell& b) {
     return a.stage == b.stage && a.kernel == b.kernel && a.family == b.family;

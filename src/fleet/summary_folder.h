@@ -8,8 +8,8 @@
 
 namespace llmprof {
 
-// A summary's file, or those of a folder at any depth, sorted; merged ones are left out. Throws
-// kInput when there is none.
+// A summary file, or those in a folder at any depth, sorted, without merged ones. Throws kInput if
+// there is none.
 std::vector<std::filesystem::path> summaries_in(const std::filesystem::path& path);
 
 // Throws kInput.

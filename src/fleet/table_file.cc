@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does a rank hand its numbers on, so that a program of another year can read them?
+// Columnar container of integers and texts, readable across versions.
 //
-// As columns with names. One column lies in one piece, so reading it is one loop without a branch
-// on types, and skipping one that is not known costs nothing. JSON would be ten times as large and
-// thirty times as slow to read at ten thousand ranks; protobuf needs its schema to be told apart.
+// Columns have names. Each is contiguous, so reading it is one loop without a branch on types, and
+// skipping an unknown one costs nothing. JSON would be ten times as large and thirty times as slow
+// to read at ten thousand ranks; protobuf is not self-describing.
 //
-// Bytes come from strangers: every length is checked against what is left before it is believed,
-// and a number of values cannot exceed the number of bytes that hold them. The checksum is against
-// damage, not against malice.
+// The bytes are untrusted: every length is checked against what is left, and a number of values
+// cannot exceed the number of bytes that hold them. The checksum protects against damage, not
+// against malice.
 #include "fleet/table_file.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::uint32_t crc_of(std::string_view bytes) {
       crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-// Reads forward, and never behind the end.
+// Reads forward, never past the end.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
@@ -106,6 +106,7 @@ std::string TableWriter::finish(std::string_view kind) const {
   put_varint(body, kTableFileVersion);
   put_text(body, kind);
   put_varint(body, texts_.size());
+  // Texts are sorted, so that equal tables give equal bytes whatever the order of adding.
   std::vector<std::uint64_t> sorted(texts_.size());  // the order they came in -> place in the file
   std::uint64_t place = 0;
   for (const auto& [text, number] : texts_) {
@@ -145,6 +146,7 @@ TableFile::TableFile(std::string_view bytes) {
     throw Error(ErrorKind::kInput, "not a summary of llmprof",
                 "summaries are the summary.llmprof of bundles, and what llmprof merge --out wrote");
   }
+  // The checksum covers everything after it and is verified before anything is parsed.
   Cursor head(bytes.substr(kMagic.size()));
   const std::string_view checksum = head.piece(kChecksumBytes);
   for (std::size_t i = 0; i < kChecksumBytes; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables of whole numbers and texts in one small file that says itself what is in it.
+// Tables of integers and texts in one small self-describing file.
 //
 //   "llmprof" 0x1a      magic, 8 bytes
 //   u32, little endian  CRC-32 of all that follows
@@ -10,10 +10,9 @@
 //   varint, columns     how many, then each: text "table.column", type byte, number of values,
 //                       number of bytes, bytes
 //
-// A text is a varint length and its bytes; a varint has seven bits a byte, the lowest first.
-// Types: 'u' varints, 's' varints that index the text table. A reader that does not know a column
-// skips it; one that misses a column takes what its rows default to. So fields come and go without
-// a new version.
+// A text is a varint length and its bytes; a varint has seven bits per byte, lowest first. Types:
+// 'u' varints, 's' varints that index the text table. A reader skips unknown columns and uses
+// defaults for missing ones, so fields can come and go without a new version.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +28,13 @@ namespace llmprof {
 
 inline constexpr std::uint64_t kTableFileVersion = 1;
 
-// Puts the right checksum into a file whose body was changed: for tests.
+// Recomputes the checksum of a file whose body was changed: for tests.
 void with_checksum(std::string& file);
 
+// Collects columns and writes them at once.
 class TableWriter {
  public:
-  // Columns stand in the file in the order they were added.
+  // Columns are written in the order in which they were added.
   void numbers(std::string_view column, std::span<const std::int64_t> values);  // below 0: 0
   void texts(std::string_view column, std::span<const std::string_view> values);
 
@@ -51,19 +51,18 @@ class TableWriter {
   std::map<std::string, std::int64_t, std::less<>> texts_;
 };
 
-// Views into `bytes`, which must outlive it.
+// Views into `bytes`, which must outlive this object.
 class TableFile {
  public:
-  // Throws kInput for anything that is not such a file, whole and undamaged. Takes memory in
-  // proportion to `bytes`.
+  // Throws kInput for anything but a complete, undamaged file. Memory is proportional to `bytes`.
   explicit TableFile(std::string_view bytes);
 
   std::string_view kind() const { return kind_; }
   const std::vector<std::string_view>& texts() const { return texts_; }
   std::uint32_t checksum() const { return checksum_; }
 
-  // Empty when the file has no such column. A value that does not fit 63 bits, or an index beyond
-  // the text table, throws kInput.
+  // Empty if the file has no such column. A value beyond 63 bits, or an index beyond the text
+  // table, throws kInput.
   std::size_t size_of(std::string_view column) const;
   std::vector<std::int64_t> numbers(std::string_view column) const;
   std::vector<std::uint32_t> text_ids(std::string_view column) const;

@@ -41,7 +41,7 @@ class Dictionary {
 // Maps nsys' StringIds to texts of the pool. Ids are dense in real files, but need not be.
 class NameMap {
  public:
-  static constexpr std::int64_t kMostDense = 1 << 24;  // ids below have a place each
+  static constexpr std::int64_t kMostDense = 1 << 24;  // smaller ids are kept in a vector
 
   void add(std::int64_t id, StringId name) {
     if (id >= 0 && id < kMostDense) {
