@@ -119,6 +119,7 @@ def find_cycle(layers):
 
 PLANTS = [
     ("src/base/text.cc", '#include "cli/console.h"\n', "may not use"),
+    ("src/analysis/findings/rule.h", '#include "report/report.h"\n', "may not use"),
     ("src/bundle/scrub.h", '#include "capture/tools.h"\n', "may not use"),
     ("src/nvtx/recorder.cc", '#include "base/error.h"\n', "may not use"),
     ("src/capture/tools.cc", '#include "nvtx/recorder.h"\n', "only for programs that load"),

@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/duration_steps.h"
+#include "analysis/duration_histogram.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "fleet/summary_file.h"
@@ -86,7 +86,7 @@ KernelCell make_cell(const Plan& plan, std::int64_t run, std::int64_t rank, std:
     cell.min_ns = call == 0 ? duration_ns : std::min(cell.min_ns, duration_ns);
     cell.max_ns = std::max(cell.max_ns, duration_ns);
     cell.total_ns += duration_ns;
-    ++cell.histogram[step_of(duration_ns)];
+    ++cell.histogram[bin_of(duration_ns)];
   }
   return cell;
 }

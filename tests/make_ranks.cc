@@ -22,9 +22,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/duration_steps.h"
-#include "analysis/statistics.h"
+#include "analysis/duration_histogram.h"
 #include "base/file.h"
+#include "compare/statistics.h"
 #include "fleet/summary_file.h"
 
 namespace {
@@ -112,7 +112,7 @@ Rank make_rank(const Job& job, std::int64_t rank, const std::vector<std::string>
         cell.total_ns += duration_ns;
         cell.min_ns = std::min(cell.min_ns, duration_ns);
         cell.max_ns = std::max(cell.max_ns, duration_ns);
-        ++cell.histogram[step_of(duration_ns)];
+        ++cell.histogram[bin_of(duration_ns)];
       }
       made.step_ns[is_prefill ? 0 : 1] += cell.total_ns / std::max<std::int64_t>(calls, 1);
       made.summary.kernels.push_back(std::move(cell));
@@ -204,7 +204,7 @@ void close(const Job& job, Rank& rank) {
         cell.total_ns += call.duration_ns;
         cell.min_ns = std::min(cell.min_ns, call.duration_ns);
         cell.max_ns = std::max(cell.max_ns, call.duration_ns);
-        ++cell.histogram[step_of(call.duration_ns)];
+        ++cell.histogram[bin_of(call.duration_ns)];
       }
     }
     const std::int64_t compute_ns = rank.step_ns[is_prefill ? 0 : 1] * stage.instances;

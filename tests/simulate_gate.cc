@@ -15,8 +15,8 @@
 #include <random>
 #include <string>
 
-#include "analysis/compare.h"
-#include "analysis/statistics.h"
+#include "compare/compare.h"
+#include "compare/statistics.h"
 
 namespace {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shows scripts what src/analysis/statistics.cc makes of two samples: reads {"cases": [{"a": [...],
+// Shows scripts what src/compare/statistics.cc makes of two samples: reads {"cases": [{"a": [...],
 // "b": [...]}, ...], "p": [[...], ...]} from standard input, writes what it found to standard
 // output.
 #include <iostream>
 #include <iterator>
 #include <limits>
 
-#include "analysis/statistics.h"
 #include "base/json.h"
+#include "compare/statistics.h"
 
 namespace {
 

@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "analysis/bucket.h"
+#include "analysis/counters/ncu_join.h"
 #include "analysis/efficiency_result.h"
-#include "analysis/findings.h"
-#include "analysis/join.h"
+#include "analysis/findings/findings.h"
 #include "analysis/launch_groups.h"
 #include "analysis/ledger_history.h"
 #include "analysis/operators.h"
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
+#include "analysis/time_category.h"
 #include "base/pass_timer.h"
 #include "trace/kernel_summary.h"
 #include "trace/trace.h"
@@ -41,7 +41,7 @@ struct KernelRecord {
   // Durations on a logarithmic scale, eight steps an octave: step -> launches. Sums over ranks are
   // exact.
   std::map<int, std::int64_t> histogram;
-  std::optional<std::size_t> counters;  // into CounterFindings::kernels: what bounds most of it
+  std::optional<std::size_t> counters;  // into JoinedCounters::kernels: what bounds most of it
   std::int64_t covered_ns = 0;          // of total_ns: launches whose counters were measured
 
   double total_ms() const { return static_cast<double>(total_ns) / 1e6; }
@@ -159,7 +159,7 @@ struct Analysis {
   std::int64_t stage_overlap_ns = 0;         // stage windows (all but nested) minus their union
   std::int64_t outside_ns = 0;               // of the capture: in no stage's window
   std::vector<std::string> unmatched_names;  // kernels of family other, by time, when it is large
-  std::optional<CounterFindings> counters;   // nothing: no ncu capture was given
+  std::optional<JoinedCounters> counters;    // nothing: no ncu capture was given
   std::optional<Efficiency> efficiency;      // when a model was given
   std::optional<Operators> operators;        // nothing: no source of names was given
   Findings findings;                         // what to fix first; filled when all else is there

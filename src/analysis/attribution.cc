@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "analysis/innermost.h"
+#include "analysis/interval_index.h"
 
 namespace llmprof {
 namespace {
@@ -101,8 +101,8 @@ class Attributor {
     for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
       place(i);
     }
-    for (std::vector<InnermostTimeline>* lists : {&outer_, &nested_}) {
-      for (InnermostTimeline& list : *lists) {
+    for (std::vector<IntervalIndex>* lists : {&outer_, &nested_}) {
+      for (IntervalIndex& list : *lists) {
         list.prepare();
       }
     }
@@ -133,7 +133,7 @@ class Attributor {
   // A push/pop range covers its thread, a start/end range every thread of its process.
   void place(std::uint32_t i) {
     const StageInstance& instance = stages_.instances[i];
-    std::vector<InnermostTimeline>& lists = stages_.is_nested[instance.stage] ? nested_ : outer_;
+    std::vector<IntervalIndex>& lists = stages_.is_nested[instance.stage] ? nested_ : outer_;
     if (!instance.is_process_wide) {
       lists[instance.thread].add(instance.start_ns, instance.end_ns, i);
       return;
@@ -150,8 +150,8 @@ class Attributor {
   const Trace& trace_;
   const Stages& stages_;
   std::vector<CallIndex> calls_;
-  std::vector<InnermostTimeline> outer_;   // by thread
-  std::vector<InnermostTimeline> nested_;  // by thread
+  std::vector<IntervalIndex> outer_;   // by thread
+  std::vector<IntervalIndex> nested_;  // by thread
 };
 
 }  // namespace

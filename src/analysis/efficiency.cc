@@ -19,11 +19,11 @@
 
 #include <fmt/format.h>
 
-#include "analysis/recorded_work.h"
 #include "analysis/step_fit.h"
+#include "analysis/token_counts.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "model/bound.h"
+#include "model/lower_bound.h"
 
 namespace llmprof {
 namespace {

@@ -15,8 +15,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/duration_steps.h"
-#include "analysis/names.h"
+#include "analysis/duration_histogram.h"
+#include "analysis/kernel_names.h"
 
 namespace llmprof {
 namespace {
@@ -29,7 +29,7 @@ struct Group {
   std::int64_t calls = 0;
   std::int64_t min_ns = INT64_MAX;
   std::int64_t max_ns = 0;
-  std::vector<std::uint32_t> steps = std::vector<std::uint32_t>(kNumDurationSteps);
+  std::vector<std::uint32_t> bins = std::vector<std::uint32_t>(kNumDurationBins);
   std::uint32_t last_shape = kNone;
   std::unordered_set<std::uint32_t> shapes;
 
@@ -45,17 +45,17 @@ struct Group {
     ++calls;
     min_ns = std::min(min_ns, duration_ns);
     max_ns = std::max(max_ns, duration_ns);
-    ++steps[static_cast<std::size_t>(step_of(duration_ns))];
+    ++bins[static_cast<std::size_t>(bin_of(duration_ns))];
   }
 
-  // The duration that so many of a hundred launches do not exceed, rounded up to its step, and
+  // The duration that so many of a hundred launches do not exceed, rounded up to its bin, and
   // never beyond what was measured.
   std::int64_t percentile_ns(std::int64_t percent) const {
     std::int64_t seen = 0;
-    for (std::size_t step = 0; step < steps.size(); ++step) {
-      seen += steps[step];
+    for (std::size_t bin = 0; bin < bins.size(); ++bin) {
+      seen += bins[bin];
       if (seen > 0 && seen * 100 >= calls * percent) {
-        return std::clamp(last_of(static_cast<int>(step)), min_ns, max_ns);
+        return std::clamp(bin_upper_ns(static_cast<int>(bin)), min_ns, max_ns);
       }
     }
     return max_ns;
@@ -124,9 +124,9 @@ void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& sta
       record.shapes.push_back(trace.shapes[shape]);
     }
     std::sort(record.shapes.begin(), record.shapes.end());
-    for (std::size_t step = 0; step < group.steps.size(); ++step) {
-      if (group.steps[step] > 0) {
-        record.histogram[static_cast<int>(step)] = group.steps[step];
+    for (std::size_t bin = 0; bin < group.bins.size(); ++bin) {
+      if (group.bins[bin] > 0) {
+        record.histogram[static_cast<int>(bin)] = group.bins[bin];
       }
     }
     analysis.kernel_ns += group.total_ns;

@@ -5,7 +5,7 @@
 // launch holds for launches of the same kernel with the same grid and block in the same stage.
 //
 // One pass and a hash, as for the kernel table. There are more groups than rows of that table, so
-// each keeps its durations as the few steps of the scale that occur, not as the whole scale. Grid
+// each keeps its durations as the few bins that occur, not as the whole histogram. Grid
 // and block do not tell everything: one shape may be launched on long and on short sequences. The
 // spread between min and max shows it.
 #include "analysis/launch_groups.h"
@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "analysis/attribution.h"
-#include "analysis/duration_steps.h"
+#include "analysis/duration_histogram.h"
 #include "analysis/kernels.h"
 #include "analysis/stages.h"
 
@@ -54,7 +54,7 @@ struct Tally {
   std::int64_t min_ns = INT64_MAX;
   std::int64_t max_ns = 0;
   std::int64_t first_ns = INT64_MAX;
-  // Launches by step of the scale. Launches alike lie near the first of them, in a window of four
+  // Launches by bin. Launches alike lie near the first of them, in a window of four
   // octaves; the few that do not are listed.
   std::int32_t window_start = INT32_MIN;
   std::array<std::uint32_t, kWindow> window{};
@@ -66,22 +66,22 @@ struct Tally {
     min_ns = std::min(min_ns, duration_ns);
     max_ns = std::max(max_ns, duration_ns);
     first_ns = std::min(first_ns, start_ns);
-    const int step = step_of(duration_ns);
+    const int bin = bin_of(duration_ns);
     if (window_start == INT32_MIN) {
-      window_start = step - kWindow / 2;
+      window_start = bin - kWindow / 2;
     }
-    if (step >= window_start && step < window_start + kWindow) {
-      ++window[static_cast<std::size_t>(step - window_start)];
+    if (bin >= window_start && bin < window_start + kWindow) {
+      ++window[static_cast<std::size_t>(bin - window_start)];
     } else {
-      add_other(step);
+      add_other(bin);
     }
   }
 
-  void add_other(int step) {
+  void add_other(int bin) {
     const auto found = std::find_if(others.begin(), others.end(),
-                                    [&](const auto& other) { return other.first == step; });
+                                    [&](const auto& other) { return other.first == bin; });
     if (found == others.end()) {
-      others.emplace_back(step, 1);
+      others.emplace_back(bin, 1);
     } else {
       ++found->second;
     }
@@ -96,10 +96,10 @@ struct Tally {
       seen += launches;
       return 2 * seen >= calls;
     };
-    const auto bounded = [&](int step) { return std::clamp(last_of(step), min_ns, max_ns); };
-    for (auto step = others.begin(); step != above; ++step) {
-      if (is_middle(step->second)) {
-        return bounded(step->first);
+    const auto bounded = [&](int bin) { return std::clamp(bin_upper_ns(bin), min_ns, max_ns); };
+    for (auto bin = others.begin(); bin != above; ++bin) {
+      if (is_middle(bin->second)) {
+        return bounded(bin->first);
       }
     }
     for (int i = 0; i < kWindow; ++i) {
@@ -107,9 +107,9 @@ struct Tally {
         return bounded(window_start + i);
       }
     }
-    for (auto step = above; step != others.end(); ++step) {
-      if (is_middle(step->second)) {
-        return bounded(step->first);
+    for (auto bin = above; bin != others.end(); ++bin) {
+      if (is_middle(bin->second)) {
+        return bounded(bin->first);
       }
     }
     return max_ns;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/bucket.h"
+#include "analysis/time_category.h"
 
 namespace llmprof {
 

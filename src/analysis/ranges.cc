@@ -19,7 +19,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/innermost.h"
+#include "analysis/interval_index.h"
 
 namespace llmprof {
 namespace {
@@ -27,7 +27,7 @@ namespace {
 // The ranges of one thread and domain.
 struct Stack {
   std::vector<std::uint32_t> rows;
-  InnermostTimeline timeline;
+  IntervalIndex timeline;
 };
 
 class RangeSums {

@@ -9,7 +9,7 @@
 // `other`, and the report lists those names when they matter.
 #include "analysis/rules.h"
 
-#include "analysis/names.h"
+#include "analysis/kernel_names.h"
 #include "base/text.h"
 
 namespace llmprof {

@@ -25,8 +25,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "bundle/json_with_duplicates.h"
 #include "bundle/secrets.h"
-#include "bundle/whole_json.h"
 
 namespace llmprof {
 namespace {

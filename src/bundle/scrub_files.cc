@@ -29,12 +29,12 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "base/yaml.h"
+#include "bundle/json_with_duplicates.h"
 #include "bundle/manifest.h"
 #include "bundle/scrub.h"
 #include "bundle/scrub_lines.h"
 #include "bundle/scrub_sqlite.h"
 #include "bundle/secret_search.h"
-#include "bundle/whole_json.h"
 
 namespace llmprof {
 namespace {

@@ -22,10 +22,10 @@
 
 #include <fmt/format.h>
 
-#include "base/byte_source.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/packed.h"
+#include "base/gzip_base64.h"
+#include "base/gzip_reader.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "bundle/scrub.h"
@@ -275,7 +275,7 @@ class FileSearch {
 
   void search_packed() {
     try {
-      ByteSource source(file_);
+      GzipReader source(file_);
       StreamSearch search(values_, by_shape_, result_);
       std::string piece(kPieceBytes, '\0');
       for (std::size_t got = 1; got > 0 && !is_over();) {

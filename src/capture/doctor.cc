@@ -23,7 +23,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "capture/leftovers.h"
+#include "capture/stale_runs.h"
 #include "capture/workload.h"
 
 namespace llmprof {

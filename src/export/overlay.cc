@@ -140,7 +140,7 @@ void Overlay::add_counter_arguments(const KernelCounters& counters) {
   };
   const Roofline& roofline = counters.roofline;
   add_text("ncu.bound", bound_name(roofline.bound));
-  add_text("ncu.confidence", confidence_name(counters.transfer.confidence));
+  add_text("ncu.confidence", confidence_name(counters.representativeness.confidence));
   add_number("ncu.sol_fraction", roofline.sol_fraction);
   add_number("ncu.compute_fraction", roofline.compute_fraction);
   add_number("ncu.memory_fraction", roofline.memory_fraction);

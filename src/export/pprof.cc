@@ -20,7 +20,7 @@
 
 #include <protozero/pbf_writer.hpp>
 
-#include "base/packed.h"
+#include "base/gzip_base64.h"
 #include "export/event_sink.h"
 
 namespace llmprof {

@@ -22,7 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/statistics.h"
+#include "compare/statistics.h"
 #include "fleet/saturated_sum.h"
 
 namespace llmprof {

@@ -17,9 +17,9 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/duration_steps.h"
-#include "analysis/statistics.h"
+#include "analysis/duration_histogram.h"
 #include "base/units.h"
+#include "compare/statistics.h"
 #include "fleet/collective_report.h"
 #include "fleet/saturated_sum.h"
 
@@ -193,13 +193,14 @@ std::optional<KernelOutlier> outlier_of(const FleetKernel& kernel) {
     return std::nullopt;
   }
   const int middle = median_step(kernel.relative, num);
-  const auto typical = static_cast<double>(last_of(middle));
+  const auto typical = static_cast<double>(bin_upper_ns(middle));
   double excess = 0;
   std::int64_t num_slow = 0;
   for (const auto& [step, count] : kernel.relative) {
     if (step >= middle + kStepsApart && typical > 0) {
       num_slow = saturated_sum(num_slow, count);
-      excess += static_cast<double>(count) * (static_cast<double>(last_of(step)) / typical - 1);
+      excess +=
+          static_cast<double>(count) * (static_cast<double>(bin_upper_ns(step)) / typical - 1);
     }
   }
   if (num_slow == 0) {

@@ -46,7 +46,7 @@ struct FleetKernel {
   std::int64_t slowest_rank = 0;
   // The kernel's mean relative to the mean of all compute kernels of the same rank and stage, in
   // millionths: a slow GPU does not change it, a slow kernel does. Bins of
-  // analysis/duration_steps.h -> ranks. Empty for communication.
+  // analysis/duration_histogram.h -> ranks. Empty for communication.
   std::map<int, std::int64_t> relative;
   std::int64_t most_relative = 0;
   std::int64_t most_relative_rank = 0;  // ties to the lowest

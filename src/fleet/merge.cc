@@ -23,7 +23,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/duration_steps.h"
+#include "analysis/duration_histogram.h"
 #include "analysis/rules.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -208,7 +208,7 @@ void FleetMerge::State::add_kernels(const KernelColumns& columns,
         const std::int64_t relative = relative_mean(mean_ns, stage);
         keep_largest(values.most_relative, values.most_relative_rank, relative, rank,
                      cell.relative.empty());
-        cell.relative.add(step_of(relative), 1);
+        cell.relative.add(bin_of(relative), 1);
       }
     }
     for (std::size_t at = columns.durations.begin(i); at < columns.durations.end(i); ++at) {

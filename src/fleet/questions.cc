@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/duration_steps.h"
+#include "analysis/duration_histogram.h"
 #include "base/json.h"
 #include "fleet/history_rows.h"
 #include "fleet/question_parts.h"
@@ -31,7 +31,7 @@ std::int64_t quantile_ns(const KernelSums& sums, double fraction) {
   for (const auto& [step, count] : sums.histogram) {
     seen += static_cast<double>(count);
     if (seen >= calls * fraction) {
-      return std::clamp(last_of(step), sums.min_ns, sums.max_ns);
+      return std::clamp(bin_upper_ns(step), sums.min_ns, sums.max_ns);
     }
   }
   return sums.max_ns;

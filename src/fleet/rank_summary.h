@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/bucket.h"
+#include "analysis/time_category.h"
 
 namespace llmprof {
 
@@ -42,7 +42,7 @@ struct KernelCell {
   std::int64_t total_ns = 0;
   std::int64_t min_ns = 0;
   std::int64_t max_ns = 0;
-  std::map<int, std::int64_t> histogram;  // analysis/duration_steps.h: step -> launches
+  std::map<int, std::int64_t> histogram;  // analysis/duration_histogram.h: step -> launches
 };
 
 // A stage, summed over its instances.

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/duration_steps.h"
+#include "analysis/duration_histogram.h"
 #include "fleet/rank_summary.h"
 #include "fleet/table_file.h"
 
@@ -144,7 +144,7 @@ std::vector<Row> read_columns(const TableFile& file, const Field& fields) {
 std::string bucket_column(std::size_t bucket);  // "ledger.<bucket>_ns"
 
 // A histogram per row: number of filled bins per row, then all bins and their counts in row order.
-// Bins are those of analysis/duration_steps.h.
+// Bins are those of analysis/duration_histogram.h.
 struct StepColumnNames {
   const char* sizes;
   const char* steps;

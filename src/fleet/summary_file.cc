@@ -60,7 +60,7 @@ StepColumns::StepColumns(const TableFile& file, const StepColumnNames& names, st
     offsets_[i + 1] = offset;
   }
   if (std::any_of(steps_.begin(), steps_.end(),
-                  [](std::int64_t step) { return step >= kNumDurationSteps; })) {
+                  [](std::int64_t step) { return step >= kNumDurationBins; })) {
     wrong_length(names.steps);
   }
 }

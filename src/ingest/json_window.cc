@@ -48,7 +48,7 @@ class Nesting {
 
 }  // namespace
 
-JsonWindow::JsonWindow(ByteSource& source) : source_(source), buffer_(kSize + kPadding, '\0') {}
+JsonWindow::JsonWindow(GzipReader& source) : source_(source), buffer_(kSize + kPadding, '\0') {}
 
 void JsonWindow::consume(std::size_t count) {
   begin_ += count;

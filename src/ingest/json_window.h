@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/byte_source.h"
+#include "base/gzip_reader.h"
 
 namespace llmprof {
 
@@ -18,7 +18,7 @@ class JsonWindow {
   static constexpr std::size_t kMostSize = 64 << 20;  // no event is this long
   static constexpr std::size_t kPadding = 64;         // readable bytes after the text, for SIMD
 
-  explicit JsonWindow(ByteSource& source);
+  explicit JsonWindow(GzipReader& source);
 
   // Text that was read and not consumed. A parser may write into it, and into one byte after it.
   char* data() { return buffer_.data() + begin_; }
@@ -42,7 +42,7 @@ class JsonWindow {
   std::string take_value(std::size_t limit);
 
  private:
-  ByteSource& source_;
+  GzipReader& source_;
   std::string buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

@@ -192,7 +192,7 @@ class KinetoLoader {
   }
 
   std::filesystem::path path_;
-  ByteSource source_;
+  GzipReader source_;
   JsonWindow window_;
   KinetoEvents events_;
   KinetoTrace builder_;

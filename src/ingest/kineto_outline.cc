@@ -15,8 +15,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/byte_source.h"
 #include "base/error.h"
+#include "base/gzip_reader.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -69,7 +69,7 @@ std::uint64_t sample_plain(const std::filesystem::path& path, TraceOutline& outl
 }
 
 // Reads the beginning of a compressed file and returns the bytes of the file that were inflated.
-std::uint64_t sample_packed(ByteSource& source, TraceOutline& outline) {
+std::uint64_t sample_packed(GzipReader& source, TraceOutline& outline) {
   std::string text(kSampleBytes * kNumSamples, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
@@ -121,7 +121,7 @@ TraceOutline outline_kineto_json(const InputFile& file) {
     throw Error(ErrorKind::kInput,
                 "cannot read " + printable(path.string()) + ": " + failure.message());
   }
-  ByteSource source(path);
+  GzipReader source(path);
   const bool is_packed = source.is_packed();
   const std::uint64_t seen =
       is_packed ? sample_packed(source, outline) : sample_plain(path, outline);

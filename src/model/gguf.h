@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "model/tensors.h"
+#include "model/stored_bytes.h"
 
 namespace llmprof {
 

@@ -15,8 +15,8 @@
 
 #include "base/json_fwd.h"
 #include "model/count.h"
+#include "model/dtype_width.h"
 #include "model/vision.h"
-#include "model/width.h"
 
 namespace llmprof {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "model/tensors.h"
+#include "model/stored_bytes.h"
 
 namespace llmprof {
 

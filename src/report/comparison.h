@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include "analysis/compare.h"
 #include "base/json_fwd.h"
+#include "compare/compare.h"
 #include "report/document.h"
 
 namespace llmprof {

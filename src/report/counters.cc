@@ -50,13 +50,14 @@ Json kernel_json(const Analysis& analysis, const KernelCounters& kernel) {
       {"matched_kernel", nullptr},
       {"covered_ns", kernel.covered_ns},
       {"covered_fraction", fraction_of(kernel.covered_ns, analysis.kernel_ns)},
-      {"confidence",
-       kernel.groups.empty() ? Json(nullptr) : Json(confidence_name(kernel.transfer.confidence))},
-      {"confidence_reason", text_or_null(kernel.transfer.reason)},
-      {"slowdown_under_ncu", number_or_null(kernel.transfer.slowdown)},
+      {"confidence", kernel.groups.empty()
+                         ? Json(nullptr)
+                         : Json(confidence_name(kernel.representativeness.confidence))},
+      {"confidence_reason", text_or_null(kernel.representativeness.reason)},
+      {"slowdown_under_ncu", number_or_null(kernel.representativeness.slowdown)},
       {"ncu_duration_ns", number_or_null(kernel.input.duration_ns)},
-      {"ncu_sm_clock_hz", number_or_null(kernel.transfer.ncu_clock_hz)},
-      {"ncu_clock_fraction", number_or_null(kernel.transfer.clock_fraction)},
+      {"ncu_sm_clock_hz", number_or_null(kernel.representativeness.ncu_clock_hz)},
+      {"ncu_clock_fraction", number_or_null(kernel.representativeness.clock_fraction)},
       {"bound", kernel.roofline.bound == Bound::kUnknown ? Json(nullptr)
                                                          : Json(bound_name(kernel.roofline.bound))},
       {"bound_reason", text_or_null(kernel.roofline.reason)},
@@ -74,18 +75,18 @@ Json counters_json(const Analysis& analysis) {
   if (!analysis.counters) {
     return {{"kernels", nullptr}, {"reason", "needs an ncu capture"}};
   }
-  const CounterFindings& findings = *analysis.counters;
-  Json document = {{"tool_version", text_or_null(findings.tool_version)},
-                   {"clock_control", text_or_null(findings.clock_control)}};
+  const JoinedCounters& joined = *analysis.counters;
+  Json document = {{"tool_version", text_or_null(joined.tool_version)},
+                   {"clock_control", text_or_null(joined.clock_control)}};
   document["coverage"] = Json::array();
-  for (const StageCoverage& row : findings.coverage) {
+  for (const StageCoverage& row : joined.coverage) {
     document["coverage"].push_back({{"stage", row.stage},
                                     {"covered_ns", row.covered_ns},
                                     {"kernel_ns", row.kernel_ns},
                                     {"fraction", fraction_of(row.covered_ns, row.kernel_ns)}});
   }
   document["kernels"] = Json::array();
-  for (const KernelCounters& kernel : findings.kernels) {
+  for (const KernelCounters& kernel : joined.kernels) {
     document["kernels"].push_back(kernel_json(analysis, kernel));
   }
   return document;

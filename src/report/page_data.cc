@@ -11,7 +11,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "base/packed.h"
+#include "base/gzip_base64.h"
 #include "report/page.h"
 #include "report/section_parts.h"
 

@@ -4,7 +4,7 @@
 // a place to fill.
 #include <algorithm>
 
-#include "base/packed.h"
+#include "base/gzip_base64.h"
 #include "base/sha256.h"
 #include "report/embedded_web.h"
 #include "report/html_parts.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/compare.h"
 #include "base/json_fwd.h"
+#include "compare/compare.h"
 
 namespace llmprof {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "analysis/ncu_plan.h"
+#include "analysis/counters/ncu_plan.h"
 #include "base/json_fwd.h"
 #include "capture/tools.h"
 #include "session/run_options.h"

@@ -20,7 +20,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "bundle/manifest.h"
-#include "capture/leftovers.h"
+#include "capture/stale_runs.h"
 #include "config/reader.h"
 #include "session/machine_json.h"
 #include "session/rank_run.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/ncu_plan.h"
+#include "analysis/counters/ncu_plan.h"
 #include "analysis/profile.h"
 #include "bundle/artifacts.h"
 #include "capture/contract.h"

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "analysis/profile.h"
-#include "base/byte_source.h"
 #include "base/error.h"
+#include "base/gzip_reader.h"
 #include "fuzz/mutation.h"
 #include "ingest/ingest.h"
 #include "report/report.h"
@@ -70,7 +70,7 @@ std::vector<std::string> seeds_of(const char* corpus) {
   for (const std::filesystem::path& file : files) {
     std::ifstream stream(file, std::ios::binary);
     seeds.emplace_back(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
-    ByteSource source(file);
+    GzipReader source(file);
     std::string text(kLargestSeed, '\0');
     text.resize(source.read(text.data(), text.size()));
     seeds.push_back(std::move(text));

@@ -30,7 +30,7 @@ int run_set(const BaselineCommandOptions& asked, Context& context) {
   const std::vector<ComparedRun> runs = load_compared(asked.runs, context.system);
   const std::vector<RunSummary> summaries = summaries_of(runs);
   // A baseline that is not of one kind would make every gate invalid.
-  for (const FactDifference& fact : compare_facts(summaries, summaries, {})) {
+  for (const FactDifference& fact : check_comparable(summaries, summaries, {})) {
     if (fact.breaks) {
       throw Error(ErrorKind::kContract,
                   fmt::format("these runs are no baseline: {}: {} ({})", fact.fact, fact.sentence,

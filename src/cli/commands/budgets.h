@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "analysis/compare.h"
+#include "compare/compare.h"
 
 namespace llmprof {
 

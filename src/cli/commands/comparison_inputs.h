@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/compare.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "compare/compare.h"
 
 namespace llmprof {
 

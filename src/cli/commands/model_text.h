@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "model/bound.h"
 #include "model/conventions.h"
 #include "model/gpu.h"
 #include "model/llm.h"
+#include "model/lower_bound.h"
 
 namespace llmprof {
 

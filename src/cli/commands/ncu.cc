@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <regex.h>
 
-#include "analysis/counter_roofline.h"
+#include "analysis/counters/counter_roofline.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/exit_code.h"

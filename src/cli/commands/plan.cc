@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/names.h"
+#include "analysis/kernel_names.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"

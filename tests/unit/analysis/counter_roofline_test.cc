@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/counter_roofline.h"
+#include "analysis/counters/counter_roofline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Findings on made analyses: waste that was put in is found, to the nanosecond.
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -304,7 +304,7 @@ TEST(Findings, WhatCountersSayOfHotKernels) {
   add_kernel(analysis, "flash_fwd", "attention", 1, 100'000'000);
   add_kernel(analysis, "gemv", "gemv", 1, 100'000'000);
   EXPECT_TRUE(is_silent(find_findings(analysis, {}), "low_occupancy"));
-  analysis.counters = CounterFindings{};
+  analysis.counters = JoinedCounters{};
   analysis.counters->kernels.resize(3);
   for (std::size_t i = 0; i < 3; ++i) {
     analysis.kernels[i].short_name = analysis.kernels[i].kernel_name;

@@ -2,7 +2,7 @@
 //
 // Plans of recordings small enough to plan by hand; and stretches of random ones against trying
 // every stretch there is.
-#include "analysis/ncu_plan.h"
+#include "analysis/counters/ncu_plan.h"
 
 #include <algorithm>
 #include <map>

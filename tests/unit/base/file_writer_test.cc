@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/packed.h"
+#include "base/gzip_base64.h"
 #include "temporary.h"
 
 namespace llmprof {

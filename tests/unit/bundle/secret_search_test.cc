@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/gzip_base64.h"
 #include "base/json.h"
-#include "base/packed.h"
+#include "bundle/json_with_duplicates.h"
 #include "bundle/scrub_lines.h"
-#include "bundle/whole_json.h"
 #include "temporary.h"
 
 namespace llmprof {

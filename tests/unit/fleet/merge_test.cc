@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/duration_steps.h"
-#include "analysis/statistics.h"
+#include "analysis/duration_histogram.h"
+#include "compare/statistics.h"
 #include "expect_error.h"
 #include "fleet/summary_file.h"
 #include "fleet/table_file.h"
@@ -40,7 +40,7 @@ RankSummary random_rank(std::int64_t rank, SteadyRandom& random) {
       cell.min_ns = static_cast<std::int64_t>(random.below(5));
       cell.max_ns = cell.min_ns + 3;
       cell.total_ns = random.flip(0.05) ? INT64_MAX : cell.calls * (cell.min_ns + 1);
-      cell.histogram[step_of(cell.min_ns)] = cell.calls;
+      cell.histogram[bin_of(cell.min_ns)] = cell.calls;
       summary.kernels.push_back(cell);
     }
   }

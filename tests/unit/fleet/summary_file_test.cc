@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/statistics.h"
 #include "base/error.h"
+#include "compare/statistics.h"
 #include "fleet/table_file.h"
 
 namespace llmprof {

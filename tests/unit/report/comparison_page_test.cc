@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/gzip_base64.h"
 #include "base/json.h"
 #include "base/json_path.h"
-#include "base/packed.h"
 #include "base/sha256.h"
 #include "expect_error.h"
 #include "report/comparison.h"

@@ -123,7 +123,7 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   efficiency.stages = {stage};
   efficiency.notes = {name};
   analysis.efficiency = efficiency;
-  CounterFindings counters;
+  JoinedCounters counters;
   counters.tool_version = name;
   KernelCounters measured;
   measured.kernel_name = measured.short_name = name;

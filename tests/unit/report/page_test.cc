@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/packed.h"
+#include "base/gzip_base64.h"
 #include "base/sha256.h"
 #include "report/report.h"
 

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules on the recording itself: what spoils figures, and what was odd about the machine. They save
+// no time; they save people from believing a number.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analysis/findings/rule.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace llmprof {
+
+void check_gpu_activity(const FindingContext& context) {
+  const Analysis& analysis = context.analysis;
+  if (analysis.kernel_ns > 0) {
+    return;
+  }
+  Finding& finding = context.block("no_gpu_activity");
+  finding.sentence =
+      !analysis.absent.empty()    ? "there is no recording: " + printable(analysis.absent)
+      : analysis.capture.has_cuda ? "CUDA calls were recorded, but no kernel"
+                                  : "no CUDA activity was recorded: nothing of the GPU can be said";
+  for (const std::string& message : analysis.capture.messages) {
+    if (message.find("CUDA") != std::string::npos) {
+      finding.sentence +=
+          fmt::format(". {} says: {}", analysis.capture.format.tool_id, printable(message));
+      break;
+    }
+  }
+  if (!analysis.absent.empty()) {
+    finding.next =
+        "a run with the nsys pass makes one; where that failed, the manifest's contract says what "
+        "to type";
+    finding.evidence = {"contract"};
+    return;
+  }
+  if (!context.facts.has_gpu.value_or(true)) {
+    finding.sentence =
+        "this machine has no GPU: times of stages stand, nothing of a GPU can be said";
+    finding.next = "the same command on a machine with a GPU records its work";
+    finding.evidence = {"environment.gpus", "capture.kernel_ns"};
+    return;
+  }
+  finding.next = analysis.capture.format.record_gpu;
+  finding.evidence = {"capture.kernel_ns", "tool_messages"};
+}
+
+void check_opaque_graphs(const FindingContext& context) {
+  const Analysis& analysis = context.analysis;
+  const double share = fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns);
+  if (share < kMostOpaque) {
+    return;
+  }
+  Finding& finding = context.block("graph_opaque");
+  finding.sentence = fmt::format(
+      "{} of GPU time lies in CUDA graphs recorded as a whole: their kernels are hidden",
+      format_fraction(share));
+  finding.next = fmt::format("record again with {}, as llmprof run does",
+                             analysis.capture.format.record_graphs);
+  finding.evidence = {"capture.opaque_graph_ns", "capture.kernel_ns"};
+}
+
+// nsys says in its own messages when events were dropped; readers say when a file ends early.
+void check_data_loss(const FindingContext& context) {
+  for (const Diagnostic& diagnostic : context.analysis.diagnostics) {
+    if (diagnostic.severity == Severity::kDataLoss) {
+      Finding& finding = context.block("data_loss");
+      finding.sentence = "the recording is not whole: " + printable(diagnostic.sentence);
+      finding.next =
+          "record again, shorter: llmprof run with run.mode=light or a narrower run.gate";
+      finding.evidence = {fmt::format("data_quality[kind={}].count", diagnostic.kind)};
+    }
+  }
+  for (const std::string& message : context.analysis.capture.messages) {
+    const std::string words = to_lower(message);
+    if (words.find("dropped") != std::string::npos ||
+        words.find("truncated") != std::string::npos ||
+        words.find("events were lost") != std::string::npos) {
+      Finding& finding = context.block("data_loss");
+      finding.sentence = fmt::format("the recording is not whole. {} says: {}",
+                                     context.analysis.capture.format.tool_id, printable(message));
+      finding.next =
+          "record again, shorter: llmprof run with run.mode=light or a narrower run.gate";
+      finding.evidence = {"tool_messages"};
+      break;
+    }
+  }
+}
+
+void check_overhead(const FindingContext& context) {
+  if (context.analysis.baseline.empty()) {
+    context.silent("profiler_overhead", "needs a baseline pass: llmprof run");
+    return;
+  }
+  for (const StageOverhead& overhead : context.analysis.overheads) {
+    const auto stage =
+        std::find_if(context.analysis.stages.begin(), context.analysis.stages.end(),
+                     [&](const StageSummary& row) { return row.stage == overhead.stage; });
+    const bool is_nested = stage != context.analysis.stages.end() && stage->is_nested;
+    if (overhead.fraction <= kMostOverhead || is_nested) {
+      continue;
+    }
+    Finding& finding = context.note("profiler_overhead", overhead.stage);
+    finding.sentence = fmt::format("the profiler made {} {} longer: its times are partly its own",
+                                   printable(overhead.stage), format_fraction(overhead.fraction));
+    finding.next = "record less: run.mode=light";
+    finding.evidence = {fmt::format("overhead[stage={}].overhead_fraction", overhead.stage)};
+  }
+}
+
+// The profiler starts with the first gated range, which makes it milliseconds longer.
+void check_first_range(const FindingContext& context) {
+  constexpr std::int64_t kEnough = 3;
+  constexpr double kStretch = 1.5;
+  for (const StageSummary& stage : context.analysis.stages) {
+    if (stage.num_instances < kEnough || !stage.steady_mean_ns || *stage.steady_mean_ns <= 0) {
+      continue;
+    }
+    const double ratio =
+        static_cast<double>(stage.first_ns) / static_cast<double>(*stage.steady_mean_ns);
+    if (ratio < kStretch) {
+      continue;
+    }
+    Finding& finding = context.note("first_range_stretch", stage.stage);
+    finding.confidence = "medium";
+    finding.sentence = fmt::format(
+        "the first {} took {}, {:.1f} times the mean of the others: warm-up, or the "
+        "profiler that started with it",
+        printable(stage.stage), format_duration_ns(stage.first_ns), ratio);
+    finding.next = "read the steady mean, which leaves it out; warm up before the gate opens";
+    finding.evidence = {fmt::format("stages[stage={}].host_first_ns", stage.stage),
+                        fmt::format("stages[stage={}].host_steady_mean_ns", stage.stage)};
+  }
+}
+
+void check_other_family(const FindingContext& context) {
+  if (context.analysis.unmatched_names.empty()) {
+    return;
+  }
+  Finding& finding = context.note("other_family", "capture");
+  finding.sentence = "kernels without a family take more than 10 % of the time";
+  finding.next =
+      "read them by name; words for a family stand in conf/rules/kernels.yaml, from which llmprof "
+      "is built";
+  finding.evidence = {"families[family=other].total_ns", "unmatched_names"};
+}
+
+void check_other_users(const FindingContext& context) {
+  if (!context.facts.num_other_gpu_users) {
+    context.silent("other_gpu_users", "needs nvidia-smi at the time of the run: llmprof run");
+    return;
+  }
+  if (*context.facts.num_other_gpu_users > 0) {
+    Finding& finding = context.note("other_gpu_users", "capture");
+    finding.sentence =
+        fmt::format("{} other processes were on the GPUs when the run began: times are theirs too",
+                    *context.facts.num_other_gpu_users);
+    finding.next =
+        "nvidia-smi lists them; run again alone, or on another GPU: CUDA_VISIBLE_DEVICES";
+    finding.evidence = {"environment.gpu_processes"};
+  }
+}
+
+// Drivers do not tell whether clocks are locked. Without persistence mode a lock is lost as soon as
+// no program holds the GPU, so then they are not.
+void check_clocks(const FindingContext& context) {
+  if (!context.facts.keeps_clocks) {
+    context.silent("clocks_not_locked", "needs nvidia-smi at the time of the run: llmprof run");
+    return;
+  }
+  if (!*context.facts.keeps_clocks) {
+    Finding& finding = context.note("clocks_not_locked", "capture");
+    finding.confidence = "medium";
+    finding.sentence = "persistence mode is off, so clocks are not locked: repeats will differ";
+    finding.next = "sudo nvidia-smi -pm 1 && sudo nvidia-smi --lock-gpu-clocks=MIN,MAX";
+    finding.evidence = {"environment.gpus"};
+  }
+}
+
+}  // namespace llmprof

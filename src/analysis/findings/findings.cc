@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What to fix first?
+//
+// A rule looks at one kind of waste and says what removing all of it would save: an upper bound, in
+// the units people plan in. Idle time, communication and copies come straight from the ledger, so
+// their savings are exact and disjoint. Kernels that could run faster or be fused are bounded by
+// the time they take, and by the stage's compute time, since they may overlap.
+//
+// Rules are a table; a rule is a function that adds findings or says why it cannot. Two rules may
+// see the same time: the smaller of them is marked, so that nobody adds them up. What no rule sees:
+// work that need not be done at all.
+#include "analysis/findings/findings.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "analysis/findings/rule.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+constexpr void (*kFindingRules[])(const FindingContext&) = {
+    check_gpu_activity,  check_opaque_graphs, check_data_loss,       check_buckets,
+    check_idle_at_start, check_rank_skew,     check_pageable_copies, check_tensor_cores,
+    check_fusion,        check_families,      check_roofs,           check_counters,
+    check_overhead,      check_first_range,   check_other_family,    check_other_users,
+    check_clocks,
+};
+
+std::vector<StageLedger> scopes_of(const Analysis& analysis) {
+  std::vector<StageLedger> stages;
+  std::vector<StageLedger> phases;
+  std::vector<StageLedger> captures;
+  for (const StageLedger& row : analysis.ledgers) {
+    const auto stage = std::find_if(analysis.stages.begin(), analysis.stages.end(),
+                                    [&](const StageSummary& s) { return s.stage == row.stage; });
+    if (row.stage == "capture") {
+      captures.push_back(row);
+    } else if (row.stage == "startup" || row.stage == "steady") {
+      phases.push_back(row);
+    } else if (row.stage != "all" && (stage == analysis.stages.end() || !stage->is_nested)) {
+      stages.push_back(row);
+    }
+  }
+  if (!stages.empty()) {
+    return stages;
+  }
+  if (analysis.is_summary && !analysis.kernels.empty()) {
+    StageLedger all{"capture", analysis.kernels[0].device, 1, {}};
+    all.ledger.window_ns = analysis.kernel_ns;
+    all.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = analysis.kernel_ns;
+    return {all};
+  }
+  // A GPU that ran no model has no phases, only the capture.
+  for (const StageLedger& capture : captures) {
+    if (std::none_of(phases.begin(), phases.end(),
+                     [&](const StageLedger& p) { return p.device == capture.device; })) {
+      phases.push_back(capture);
+    }
+  }
+  return phases;
+}
+
+// Before the model's first kernel, or after its last: shorter recordings do not have it, and no
+// step becomes faster.
+bool is_around_loop(const Finding& finding) {
+  const bool is_stage = finding.stage != "steady" && finding.stage != "capture";
+  return finding.stage == "startup" || (finding.id == "idle_at_end" && !is_stage);
+}
+
+void mark_overlaps(std::vector<Finding>& found) {
+  std::set<std::tuple<std::string, std::string, std::string>> taken;
+  for (Finding& finding : found) {
+    if (!finding.bucket.empty()) {
+      finding.overlaps = !taken.emplace(finding.stage, finding.device, finding.bucket).second;
+    }
+  }
+}
+
+}  // namespace
+
+Finding& FindingContext::add(const char* id, const StageLedger& row, Bucket bucket,
+                             std::int64_t saving_ns) const {
+  Finding& finding = findings.found.emplace_back();
+  finding.id = id;
+  finding.stage = row.stage;
+  finding.device = row.device;
+  finding.bucket = kBucketNames[static_cast<std::size_t>(bucket)];
+  finding.saving_ns = saving_ns;
+  finding.window_ns = window_of(analysis, row);
+  return finding;
+}
+
+Finding& FindingContext::note(const char* id, const std::string& stage) const {
+  Finding& finding = findings.found.emplace_back();
+  finding.id = id;
+  finding.stage = stage;
+  finding.confidence = "high";
+  return finding;
+}
+
+Finding& FindingContext::block(const char* id) const {
+  Finding& finding = note(id, "capture");
+  finding.is_blocker = true;
+  finding.window_ns = analysis.capture_ns;
+  return finding;
+}
+
+void FindingContext::silent(const char* id, const std::string& reason) const {
+  findings.silent.push_back({id, reason});
+}
+
+std::int64_t window_of(const Analysis& analysis, const StageLedger& row) {
+  return row.stage == "startup" ? analysis.capture_ns : row.ledger.window_ns;
+}
+
+bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row) {
+  return kernel.device == row.device &&
+         (row.stage == "capture" || row.stage == "steady" || kernel.stage == row.stage);
+}
+
+std::string time_in(const FindingContext& context, std::int64_t time_ns, const StageLedger& row) {
+  return fmt::format("{} ({}) of {} on {}", format_duration_ns(time_ns),
+                     format_fraction(fraction_of(time_ns, window_of(context.analysis, row))),
+                     printable(row.stage), row.device);
+}
+
+Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
+  Findings findings;
+  const std::vector<StageLedger> scopes = scopes_of(analysis);
+  for (const auto rule : kFindingRules) {
+    rule({analysis, facts, scopes, findings});
+  }
+  std::stable_sort(findings.found.begin(), findings.found.end(),
+                   [](const Finding& a, const Finding& b) {
+                     const bool a_last = is_around_loop(a);
+                     const bool b_last = is_around_loop(b);
+                     return std::tie(b.is_blocker, a_last, b.saving_ns, a.id, a.stage, a.device) <
+                            std::tie(a.is_blocker, b_last, a.saving_ns, b.id, b.stage, b.device);
+                   });
+  mark_overlaps(findings.found);
+  return findings;
+}
+
+}  // namespace llmprof

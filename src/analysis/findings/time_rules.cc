@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules on time in which a GPU did not compute. The ledger has put each nanosecond into one bucket,
+// so what these save is exact: all of the bucket, and no other rule's.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analysis/findings/rule.h"
+#include "base/json_path.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+// One bucket of the ledger as a finding, where it is large enough.
+struct BucketRule {
+  const char* id;
+  Bucket bucket;
+  double least;
+  const char* sentence;  // takes time, share, device, stage
+  const char* next;
+};
+
+constexpr BucketRule kBucketRules[] = {
+    {"launch_bound", Bucket::kLaunchLate, kLeastIdleShare,
+     "{2} waited {0} ({1}) in {3} for the host to launch its next kernel",
+     "put the steps into CUDA graphs (PyTorch: torch.compile(mode=\"reduce-overhead\"); vLLM: "
+     "leave out --enforce-eager), or give the host less to do between launches"},
+    {"host_sync", Bucket::kSync, kLeastExposedShare,
+     "{2} was idle {0} ({1}) in {3} while the host sat in a synchronising call",
+     "find the call (nsys: CUDA API row) and remove it from the step: .item(), .cpu(), "
+     "torch.cuda.synchronize(), printing tensors"},
+    {"exposed_comm", Bucket::kComm, kLeastExposedShare,
+     "{2} only communicated for {0} ({1}) in {3}",
+     "overlap it with compute, or send less: larger buckets, fewer ranks a group, fused "
+     "all-reduce"},
+    {"exposed_copy", Bucket::kCopy, kLeastExposedShare, "{2} only copied for {0} ({1}) in {3}",
+     "keep data on the GPU, copy less of it, and copy on a stream of its own while kernels run"},
+    {"queue_wait", Bucket::kQueued, kLeastIdleShare,
+     "{2} was idle {0} ({1}) in {3} with work launched that waited for other work",
+     "look for streams that wait for each other's events"},
+    {"idle_at_end", Bucket::kTail, kLeastIdleShare,
+     "{2} had nothing to do for {0} ({1}) at the end of {3}, after its last work", nullptr},
+};
+
+// Before the model's first kernel other things help, or nothing does.
+constexpr BucketRule kStartupRules[] = {
+    {"launch_bound", Bucket::kLaunchLate, kLeastIdleShare,
+     "{2} waited {0} ({1} of the recording) before the first kernel of the model: start-up, not "
+     "the steady loop",
+     "leave it out of the recording: gate it on the steady loop (run.gate, docs/marking.md)"},
+    {"host_sync", Bucket::kSync, kLeastExposedShare,
+     "{2} was idle {0} ({1} of the recording) before the first kernel of the model while the host "
+     "sat in a "
+     "synchronising call",
+     "gate the recording on the steady loop (run.gate, docs/marking.md)"},
+    {"exposed_comm", Bucket::kComm, kLeastExposedShare,
+     "{2} only communicated for {0} ({1} of the recording) before the first kernel of the model",
+     "gate the recording on the steady loop (run.gate, docs/marking.md)"},
+    {"exposed_copy", Bucket::kCopy, kLeastExposedShare,
+     "{2} only copied for {0} ({1} of the recording) before the first kernel of the model: "
+     "loading, not the steady "
+     "loop",
+     "load from pinned memory or straight from disk, once; gate the recording on the steady loop "
+     "(run.gate, docs/marking.md)"},
+};
+
+// Whether most of the row's kernels are nodes of CUDA graphs.
+bool is_in_graphs(const Analysis& analysis, const StageLedger& row) {
+  std::int64_t in_graphs = 0;
+  std::int64_t all = 0;
+  const bool is_stage =
+      std::any_of(analysis.stages.begin(), analysis.stages.end(),
+                  [&](const StageSummary& stage) { return stage.stage == row.stage; });
+  for (const StageSummary& stage : analysis.stages) {
+    if (is_stage ? stage.stage == row.stage : !stage.is_nested) {
+      in_graphs += stage.num_graph_kernels;
+      all += stage.num_kernels;
+    }
+  }
+  return in_graphs * 2 > all;
+}
+
+// The cause of a gap is told by how it began. How it went on decides what helps.
+void say_more(const FindingContext& context, const BucketRule& rule, const StageLedger& row,
+              Finding& finding) {
+  const Ledger& ledger = row.ledger;
+  const std::string key =
+      fmt::format("ledgers[stage={},device={}].", path_value(row.stage), row.device);
+  finding.next = rule.next == nullptr ? "" : rule.next;
+  if (rule.bucket == Bucket::kSync && ledger.sync_held_ns * 2 < ledger[Bucket::kSync]) {
+    const std::int64_t after_ns = ledger[Bucket::kSync] - ledger.sync_held_ns;
+    finding.confidence = "medium";
+    finding.sentence = fmt::format(
+        "{} was idle {} ({}) in {} from synchronising calls on to the next launch: {} until they "
+        "returned, {} of other work of the host",
+        row.device, format_duration_ns(ledger[Bucket::kSync]),
+        format_fraction(fraction_of(ledger[Bucket::kSync], window_of(context.analysis, row))),
+        printable(row.stage), format_duration_ns(ledger.sync_held_ns),
+        format_duration_ns(after_ns));
+    finding.next =
+        "give the host less to do between its calls (CUDA graphs, work that can be done before), "
+        "and launch the next step before waiting for this one";
+    finding.evidence.push_back(key + "sync_held_ns");
+  } else if (rule.bucket == Bucket::kLaunchLate &&
+             ledger.after_launch_ns * 2 > ledger[Bucket::kLaunchLate]) {
+    finding.confidence = "medium";
+    finding.sentence += fmt::format("; {} of it after the launch had returned",
+                                    format_duration_ns(ledger.after_launch_ns));
+    finding.next =
+        "look for what holds work back that is launched: another process on the GPU, modules and "
+        "graphs that are loaded with their first launch, clocks of host and GPU that differ";
+    finding.evidence.push_back(key + "after_launch_ns");
+  } else if (rule.bucket == Bucket::kLaunchLate && is_in_graphs(context.analysis, row)) {
+    finding.next =
+        "its kernels are in CUDA graphs already: do what the host does between them (scheduling, "
+        "sampling, detokenising) while the step before runs; vLLM: --async-scheduling, SGLang: "
+        "leave out --disable-overlap-schedule";
+  } else if (rule.bucket == Bucket::kTail) {
+    const bool is_part = row.stage == "capture" || row.stage == "steady";
+    finding.next = is_part ? "end the recording with the last step: gate it (run.gate, "
+                             "docs/marking.md)"
+                           : "do what the host does after its last kernel while the next step "
+                             "runs, or after its answer";
+  }
+}
+
+void check_bucket(const FindingContext& context, const BucketRule& rule, const StageLedger& row) {
+  const std::int64_t time_ns = row.ledger[rule.bucket];
+  const double share = fraction_of(time_ns, window_of(context.analysis, row));
+  if (share < rule.least) {
+    return;
+  }
+  Finding& finding = context.add(rule.id, row, rule.bucket, time_ns);
+  finding.confidence = "high";
+  finding.sentence = fmt::format(fmt::runtime(rule.sentence), format_duration_ns(time_ns),
+                                 format_fraction(share), row.device, printable(row.stage));
+  finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.{}",
+                                  path_value(row.stage), row.device, finding.bucket)};
+  if (row.stage == "startup") {
+    finding.next = rule.next;
+  } else {
+    say_more(context, rule, row, finding);
+  }
+}
+
+}  // namespace
+
+void check_buckets(const FindingContext& context) {
+  if (context.analysis.ledgers.empty()) {
+    for (const BucketRule& rule : kBucketRules) {
+      context.silent(rule.id, "the recording has no GPU activity with times");
+    }
+    return;
+  }
+  for (const StageLedger& row : context.scopes) {
+    if (context.analysis.kernel_ns == 0) {
+      continue;  // nothing waited for
+    }
+    if (row.stage == "startup") {
+      for (const BucketRule& rule : kStartupRules) {
+        check_bucket(context, rule, row);
+      }
+      continue;
+    }
+    for (const BucketRule& rule : kBucketRules) {
+      check_bucket(context, rule, row);
+    }
+  }
+}
+
+// A request that waits on the host before its first kernel: tokenising, scheduling, allocating.
+void check_idle_at_start(const FindingContext& context) {
+  bool could_speak = false;
+  for (const StageLedger& row : context.scopes) {
+    if (row.stage != "prefill") {
+      continue;
+    }
+    could_speak = true;
+    const std::int64_t time_ns = row.ledger.lead_ns;
+    if (fraction_of(time_ns, row.ledger.window_ns) < kLeastIdleShare) {
+      continue;
+    }
+    Finding& finding = context.add("idle_at_start", row, Bucket::kLaunchLate, time_ns);
+    finding.confidence = "high";
+    finding.sentence = fmt::format("{} passes before the first kernel of a request",
+                                   time_in(context, time_ns, row));
+    finding.next =
+        "do on the host beforehand what the first launch need not wait for: tokenise, allocate, "
+        "build masks; keep the server's loop from waiting on other requests";
+    finding.evidence = {
+        fmt::format("ledgers[stage={},device={}].lead_ns", path_value(row.stage), row.device)};
+  }
+  if (!could_speak) {
+    context.silent("idle_at_start", "needs a stage prefill with GPU work");
+  }
+}
+
+// Of ranks that do the same, the one that communicates least arrives last: the others' time beyond
+// its own is waiting. Ranks that send different amounts look the same.
+void check_rank_skew(const FindingContext& context) {
+  std::map<std::string, std::vector<const StageLedger*>> by_stage;
+  for (const StageLedger& row : context.scopes) {
+    if (row.ledger[Bucket::kComm] > 0) {
+      by_stage[row.stage].push_back(&row);
+    }
+  }
+  bool could_speak = false;
+  for (const auto& [stage, rows] : by_stage) {
+    if (rows.size() < 2) {
+      continue;
+    }
+    could_speak = true;
+    const auto comm_ns = [&](const StageLedger& row) {
+      std::int64_t sum = 0;
+      for (const KernelRecord& kernel : context.analysis.kernels) {
+        sum += is_kernel_in(kernel, row) && kernel.family == "communication" ? kernel.total_ns : 0;
+      }
+      return sum;
+    };
+    const StageLedger* last = *std::min_element(
+        rows.begin(), rows.end(),
+        [&](const StageLedger* a, const StageLedger* b) { return comm_ns(*a) < comm_ns(*b); });
+    for (const StageLedger* row : rows) {
+      const std::int64_t waits_ns =
+          std::min(comm_ns(*row) - comm_ns(*last), row->ledger[Bucket::kComm]);
+      if (fraction_of(waits_ns, window_of(context.analysis, *row)) < kLeastExposedShare) {
+        continue;
+      }
+      Finding& finding = context.add("rank_skew", *row, Bucket::kComm, waits_ns);
+      finding.confidence = "low";
+      finding.sentence =
+          fmt::format("{} communicates {} longer than {} in {}: it waits there for the slower one",
+                      row->device, format_duration_ns(waits_ns), last->device, printable(stage));
+      finding.next = fmt::format("find what makes {} late: compare its kernels, copies and host",
+                                 last->device);
+      finding.evidence = {
+          fmt::format("ledgers[stage={},device={}].buckets_ns.comm", stage, row->device),
+          fmt::format("ledgers[stage={},device={}].buckets_ns.comm", stage, last->device)};
+    }
+  }
+  if (!could_speak) {
+    context.silent("rank_skew", "needs two GPUs of one stage that communicate");
+  }
+}
+
+void check_pageable_copies(const FindingContext& context) {
+  for (const DeviceSummary& device : context.analysis.devices) {
+    const StageLedger* worst = nullptr;  // the scope with most of the copying
+    for (const StageLedger& row : context.scopes) {
+      if (row.device == device.device &&
+          (worst == nullptr || row.ledger[Bucket::kCopy] > worst->ledger[Bucket::kCopy])) {
+        worst = &row;
+      }
+    }
+    if (worst == nullptr) {
+      continue;
+    }
+    const std::int64_t time_ns = std::min(device.pageable_copy_ns, worst->ledger[Bucket::kCopy]);
+    if (fraction_of(time_ns, window_of(context.analysis, *worst)) < kLeastExposedShare) {
+      continue;
+    }
+    Finding& finding = context.add("pageable_copy", *worst, Bucket::kCopy, time_ns);
+    finding.confidence = "medium";
+    finding.sentence = fmt::format(
+        "copies of {} from or to pageable memory took {}: each is copied "
+        "twice, and the host waits",
+        device.device, format_duration_ns(device.pageable_copy_ns));
+    finding.next =
+        "pin the host's memory: tensor.pin_memory(), DataLoader(pin_memory=True), "
+        "cudaHostAlloc; copy with non_blocking=True";
+    finding.evidence = {fmt::format("devices[device={}].pageable_copy_ns", device.device)};
+  }
+}
+
+}  // namespace llmprof

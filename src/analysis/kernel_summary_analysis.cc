@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Analysis of a kernel summary, which has no timestamps: kernels and their cost. Its stages, ledger
+// and devices are absent, not zero. Launch groups are as fine as
+// the summary's rows, which may put all grids of a kernel together.
+#include <map>
+
+#include "analysis/analysis.h"
+#include "analysis/kernels.h"
+
+namespace llmprof {
+namespace {
+
+LaunchGroup group_of(const KernelSummaryRow& row, std::string family) {
+  LaunchGroup group;
+  group.kernel_name = row.name;
+  group.family = std::move(family);
+  group.stage = kWholeRecording;
+  group.has_shape = row.shape.has_value();
+  group.shape = row.shape.value_or(LaunchShape{});
+  group.calls = row.instances;
+  group.total_ns = row.total_ns;
+  const std::int64_t mean_ns = row.total_ns / std::max<std::int64_t>(row.instances, 1);
+  group.min_ns = row.min_ns.value_or(mean_ns);
+  group.median_ns = row.median_ns.value_or(mean_ns);
+  group.max_ns = row.max_ns.value_or(mean_ns);
+  return group;
+}
+
+}  // namespace
+
+Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
+  Analysis analysis;
+  analysis.capture = summary.capture;
+  analysis.capture.has_cuda = !summary.rows.empty();
+  analysis.diagnostics = summary.diagnostics;
+  analysis.is_summary = true;
+  // A row a kernel: those split by shape are put together again.
+  std::map<std::string, std::size_t> known;
+  for (const KernelSummaryRow& row : summary.rows) {
+    const LaunchGroup group = group_of(row, std::string(family_of(rules, row.name)));
+    const auto [at, is_new] = known.try_emplace(row.name, analysis.kernels.size());
+    if (is_new) {
+      KernelRecord& record = analysis.kernels.emplace_back();
+      record.kernel_name = row.name;
+      record.device = "cuda:?";
+      record.stage = kWholeRecording;
+      record.family = group.family;
+      record.min_ns = group.min_ns;
+    }
+    KernelRecord& record = analysis.kernels[at->second];
+    // Two medians do not make one: that of the larger part stands for both.
+    record.median_ns = group.total_ns > record.total_ns ? group.median_ns : record.median_ns;
+    record.total_ns += group.total_ns;
+    record.calls += group.calls;
+    record.min_ns = std::min(record.min_ns, group.min_ns);
+    record.max_ns = std::max(record.max_ns, group.max_ns);
+    if (row.shape) {
+      record.shapes.push_back(*row.shape);
+    }
+    analysis.kernel_ns += group.total_ns;
+    analysis.launch_groups.push_back(group);
+  }
+  std::stable_sort(
+      analysis.launch_groups.begin(), analysis.launch_groups.end(),
+      [](const LaunchGroup& a, const LaunchGroup& b) { return a.total_ns > b.total_ns; });
+  finish_kernel_table(analysis);
+  return analysis;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tokens, sequences and context lengths of each prefill and decode step.
+//
+// Contexts are followed through the recording: a prefill of n tokens leaves n behind, each decode
+// step one more a sequence. That is exact for a program that serves one batch at a time. An engine
+// that mixes requests does not say how long each is; then the user must (context), or decode stays
+// n/a.
+#include "analysis/token_counts.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace llmprof {
+namespace {
+
+class Tracker {
+ public:
+  Tracker(const Analysis& analysis, const EfficiencySetup& setup)
+      : analysis_(analysis), setup_(setup), steps_(analysis.steps) {
+    std::stable_sort(steps_.begin(), steps_.end(), [](const StageStep& a, const StageStep& b) {
+      return a.start_ns < b.start_ns;
+    });
+    std::erase_if(steps_, [](const StageStep& step) { return step.is_open; });
+    const bool has_steps = std::any_of(steps_.begin(), steps_.end(), [&](const StageStep& step) {
+      return name(step) == "decode_step";
+    });
+    decode_name_ = has_steps ? "decode_step" : "decode";
+  }
+
+  RecordedWork follow() {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (name(steps_[i]) == "prefill") {
+        add_prefill(steps_[i], batch_after(i));
+      } else if (name(steps_[i]) == decode_name_) {
+        add_decode(steps_[i]);
+      }
+    }
+    return std::move(work_);
+  }
+
+ private:
+  const std::string& name(const StageStep& step) const {
+    return analysis_.stages[step.stage].stage;
+  }
+
+  std::int64_t batch_of(const StageStep& step) const {
+    return setup_.batch.value_or(step.is_step ? step.tokens.value_or(1) : 1);
+  }
+
+  // Sequences of the decode step that follows a prefill: the mark of a prefill carries the tokens
+  // of all of them.
+  std::int64_t batch_after(std::size_t prefill_at) const {
+    for (std::size_t i = prefill_at + 1; i < steps_.size() && name(steps_[i]) != "prefill"; ++i) {
+      if (name(steps_[i]) == decode_name_) {
+        return batch_of(steps_[i]);
+      }
+    }
+    return setup_.batch.value_or(1);
+  }
+
+  void add_prefill(const StageStep& step, std::int64_t batch) {
+    // An engine prefills one request after another, and a step attends to all of them.
+    is_mixed_ = is_mixed_ || (step.sequences && (is_fresh_ || *step.sequences != batch));
+    const std::int64_t sequences = std::max<std::int64_t>(step.sequences.value_or(batch), 1);
+    std::optional<std::int64_t> tokens = setup_.prompt_tokens;
+    if (!tokens && step.tokens && *step.tokens >= sequences) {
+      tokens = *step.tokens / sequences;
+    }
+    if (!tokens) {
+      work_.prefill.reason = "needs the prompt's tokens: a payload on the mark, or --prompt-tokens";
+    } else {
+      work_.prefill.passes.push_back(
+          {prefill_work(*tokens, sequences), step.start_ns, step.duration_ns});
+    }
+    context_ = tokens;
+    is_fresh_ = true;
+  }
+
+  void add_decode(const StageStep& step) {
+    is_fresh_ = false;
+    const std::int64_t batch = batch_of(step);
+    const std::int64_t num_steps = step.is_step ? 1 : steps_of_loop(step, batch);
+    if (batch < 1 || num_steps < 1) {
+      work_.decode.reason = "needs the tokens made: a payload on the marks, or --new-tokens";
+      return;
+    }
+    std::optional<std::int64_t> cached = is_mixed_ ? std::nullopt : context_;
+    if (setup_.context) {
+      cached = std::max<std::int64_t>(*setup_.context - 1 - (num_steps - 1) / 2, 0);
+    }
+    if (!cached) {
+      work_.decode.reason =
+          is_mixed_ ? "requests of several lengths share the steps: give their mean with --context"
+                    : "needs the context: payloads on prefill marks, --prompt-tokens or --context";
+      return;
+    }
+    LlmWork work = decode_work(1, batch);
+    work.cached_tokens = *cached;
+    work.new_tokens = num_steps;
+    work_.decode.passes.push_back({work, step.start_ns, step.duration_ns});
+    context_ = *cached + num_steps;
+  }
+
+  std::int64_t steps_of_loop(const StageStep& step, std::int64_t batch) const {
+    return setup_.new_tokens.value_or(step.tokens ? *step.tokens / std::max<std::int64_t>(batch, 1)
+                                                  : 0);
+  }
+
+  const Analysis& analysis_;
+  const EfficiencySetup& setup_;
+  std::vector<StageStep> steps_;
+  RecordedWork work_;
+  std::string decode_name_;
+  std::optional<std::int64_t> context_;  // of one sequence, after what was seen so far
+  bool is_fresh_ = false;                // a prefill was seen and no step since
+  bool is_mixed_ = false;
+};
+
+}  // namespace
+
+RecordedWork recorded_work(const Analysis& analysis, const EfficiencySetup& setup) {
+  return Tracker(analysis, setup).follow();
+}
+
+}  // namespace llmprof

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Check that two sets of runs did the same work on the same machine.
+//
+// A comparison of different work gives a number that means nothing, and the number is often good: a
+// candidate that failed early is fast. So facts are compared first. Some may differ, because they
+// are what was changed (arguments, a driver); they are shown. Others make the comparison invalid
+// unless the user says that this fact is what is under test.
+//
+// What this gets wrong: it knows what the files tell. Another prompt of the same length, another
+// clock limit or a neighbour on the GPU are not in them.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "compare/compare.h"
+
+namespace llmprof {
+namespace {
+
+struct FactRule {
+  const char* fact;
+  bool breaks;
+  const char* why;
+};
+
+constexpr FactRule kFactRules[] = {
+    {"gpu", true, "another device is another ceiling"},
+    {"model", true, "another model is other work"},
+    {"inputs", true, "other inputs are other work"},
+    {"format", true, "recordings of different tools time different things"},
+    {"timing", true, "one side was timed under a profiler, the other was not"},
+    {"graphs", true, "kernels inside graphs recorded as a whole are not seen"},
+    {"stages", true, "there is no stage to compare with"},
+    {"instances", true, "a stage ran more or less often"},
+    {"tokens", true, "a stage had more or fewer tokens to work on"},
+    {"launches", true, "no stage is marked, and the number of launches is all that tells of work"},
+    {"command", false, ""},
+    {"overrides", false, ""},
+    {"stage_source", false, ""},
+    {"driver", false, ""},
+    {"cpu", false, ""},
+    {"system", false, ""},
+    {"profiler", false, ""},
+    {"engine", false, ""},
+};
+
+// Amounts this close are the same: a step more or less at the end of a long run.
+constexpr double kSameAmount = 0.01;
+
+bool is_near(std::int64_t a, std::int64_t b) {
+  const double larger = static_cast<double>(std::max(std::abs(a), std::abs(b)));
+  return static_cast<double>(std::abs(a - b)) <= kSameAmount * larger;
+}
+
+using Values = std::set<std::string>;
+
+Values fact_values(const std::vector<RunSummary>& runs, const std::string& fact) {
+  Values values;
+  for (const RunSummary& run : runs) {
+    for (const auto& [name, value] : run.facts) {
+      if (name == fact && !value.empty()) {
+        values.insert(value);
+      }
+    }
+  }
+  return values;
+}
+
+class FactComparer {
+ public:
+  explicit FactComparer(const std::vector<std::string>& allowed) : allowed_(allowed) {}
+
+  void add(const std::string& fact, std::string base, std::string candidate) {
+    const auto* rule = std::find_if(std::begin(kFactRules), std::end(kFactRules),
+                                    [&](const FactRule& one) { return one.fact == fact; });
+    const bool is_allowed = std::find(allowed_.begin(), allowed_.end(), fact) != allowed_.end();
+    const bool breaks = rule->breaks && !is_allowed;
+    found_.push_back({fact, std::move(base), std::move(candidate), breaks,
+                      is_allowed ? "allowed to differ" : rule->why});
+  }
+
+  // What is not known on one side is no difference.
+  void add_texts(const std::string& fact, const std::vector<RunSummary>& base,
+                 const std::vector<RunSummary>& candidate) {
+    const Values before = fact_values(base, fact);
+    const Values after = fact_values(candidate, fact);
+    if (before.empty() || after.empty() || (before.size() == 1 && before == after)) {
+      return;
+    }
+    add(fact, fmt::format("{}", fmt::join(before, " | ")),
+        fmt::format("{}", fmt::join(after, " | ")));
+  }
+
+  // Nobody may allow a side that holds nothing.
+  void add_empty(const RunSummary& run, bool is_base) {
+    if (!run.absent.empty()) {
+      found_.push_back({"content", is_base ? run.label : "", is_base ? "" : run.label, true,
+                        fmt::format("{} holds nothing to compare: {}", run.label, run.absent)});
+    }
+  }
+
+  void add_lost(std::string base, std::string candidate) {
+    found_.push_back({"content", std::move(base), std::move(candidate), true,
+                      "one side holds no kernel where the other has some"});
+  }
+
+  std::vector<FactDifference> found() { return std::move(found_); }
+
+ private:
+  const std::vector<std::string>& allowed_;
+  std::vector<FactDifference> found_;
+};
+
+struct Range {
+  std::int64_t low = INT64_MAX;
+  std::int64_t high = INT64_MIN;
+
+  void add(std::int64_t value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  std::string text() const {
+    return low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high);
+  }
+};
+
+bool differ(const Range& a, const Range& b) {
+  return !is_near(std::min(a.low, b.low), std::max(a.high, b.high));
+}
+
+using Amounts = std::map<std::string, Range>;  // by stage
+
+template <typename Amount>
+Amounts amounts_of(const std::vector<RunSummary>& runs, Amount&& amount) {
+  Amounts amounts;
+  for (const RunSummary& run : runs) {
+    for (const StageAmount& stage : run.stages) {
+      if (const std::optional<std::int64_t> value = amount(stage)) {
+        amounts[stage.stage].add(*value);
+      }
+    }
+  }
+  return amounts;
+}
+
+template <typename Amount>
+void add_amounts(const std::string& fact, const std::vector<RunSummary>& base,
+                 const std::vector<RunSummary>& candidate, Amount&& amount,
+                 FactComparer& comparer) {
+  const Amounts before = amounts_of(base, amount);
+  const Amounts after = amounts_of(candidate, amount);
+  for (const auto& [stage, range] : before) {
+    const auto other = after.find(stage);
+    if (other != after.end() && differ(range, other->second)) {
+      comparer.add(fact, fmt::format("{} {}", stage, range.text()),
+                   fmt::format("{} {}", stage, other->second.text()));
+    }
+  }
+}
+
+// The names of all stages of a side; nothing when its runs differ among themselves.
+std::optional<Values> stages_of(const std::vector<RunSummary>& runs, Values& all) {
+  std::optional<Values> same;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Values of_run;
+    for (const StageAmount& stage : runs[i].stages) {
+      of_run.insert(stage.stage);
+    }
+    all.insert(of_run.begin(), of_run.end());
+    same = i == 0 || same == of_run ? std::optional(of_run) : std::nullopt;
+  }
+  return same;
+}
+
+void add_stages(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
+                FactComparer& comparer) {
+  Values before;
+  Values after;
+  const std::optional<Values> of_base = stages_of(base, before);
+  if (!of_base || of_base != stages_of(candidate, after)) {
+    comparer.add("stages", fmt::format("{}", fmt::join(before, ", ")),
+                 fmt::format("{}", fmt::join(after, ", ")));
+  }
+}
+
+void add_launches(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
+                  FactComparer& comparer) {
+  Range before;
+  Range after;
+  bool is_marked = true;
+  for (const RunSummary& run : base) {
+    before.add(run.launches);
+    is_marked = is_marked && run.is_marked;
+  }
+  for (const RunSummary& run : candidate) {
+    after.add(run.launches);
+    is_marked = is_marked && run.is_marked;
+  }
+  // Fewer launches for the same stages are what fusing is about. None at all are a lost recording.
+  if ((before.low == 0) != (after.low == 0)) {
+    comparer.add_lost(before.text() + " launches", after.text() + " launches");
+  } else if (!is_marked && differ(before, after)) {
+    comparer.add("launches", before.text(), after.text());
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> comparable_facts() {
+  std::vector<std::string> facts;
+  for (const FactRule& rule : kFactRules) {
+    if (rule.breaks) {
+      facts.emplace_back(rule.fact);
+    }
+  }
+  return facts;
+}
+
+std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base,
+                                             const std::vector<RunSummary>& candidate,
+                                             const std::vector<std::string>& allowed) {
+  FactComparer comparer(allowed);
+  for (const RunSummary& run : base) {
+    comparer.add_empty(run, true);
+  }
+  for (const RunSummary& run : candidate) {
+    comparer.add_empty(run, false);
+  }
+  for (const FactRule& rule : kFactRules) {
+    comparer.add_texts(rule.fact, base, candidate);
+  }
+  add_stages(base, candidate, comparer);
+  add_amounts(
+      "instances", base, candidate,
+      [](const StageAmount& stage) { return std::optional(stage.instances); }, comparer);
+  add_amounts(
+      "tokens", base, candidate, [](const StageAmount& stage) { return stage.tokens; }, comparer);
+  add_launches(base, candidate, comparer);
+  std::vector<FactDifference> found = comparer.found();
+  std::stable_sort(
+      found.begin(), found.end(),
+      [](const FactDifference& a, const FactDifference& b) { return a.breaks > b.breaks; });
+  return found;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Comparison of metrics between two sets of runs, and the verdict.
+//
+// Each metric has one value a run. The logarithms of the two sides' values are compared by ranks
+// (statistics.cc), and the interval of the ratio decides: slower only when even its fast end is
+// slower by more than the smallest effect that matters, unchanged only when its slow end is not.
+// In between nobody knows, and that is said, with the number of runs that would tell. A test
+// against "no difference at all" would call any change, however small, once there are runs enough;
+// a fixed floor on the measured ratio would call noise.
+//
+// False alarms are shared out among the metrics that decide (alpha / their number, Bonferroni), so
+// that their number does not raise them. Kernels and operators do not decide (significance.cc).
+//
+// What this gets wrong: runs of a side must be exchangeable, so runs should be interleaved. One run
+// a side tells nothing of how runs differ; its steps give an interval, and no verdict.
+#include "compare/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "compare/statistics.h"
+
+namespace llmprof {
+namespace {
+
+// Unchanged is claimed at this level: a change that matters goes unseen once in twenty times.
+constexpr double kPassAlpha = 0.05;
+// Repeats asked for decide four times out of five.
+constexpr double kPower = 0.8;
+// Ranks need this much more than means do, of normal values: sqrt(pi / 3).
+constexpr double kRankCost = 1.0233;
+constexpr std::int64_t kMostRepeats = 1000;
+
+const RunMetric* find_metric(const RunSummary& run, const std::string& key) {
+  const auto metric = std::find_if(run.metrics.begin(), run.metrics.end(),
+                                   [&](const RunMetric& one) { return one.key == key; });
+  return metric == run.metrics.end() ? nullptr : &*metric;
+}
+
+// One value a run; empty where a run has none.
+std::vector<double> values_of(const std::vector<RunSummary>& runs, const std::string& key) {
+  std::vector<double> values;
+  for (const RunSummary& run : runs) {
+    const RunMetric* metric = find_metric(run, key);
+    if (metric == nullptr) {
+      return {};
+    }
+    values.push_back(metric->value);
+  }
+  return values;
+}
+
+std::vector<double> logs_of(const std::vector<double>& values, bool is_larger_better) {
+  std::vector<double> logs;
+  logs.reserve(values.size());
+  for (const double value : values) {
+    logs.push_back(is_larger_better ? -std::log(value) : std::log(value));
+  }
+  return logs;
+}
+
+bool are_positive(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+}
+
+const MetricBudget* budget_of(const CompareOptions& options, const std::string& key) {
+  const auto budget = std::find_if(options.budgets.begin(), options.budgets.end(),
+                                   [&](const MetricBudget& one) { return one.key == key; });
+  return budget == options.budgets.end() ? nullptr : &*budget;
+}
+
+double pooled_deviation(const std::vector<double>& a, const std::vector<double>& b) {
+  const double one = robust_deviation(a);
+  const double other = robust_deviation(b);
+  return std::sqrt((one * one + other * other) / 2);
+}
+
+// Runs a side after which a difference of `distance` from a limit would show.
+std::optional<std::int64_t> repeats_for(double distance, double deviation, double alpha) {
+  const std::int64_t least = least_repeats(alpha);
+  if (!(deviation > 0)) {
+    return least;
+  }
+  const double z = normal_quantile(1 - alpha) + normal_quantile(kPower);
+  const double share = kRankCost * deviation * z / std::abs(distance);
+  const double needed = std::ceil(2 * share * share);
+  if (!(needed <= static_cast<double>(kMostRepeats))) {
+    return std::nullopt;
+  }
+  return std::max(least, static_cast<std::int64_t>(needed));
+}
+
+void set_ratio(double low, double middle, double high, MetricChange& row) {
+  const auto bounded = [](double log) {
+    return std::isfinite(log) ? std::optional(std::exp(log)) : std::nullopt;
+  };
+  const bool is_flipped = row.is_larger_better;
+  row.ratio = bounded(is_flipped ? -middle : middle);
+  row.ratio_low = bounded(is_flipped ? -high : low);
+  row.ratio_high = bounded(is_flipped ? -low : high);
+}
+
+// Several runs a side: ranks of runs.
+void judge_runs(const std::vector<double>& base, const std::vector<double>& candidate, double alpha,
+                MetricChange& row) {
+  const std::vector<double> before = logs_of(base, row.is_larger_better);
+  const std::vector<double> after = logs_of(candidate, row.is_larger_better);
+  const Shift wide = shift_of(before, after, 1 - 2 * alpha);
+  const Shift narrow = shift_of(before, after, 1 - 2 * kPassAlpha);
+  const double limit = std::log1p(row.limit_fraction);
+  row.method = "runs";
+  row.p = rank_test(before, after, Tail::kTwoSided).p;
+  set_ratio(wide.low, wide.estimate, wide.high, row);
+  if (wide.low > limit) {
+    row.change = Change::kWorse;
+  } else if (wide.high < -limit) {
+    row.change = Change::kBetter;
+  } else if (narrow.high < limit) {
+    row.change = Change::kSame;
+    row.reason = narrow.low > -limit ? "" : "perhaps better";
+  } else {
+    row.change = Change::kUnclear;
+    const bool looks_worse = wide.estimate > limit;
+    row.repeats_needed = repeats_for(wide.estimate - limit, pooled_deviation(before, after),
+                                     looks_worse ? alpha : kPassAlpha);
+    if (row.repeats_needed) {
+      // The estimate is rough; what was not enough is not the answer.
+      const auto made = static_cast<std::int64_t>(std::min(before.size(), after.size()));
+      row.repeats_needed = std::max(*row.repeats_needed, made + 1);
+    }
+    row.reason = row.repeats_needed
+                     ? fmt::format("about {} runs a side would decide", *row.repeats_needed)
+                     : fmt::format("too near the limit of {:g} % for any number of runs",
+                                   row.limit_fraction * 100);
+  }
+}
+
+const StageLengths* lengths_of(const RunSummary& run, const std::string& stage) {
+  const auto steps = std::find_if(run.steps.begin(), run.steps.end(),
+                                  [&](const StageLengths& one) { return one.stage == stage; });
+  return stage.empty() || steps == run.steps.end() ? nullptr : &*steps;
+}
+
+// One run a side: its steps, in blocks. How runs differ is not in them, so there is no verdict.
+void judge_steps(const RunSummary& base, const RunSummary& candidate, double alpha,
+                 MetricChange& row) {
+  const RunMetric* metric = find_metric(base, row.key);
+  const StageLengths* before = lengths_of(base, metric->steps);
+  const StageLengths* after = lengths_of(candidate, metric->steps);
+  row.change = Change::kUnclear;
+  row.repeats_needed = least_repeats(alpha);
+  row.reason = fmt::format("one run does not tell how runs differ: {} a side would be the least",
+                           *row.repeats_needed);
+  if (before == nullptr || after == nullptr) {
+    return;
+  }
+  if (const auto interval =
+          block_bootstrap_ratio(before->durations_ns, after->durations_ns, 1 - 2 * alpha)) {
+    row.method = "steps of one run";
+    row.ratio_low = interval->low;
+    row.ratio_high = interval->high;
+  }
+}
+
+// Limits on the value itself: every run keeps them, none does, or it is not clear.
+void judge_value(const MetricBudget& budget, const std::vector<double>& candidate,
+                 MetricChange& row) {
+  const auto breaks = [&](double value) {
+    return (budget.at_most && value > *budget.at_most) ||
+           (budget.at_least && value < *budget.at_least);
+  };
+  const auto broken = std::count_if(candidate.begin(), candidate.end(), breaks);
+  if (broken == 0) {
+    return;
+  }
+  const auto all = static_cast<std::ptrdiff_t>(candidate.size());
+  row.change = broken == all ? Change::kWorse : Change::kUnclear;
+  row.repeats_needed.reset();
+  row.reason = fmt::format("{} of {} runs break the budget's limit", broken, all);
+}
+
+MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummary>& base,
+                            const std::vector<RunSummary>& candidate, const CompareOptions& options,
+                            double alpha) {
+  MetricChange row;
+  row.key = metric.key;
+  row.unit = metric.unit;
+  row.is_larger_better = metric.is_larger_better;
+  const MetricBudget* budget = budget_of(options, metric.key);
+  row.is_gated = metric.is_gated || budget != nullptr;
+  row.limit_fraction = budget != nullptr && budget->change_fraction ? *budget->change_fraction
+                                                                    : options.smallest_effect;
+  const std::vector<double> before = values_of(base, metric.key);
+  const std::vector<double> after = values_of(candidate, metric.key);
+  row.base = before.empty() ? std::nullopt : std::optional(median_of(before));
+  row.candidate = after.empty() ? std::nullopt : std::optional(median_of(after));
+  const bool is_absolute = budget != nullptr && !budget->change_fraction;
+  if (!row.candidate || (!row.base && !is_absolute)) {
+    row.reason = "not in every run";
+    row.change = row.is_gated ? Change::kUnclear : Change::kNotJudged;
+    return row;
+  }
+  if (!row.base || !are_positive(before) || !are_positive(after)) {
+    row.reason = "0 in some run: no ratio";
+    row.change = row.is_gated ? Change::kUnclear : Change::kNotJudged;
+  } else {
+    row.ratio = *row.candidate / *row.base;
+    if (before.size() == 1 && after.size() == 1) {
+      judge_steps(base[0], candidate[0], alpha, row);
+    } else {
+      judge_runs(before, after, alpha, row);
+    }
+  }
+  if (is_absolute) {  // asks nothing of the base
+    row.change = Change::kSame;
+    row.reason.clear();
+    row.repeats_needed.reset();
+  }
+  if (budget != nullptr) {
+    judge_value(*budget, after, row);
+  }
+  return row;
+}
+
+std::string metric_words(const MetricChange& row) {
+  const double change = row.ratio ? (*row.ratio - 1) * 100 : 0;
+  std::string text = fmt::format("{} {:+.1f} %", row.key, change);
+  if (row.ratio_low && row.ratio_high) {
+    text += fmt::format(" ({:+.1f} to {:+.1f} %)", (*row.ratio_low - 1) * 100,
+                        (*row.ratio_high - 1) * 100);
+  }
+  return text;
+}
+
+std::string listed(const std::vector<MetricChange>& metrics, Change change, bool gated_only) {
+  std::vector<std::string> words;
+  for (const MetricChange& row : metrics) {
+    if (row.change == change && (row.is_gated || !gated_only)) {
+      words.push_back(row.reason.empty() ? metric_words(row)
+                                         : fmt::format("{}: {}", row.key, row.reason));
+    }
+  }
+  return fmt::format("{}", fmt::join(words, "; "));
+}
+
+bool has_gated(const std::vector<MetricChange>& metrics, Change change) {
+  return std::any_of(metrics.begin(), metrics.end(),
+                     [&](const MetricChange& row) { return row.is_gated && row.change == change; });
+}
+
+void decide(const CompareOptions& options, Comparison& comparison) {
+  std::vector<MetricChange>& metrics = comparison.metrics;
+  std::vector<std::string> broken;
+  for (const FactDifference& fact : comparison.facts) {
+    if (fact.breaks) {
+      broken.push_back(fmt::format("{}: {}", fact.fact, fact.sentence));
+    }
+  }
+  const bool is_gated = std::any_of(metrics.begin(), metrics.end(),
+                                    [](const MetricChange& row) { return row.is_gated; });
+  if (!broken.empty()) {
+    comparison.verdict = Verdict::kInvalid;
+    comparison.sentence = fmt::format("not comparable: {}", fmt::join(broken, "; "));
+    for (MetricChange& row : metrics) {
+      row.change = Change::kNotJudged;
+      row.repeats_needed.reset();
+      row.reason = "the runs are not comparable";
+    }
+  } else if (has_gated(metrics, Change::kWorse)) {
+    comparison.verdict = Verdict::kRegress;
+    comparison.sentence = "slower: " + listed(metrics, Change::kWorse, true);
+  } else if (!is_gated || has_gated(metrics, Change::kUnclear)) {
+    comparison.verdict = Verdict::kInconclusive;
+    comparison.sentence = is_gated ? "not decided: " + listed(metrics, Change::kUnclear, true)
+                                   : "not decided: no run holds a time to judge by";
+  } else {
+    comparison.verdict = Verdict::kPass;
+    const std::string better = listed(metrics, Change::kBetter, true);
+    comparison.sentence = better.empty() ? fmt::format("nothing got slower by {:g} % or more",
+                                                       options.smallest_effect * 100)
+                                         : "faster: " + better;
+  }
+}
+
+// The run nearest its side's middle, by the first metric that decides. A run whose recording failed
+// has nothing to take apart, and stands for its side only where all are like that.
+const RunSummary& median_run(const std::vector<RunSummary>& runs) {
+  const RunMetric* gate = nullptr;
+  for (const RunMetric& metric : runs[0].metrics) {
+    gate = gate == nullptr && metric.is_gated ? &metric : gate;
+  }
+  const std::vector<double> values =
+      gate == nullptr ? std::vector<double>() : values_of(runs, gate->key);
+  const double middle = values.empty() ? 0 : median_of(values);
+  const auto rank_of = [&](std::size_t i) {
+    const bool is_empty = runs[i].kernels.empty() && runs[i].operators.empty();
+    return std::pair(is_empty, values.empty() ? 0 : std::abs(values[i] - middle));
+  };
+  std::size_t nearest = 0;
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    nearest = rank_of(i) < rank_of(nearest) ? i : nearest;
+  }
+  return runs[nearest];
+}
+
+std::vector<std::string> labels_of(const std::vector<RunSummary>& runs) {
+  std::vector<std::string> labels;
+  labels.reserve(runs.size());
+  for (const RunSummary& run : runs) {
+    labels.push_back(run.label);
+  }
+  return labels;
+}
+
+}  // namespace
+
+const char* change_name(Change change) {
+  switch (change) {
+    case Change::kSame:
+      return "same";
+    case Change::kWorse:
+      return "worse";
+    case Change::kBetter:
+      return "better";
+    case Change::kUnclear:
+      return "unclear";
+    case Change::kNotJudged:
+      return "not judged";
+  }
+  return "";
+}
+
+const char* verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass:
+      return "pass";
+    case Verdict::kRegress:
+      return "regress";
+    case Verdict::kInconclusive:
+      return "inconclusive";
+    case Verdict::kInvalid:
+      return "invalid";
+  }
+  return "";
+}
+
+std::int64_t least_repeats(double alpha) {
+  // The most extreme of C(2n, n) deals must be rare enough.
+  double deals = 1;
+  std::int64_t n = 0;
+  while (deals * alpha < 1 && n < kMostRepeats) {
+    ++n;
+    const auto k = static_cast<double>(n);
+    deals *= (2 * k) * (2 * k - 1) / (k * k);
+  }
+  return std::max<std::int64_t>(n, 2);
+}
+
+std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
+                                          const std::vector<RunSummary>& candidate,
+                                          const CompareOptions& options) {
+  std::vector<const RunMetric*> all;
+  for (const std::vector<RunSummary>* side : {&base, &candidate}) {
+    for (const RunMetric& metric : (*side)[0].metrics) {
+      if (side == &base || find_metric(base[0], metric.key) == nullptr) {
+        all.push_back(&metric);
+      }
+    }
+  }
+  const auto num_gated = std::count_if(all.begin(), all.end(), [&](const RunMetric* metric) {
+    return metric->is_gated || budget_of(options, metric->key) != nullptr;
+  });
+  std::vector<MetricChange> rows;
+  for (const RunMetric* metric : all) {
+    const bool is_gated = metric->is_gated || budget_of(options, metric->key) != nullptr;
+    const double share = is_gated ? static_cast<double>(num_gated) : 1.0;
+    rows.push_back(compare_metric(*metric, base, candidate, options, options.alpha / share));
+  }
+  // What a budget names and no run has must not pass in silence.
+  for (const MetricBudget& budget : options.budgets) {
+    if (std::none_of(all.begin(), all.end(),
+                     [&](const RunMetric* metric) { return metric->key == budget.key; })) {
+      MetricChange& row = rows.emplace_back();
+      row.key = budget.key;
+      row.is_gated = true;
+      row.change = Change::kUnclear;
+      row.reason = "the budget names it, no run has it";
+    }
+  }
+  return rows;
+}
+
+Comparison compare_runs(const std::vector<RunSummary>& base,
+                        const std::vector<RunSummary>& candidate, const CompareOptions& options) {
+  Comparison comparison;
+  comparison.base = labels_of(base);
+  comparison.candidate = labels_of(candidate);
+  comparison.facts = check_comparable(base, candidate, options.allowed);
+  comparison.metrics = compare_metrics(base, candidate, options);
+  const RunSummary& before = median_run(base);
+  const RunSummary& after = median_run(candidate);
+  comparison.base_median = before.label;
+  comparison.candidate_median = after.label;
+  diff_runs(before, after, comparison);
+  mark_significant_changes(base, candidate, options, comparison);
+  decide(options, comparison);
+  return comparison;
+}
+
+SelfTest self_test(const std::vector<RunSummary>& runs, const CompareOptions& options,
+                   std::int64_t most_deals, std::uint64_t seed) {
+  SelfTest test;
+  const std::size_t half = runs.size() / 2;
+  test.runs_a_side = static_cast<std::int64_t>(half);
+  if (half == 0) {
+    return test;
+  }
+  SteadyRandom random(seed);
+  std::vector<std::size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (; test.deals < most_deals; ++test.deals) {
+    for (std::size_t i = order.size(); i > 1; --i) {
+      std::swap(order[i - 1], order[random.below(i)]);
+    }
+    std::vector<RunSummary> sides[2];
+    for (std::size_t i = 0; i < 2 * half; ++i) {
+      sides[i % 2].push_back(runs[order[i]]);
+    }
+    Comparison comparison;
+    comparison.metrics = compare_metrics(sides[0], sides[1], options);
+    decide(options, comparison);
+    const auto num_gated = std::count_if(comparison.metrics.begin(), comparison.metrics.end(),
+                                         [](const MetricChange& row) { return row.is_gated; });
+    test.can_alarm =
+        num_gated > 0 &&
+        test.runs_a_side >= least_repeats(options.alpha / static_cast<double>(num_gated));
+    test.alarms += comparison.verdict == Verdict::kRegress ? 1 : 0;
+    test.passes += comparison.verdict == Verdict::kPass ? 1 : 0;
+    test.inconclusive += comparison.verdict == Verdict::kInconclusive ? 1 : 0;
+  }
+  return test;
+}
+
+}  // namespace llmprof

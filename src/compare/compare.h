@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Comparison of two sets of runs: whether they did the same work, which metrics changed, and which
+// kernels and operators account for the difference. Needs only run summaries, no recordings.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace llmprof {
+
+// A number of a run, by its key in metrics.json.
+struct RunMetric {
+  std::string key;
+  std::string unit;  // "ns", "1/s", "fraction", "number"
+  double value = 0;
+  bool is_larger_better = false;
+  bool is_gated = false;  // decides the verdict; the others are shown
+  std::string steps;      // the stage whose lengths it is made of; empty: none
+};
+
+struct StageLengths {
+  std::string stage;
+  std::vector<double> durations_ns;  // in time order
+};
+
+struct StageAmount {
+  std::string stage;
+  std::int64_t instances = 0;
+  std::int64_t kernel_ns = 0;
+  std::optional<std::int64_t> tokens;
+};
+
+struct KernelAmount {
+  std::string name;  // whole
+  std::string short_name;
+  std::string device;
+  std::string stage;
+  std::string family;
+  std::string shapes;  // grids and blocks, as one text
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+};
+
+// An operator of a framework, or of a program that times its own, in a stage.
+struct OperatorAmount {
+  std::string name;
+  std::string stage;  // empty: the source does not tell
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+};
+
+struct LedgerAmount {
+  std::string stage;
+  std::string device;
+  std::int64_t window_ns = 0;
+  std::vector<std::pair<std::string, std::int64_t>> buckets_ns;
+};
+
+// What a comparison knows of a run.
+struct RunSummary {
+  std::string label;                                       // as the user named it
+  std::string absent;                                      // why there is nothing in it
+  std::vector<std::pair<std::string, std::string>> facts;  // what it ran on and was told
+  std::vector<StageAmount> stages;
+  std::int64_t launches = 0;
+  std::int64_t kernel_ns = 0;
+  bool is_marked = false;  // stages were marked; else all of it is one stage
+  std::vector<RunMetric> metrics;
+  std::vector<StageLengths> steps;
+  std::vector<KernelAmount> kernels;
+  std::vector<LedgerAmount> ledgers;
+  std::vector<OperatorAmount> operators;  // rows do not overlap
+  std::int64_t operators_whole_ns = 0;    // what they are a part of
+  std::string operators_time;             // whose time it is, in words
+};
+
+// A limit that a user sets on a metric, in place of the smallest effect that matters.
+struct MetricBudget {
+  std::string key;
+  std::optional<double> change_fraction;  // may get worse by this much
+  std::optional<double> at_most;          // of every run
+  std::optional<double> at_least;
+};
+
+struct CompareOptions {
+  double smallest_effect = 0.01;     // a change below is none
+  double alpha = 0.01;               // false alarms, over all gated metrics together
+  std::vector<std::string> allowed;  // facts that may differ: what is under test
+  std::vector<MetricBudget> budgets;
+};
+
+// A difference between the workloads. One that breaks makes a comparison invalid.
+struct FactDifference {
+  std::string fact;
+  std::string base;
+  std::string candidate;
+  bool breaks = false;
+  std::string sentence;
+};
+std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base,
+                                             const std::vector<RunSummary>& candidate,
+                                             const std::vector<std::string>& allowed);
+// Facts that may be allowed to differ.
+std::vector<std::string> comparable_facts();
+
+enum class Change {
+  kSame,       // any change is smaller than what matters
+  kWorse,      // by more than what matters
+  kBetter,     // likewise
+  kUnclear,    // the runs do not tell
+  kNotJudged,  // cannot be, or must not be
+};
+const char* change_name(Change change);
+
+struct MetricChange {
+  std::string key;
+  std::string unit;
+  bool is_gated = false;
+  bool is_larger_better = false;
+  std::optional<double> base;  // medians of the runs; none where a run has no value
+  std::optional<double> candidate;
+  std::optional<double> ratio;  // candidate / base
+  std::optional<double> ratio_low;
+  std::optional<double> ratio_high;
+  std::optional<double> p;  // that the sides are alike; of runs only
+  std::string method;       // "runs", "steps of one run", ""
+  double limit_fraction = 0;
+  Change change = Change::kNotJudged;
+  std::string reason;
+  std::optional<std::int64_t> repeats_needed;  // a side, where that would decide
+};
+
+struct KernelChange {
+  enum class Kind { kSame, kSwapped, kGone, kNew };
+  Kind kind = Kind::kSame;
+  KernelAmount base;  // of the median run
+  KernelAmount candidate;
+  std::int64_t launches_ns = 0;  // of the difference: more or fewer launches
+  std::int64_t duration_ns = 0;  // the rest: longer or shorter ones
+  std::optional<double> p;       // over all runs
+  std::optional<double> adjusted_p;
+  bool is_significant = false;
+
+  std::int64_t difference_ns() const { return candidate.total_ns - base.total_ns; }
+};
+const char* kind_name(KernelChange::Kind kind);
+
+struct LedgerChange {
+  LedgerAmount base;
+  LedgerAmount candidate;  // its buckets are those of base, in the same order
+};
+
+// Rows that share a stage, a family or a kind, summed: parts sum to what the rows sum to, exactly.
+struct PartChange {
+  std::string name;
+  std::int64_t base_ns = 0;
+  std::int64_t candidate_ns = 0;
+
+  std::int64_t difference_ns() const { return candidate_ns - base_ns; }
+};
+
+struct OperatorChange {
+  OperatorAmount base;  // of the median run; 0 calls where it did not run
+  OperatorAmount candidate;
+  std::int64_t calls_ns = 0;     // of the difference: more or fewer calls
+  std::int64_t duration_ns = 0;  // the rest: longer or shorter ones
+  std::optional<double> p;       // over all runs
+  std::optional<double> adjusted_p;
+  bool is_significant = false;
+
+  std::int64_t difference_ns() const { return candidate.total_ns - base.total_ns; }
+};
+
+struct OperatorComparison {
+  std::string missing;  // why there are no rows; empty: there are
+  std::string time_of;
+  std::int64_t base_ns = 0;  // of the wholes that rows are parts of
+  std::int64_t candidate_ns = 0;
+  std::vector<PartChange> stages;
+  std::vector<PartChange> kinds;     // by the first word of the name, "MUL_MAT" of "MUL_MAT ffn_up"
+  std::vector<OperatorChange> rows;  // by the size of the difference
+};
+
+enum class Verdict { kPass, kRegress, kInconclusive, kInvalid };
+const char* verdict_name(Verdict verdict);
+
+struct Comparison {
+  Verdict verdict = Verdict::kInvalid;
+  std::string sentence;
+  std::vector<std::string> base;  // labels
+  std::vector<std::string> candidate;
+  std::string base_median;  // the runs that stand for their sides where amounts are taken apart
+  std::string candidate_median;
+  std::vector<FactDifference> facts;
+  std::vector<MetricChange> metrics;
+  std::vector<LedgerChange> ledgers;
+  std::vector<PartChange> stages;     // kernel time
+  std::vector<PartChange> families;   // likewise, by the size of the difference
+  std::vector<KernelChange> kernels;  // likewise
+  OperatorComparison operators;
+  std::int64_t base_kernel_ns = 0;
+  std::int64_t candidate_kernel_ns = 0;
+};
+
+// None of the sides is empty.
+Comparison compare_runs(const std::vector<RunSummary>& base,
+                        const std::vector<RunSummary>& candidate, const CompareOptions& options);
+
+// Parts of it.
+std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
+                                          const std::vector<RunSummary>& candidate,
+                                          const CompareOptions& options);
+void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& comparison);
+OperatorComparison operator_changes(const RunSummary& base, const RunSummary& candidate);
+// Of a difference: what more or fewer calls are worth, at what one took in the base. All of it
+// where one side has none.
+std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
+                            std::int64_t candidate_ns, std::int64_t candidate_calls);
+// p of each kernel and operator over all runs, where there are several a side.
+void mark_significant_changes(const std::vector<RunSummary>& base,
+                              const std::vector<RunSummary>& candidate,
+                              const CompareOptions& options, Comparison& comparison);
+
+// Whether a change of one gated metric in `repeats` runs a side could be called at all.
+std::int64_t least_repeats(double alpha);
+
+// The gate held against itself: the runs are dealt out to two sides, many times over.
+struct SelfTest {
+  std::int64_t deals = 0;
+  std::int64_t alarms = 0;
+  std::int64_t passes = 0;
+  std::int64_t inconclusive = 0;
+  std::int64_t runs_a_side = 0;
+  bool can_alarm = false;  // that many runs a side could give an alarm at all
+};
+SelfTest self_test(const std::vector<RunSummary>& runs, const CompareOptions& options,
+                   std::int64_t most_deals = 500, std::uint64_t seed = 1);
+
+}  // namespace llmprof

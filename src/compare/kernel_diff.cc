@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attribution of the difference between two runs to kernels and ledger buckets.
+//
+// Two runs, one of each side, row by row: each bucket of the ledger, each kernel. Differences of
+// whole nanoseconds sum to the difference of the whole, exactly; what no row explains would be a
+// row of its own. A kernel whose name changed is not a loss and a gain: in one stage, on one
+// device, in one family, a kernel that went and one that came are one row when they were launched
+// about as often.
+//
+// What this gets wrong: two unrelated kernels of a family that swap places by chance become one
+// row. Both names are shown, and the sum is right either way. The order of launches, which would
+// tell, is not in a summary.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "compare/breakdown.h"
+#include "compare/compare.h"
+
+namespace llmprof {
+namespace {
+
+using KernelMap = std::map<std::tuple<std::string, std::string, std::string>, KernelAmount>;
+
+// By stage, device, name; rows that say the same are one.
+KernelMap kernels_by_name(const RunSummary& run) {
+  KernelMap kernels;
+  for (const KernelAmount& kernel : run.kernels) {
+    const auto [row, is_new] =
+        kernels.try_emplace({kernel.stage, kernel.device, kernel.name}, kernel);
+    if (!is_new) {
+      row->second.total_ns += kernel.total_ns;
+      row->second.calls += kernel.calls;
+    }
+  }
+  return kernels;
+}
+
+void split_difference(KernelChange& change) {
+  change.launches_ns = worth_of_calls(change.base.total_ns, change.base.calls,
+                                      change.candidate.total_ns, change.candidate.calls);
+  change.duration_ns = change.difference_ns() - change.launches_ns;
+}
+
+// How differently often two kernels were launched; 0: alike.
+double unlikeness(const KernelAmount& a, const KernelAmount& b) {
+  return std::abs(std::log(static_cast<double>(std::max<std::int64_t>(a.calls, 1)) /
+                           static_cast<double>(std::max<std::int64_t>(b.calls, 1))));
+}
+
+bool may_swap(const KernelAmount& gone, const KernelAmount& come) {
+  if (gone.stage != come.stage || gone.device != come.device || gone.family != come.family) {
+    return false;
+  }
+  // Of kernels that nothing is known of, only those launched equally often.
+  constexpr double kMostUnlike = 0.7;  // twice as often
+  return gone.family == "other" ? gone.calls == come.calls : unlikeness(gone, come) <= kMostUnlike;
+}
+
+// Pairs kernels that went with kernels that came, the most alike first.
+void pair_swaps(std::vector<KernelAmount> gone, std::vector<KernelAmount> come,
+                std::vector<KernelChange>& changes) {
+  struct Candidate {
+    double distance;
+    std::size_t from;
+    std::size_t to;
+  };
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < gone.size(); ++i) {
+    for (std::size_t k = 0; k < come.size(); ++k) {
+      if (may_swap(gone[i], come[k])) {
+        candidates.push_back({unlikeness(gone[i], come[k]), i, k});
+      }
+    }
+  }
+  // Both lists are by total time: among equals, large goes with large.
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
+  std::vector<bool> is_gone_taken(gone.size());
+  std::vector<bool> is_come_taken(come.size());
+  for (const Candidate& pair : candidates) {
+    if (!is_gone_taken[pair.from] && !is_come_taken[pair.to]) {
+      is_gone_taken[pair.from] = true;
+      is_come_taken[pair.to] = true;
+      changes.push_back(
+          {KernelChange::Kind::kSwapped, gone[pair.from], come[pair.to], 0, 0, {}, {}, false});
+    }
+  }
+  for (std::size_t i = 0; i < gone.size(); ++i) {
+    if (!is_gone_taken[i]) {
+      KernelAmount none = gone[i];
+      none.total_ns = none.calls = 0;
+      changes.push_back({KernelChange::Kind::kGone, gone[i], none, 0, 0, {}, {}, false});
+    }
+  }
+  for (std::size_t k = 0; k < come.size(); ++k) {
+    if (!is_come_taken[k]) {
+      KernelAmount none = come[k];
+      none.total_ns = none.calls = 0;
+      changes.push_back({KernelChange::Kind::kNew, none, come[k], 0, 0, {}, {}, false});
+    }
+  }
+}
+
+std::vector<KernelChange> kernel_changes(const RunSummary& base, const RunSummary& candidate) {
+  const KernelMap before = kernels_by_name(base);
+  KernelMap after = kernels_by_name(candidate);
+  std::vector<KernelChange> changes;
+  std::vector<KernelAmount> gone;
+  for (const auto& [key, kernel] : before) {
+    const auto other = after.find(key);
+    if (other == after.end()) {
+      gone.push_back(kernel);
+      continue;
+    }
+    changes.push_back({KernelChange::Kind::kSame, kernel, other->second, 0, 0, {}, {}, false});
+    after.erase(other);
+  }
+  std::vector<KernelAmount> come;
+  for (const auto& [key, kernel] : after) {
+    come.push_back(kernel);
+  }
+  const auto by_time = [](const KernelAmount& a, const KernelAmount& b) {
+    return a.total_ns > b.total_ns;
+  };
+  std::stable_sort(gone.begin(), gone.end(), by_time);
+  std::stable_sort(come.begin(), come.end(), by_time);
+  // Of so many names that changed no pairing would be believed.
+  constexpr std::size_t kMostPaired = 500;
+  const bool is_paired = gone.size() <= kMostPaired && come.size() <= kMostPaired;
+  if (is_paired) {
+    pair_swaps(std::move(gone), std::move(come), changes);
+  } else {
+    pair_swaps(std::move(gone), {}, changes);
+    pair_swaps({}, std::move(come), changes);
+  }
+  for (KernelChange& change : changes) {
+    split_difference(change);
+  }
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const KernelChange& a, const KernelChange& b) {
+                     return std::abs(a.difference_ns()) > std::abs(b.difference_ns());
+                   });
+  return changes;
+}
+
+std::vector<LedgerChange> ledger_changes(const RunSummary& base, const RunSummary& candidate) {
+  std::vector<LedgerChange> changes;
+  for (const LedgerAmount& before : base.ledgers) {
+    const auto after = std::find_if(
+        candidate.ledgers.begin(), candidate.ledgers.end(), [&](const LedgerAmount& row) {
+          return row.stage == before.stage && row.device == before.device;
+        });
+    if (after == candidate.ledgers.end()) {
+      continue;
+    }
+    LedgerChange& change = changes.emplace_back(LedgerChange{before, *after});
+    // The same buckets on both sides, in the same order.
+    const auto fill = [](const LedgerAmount& from, LedgerAmount& to) {
+      for (const auto& bucket : from.buckets_ns) {
+        if (std::none_of(to.buckets_ns.begin(), to.buckets_ns.end(),
+                         [&](const auto& one) { return one.first == bucket.first; })) {
+          to.buckets_ns.emplace_back(bucket.first, 0);
+        }
+      }
+    };
+    fill(change.candidate, change.base);
+    fill(change.base, change.candidate);
+    std::sort(change.base.buckets_ns.begin(), change.base.buckets_ns.end());
+    std::sort(change.candidate.buckets_ns.begin(), change.candidate.buckets_ns.end());
+  }
+  return changes;
+}
+
+}  // namespace
+
+const char* kind_name(KernelChange::Kind kind) {
+  switch (kind) {
+    case KernelChange::Kind::kSame:
+      return "same kernel";
+    case KernelChange::Kind::kSwapped:
+      return "swapped";
+    case KernelChange::Kind::kGone:
+      return "gone";
+    case KernelChange::Kind::kNew:
+      return "new";
+  }
+  return "";
+}
+
+std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
+                            std::int64_t candidate_ns, std::int64_t candidate_calls) {
+  if (base_calls <= 0 || candidate_calls <= 0) {
+    return candidate_ns - base_ns;
+  }
+  // A stranger's counts may be anything: far from where whole numbers end.
+  constexpr double kLargest = 4e18;
+  const double mean = static_cast<double>(base_ns) / static_cast<double>(base_calls);
+  const double more = static_cast<double>(candidate_calls) - static_cast<double>(base_calls);
+  return std::llround(std::clamp(more * mean, -kLargest, kLargest));
+}
+
+void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& comparison) {
+  comparison.ledgers = ledger_changes(base, candidate);
+  comparison.stages = breakdown_by(base.kernels, candidate.kernels,
+                                   [](const KernelAmount& kernel) { return kernel.stage; });
+  comparison.families = breakdown_by(base.kernels, candidate.kernels,
+                                     [](const KernelAmount& kernel) { return kernel.family; });
+  comparison.kernels = kernel_changes(base, candidate);
+  comparison.base_kernel_ns = base.kernel_ns;
+  comparison.candidate_kernel_ns = candidate.kernel_ns;
+  comparison.operators = operator_changes(base, candidate);
+}
+
+}  // namespace llmprof

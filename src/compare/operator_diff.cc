@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attribution of the difference between two runs to operators.
+//
+// A program on the processor launches no kernels, and its operators are all that tells where time
+// went. Where a framework names operators above kernels, they say what a swapped kernel was for.
+// Rows are operators of a stage, one run a side; they do not overlap, and what lies in none of them
+// is the rest of the whole they are parts of. So rows and rest sum to the difference, exactly.
+//
+// What this gets wrong: operators a program times itself are of a pass of their own, in which each
+// waits for the one before it. Which of them changed is right; by how much the timed passes changed
+// is not said by their sum.
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "compare/breakdown.h"
+#include "compare/compare.h"
+
+namespace llmprof {
+namespace {
+
+using OperatorMap = std::map<std::pair<std::string, std::string>, OperatorAmount>;
+
+OperatorMap operators_by_name(const RunSummary& run) {
+  OperatorMap rows;
+  for (const OperatorAmount& row : run.operators) {
+    const auto [found, is_new] = rows.try_emplace({row.stage, row.name}, row);
+    if (!is_new) {
+      found->second.total_ns += row.total_ns;
+      found->second.calls += row.calls;
+    }
+  }
+  return rows;
+}
+
+OperatorAmount none_of(const OperatorAmount& row) {
+  return {row.name, row.stage, 0, 0};
+}
+
+void split(OperatorChange& change) {
+  change.calls_ns = worth_of_calls(change.base.total_ns, change.base.calls,
+                                   change.candidate.total_ns, change.candidate.calls);
+  change.duration_ns = change.difference_ns() - change.calls_ns;
+}
+
+std::string kind_of(const OperatorAmount& row) {
+  return row.name.substr(0, row.name.find(' '));
+}
+
+std::string why_missing(const RunSummary& base, const RunSummary& candidate) {
+  if (base.operators.empty() && candidate.operators.empty()) {
+    return "no run names operators";
+  }
+  if (base.operators.empty() || candidate.operators.empty()) {
+    return base.operators.empty() ? "the base names no operators"
+                                  : "the candidate names no operators";
+  }
+  return base.operators_time == candidate.operators_time
+             ? ""
+             : "the sides time their operators differently: " + base.operators_time + "; " +
+                   candidate.operators_time;
+}
+
+}  // namespace
+
+OperatorComparison operator_changes(const RunSummary& base, const RunSummary& candidate) {
+  OperatorComparison comparison;
+  comparison.missing = why_missing(base, candidate);
+  if (!comparison.missing.empty()) {
+    return comparison;
+  }
+  comparison.time_of = base.operators_time;
+  comparison.base_ns = base.operators_whole_ns;
+  comparison.candidate_ns = candidate.operators_whole_ns;
+  comparison.stages = breakdown_by(base.operators, candidate.operators,
+                                   [](const OperatorAmount& row) { return row.stage; });
+  comparison.kinds = breakdown_by(base.operators, candidate.operators, kind_of);
+  const OperatorMap before = operators_by_name(base);
+  OperatorMap after = operators_by_name(candidate);
+  for (const auto& [key, row] : before) {
+    const auto other = after.find(key);
+    OperatorChange& change = comparison.rows.emplace_back();
+    change.base = row;
+    change.candidate = other == after.end() ? none_of(row) : other->second;
+    after.erase(key);
+  }
+  for (const auto& [key, row] : after) {
+    OperatorChange& change = comparison.rows.emplace_back();
+    change.base = none_of(row);
+    change.candidate = row;
+  }
+  for (OperatorChange& change : comparison.rows) {
+    split(change);
+  }
+  std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
+                   [](const OperatorChange& a, const OperatorChange& b) {
+                     return std::abs(a.difference_ns()) > std::abs(b.difference_ns());
+                   });
+  return comparison;
+}
+
+}  // namespace llmprof

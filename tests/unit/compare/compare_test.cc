@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/compare.h"
+
+#include <functional>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compare/statistics.h"
+
+namespace llmprof {
+namespace {
+
+using testing::HasSubstr;
+
+RunSummary make_run(double tpot_ns, const std::string& label = "run") {
+  RunSummary run;
+  run.label = label;
+  run.is_marked = true;
+  run.launches = 10;
+  run.facts = {{"gpu", "1 x H100"}, {"driver", "550"}};
+  run.stages = {{"decode", 100, 5000, 100}};
+  run.metrics = {{"aggregates.tpot.p50_ns", "ns", tpot_ns, false, true, ""},
+                 {"aggregates.decode_tokens_per_s", "1/s", 1e9 / tpot_ns, true, false, ""}};
+  return run;
+}
+
+std::vector<RunSummary> make_side(double tpot_ns, std::size_t repeats) {
+  std::vector<RunSummary> side;
+  for (std::size_t i = 0; i < repeats; ++i) {
+    side.push_back(make_run(tpot_ns * (1 + 0.0001 * static_cast<double>(i))));
+  }
+  return side;
+}
+
+KernelAmount make_kernel(const std::string& name, const std::string& family, std::int64_t calls,
+                         std::int64_t total_ns) {
+  return {name, name, "cuda:0", "decode", family, "1x1x1", total_ns, calls};
+}
+
+const MetricChange& metric_of(const Comparison& comparison, const std::string& key) {
+  for (const MetricChange& row : comparison.metrics) {
+    if (row.key == key) {
+      return row;
+    }
+  }
+  throw std::runtime_error("no metric " + key);
+}
+
+TEST(Compare, FiveRunsASideThatAreSlowerRegress) {
+  const Comparison comparison = compare_runs(make_side(1e7, 5), make_side(1.05e7, 5), {});
+  EXPECT_EQ(comparison.verdict, Verdict::kRegress);
+  const MetricChange& tpot = metric_of(comparison, "aggregates.tpot.p50_ns");
+  EXPECT_NEAR(*tpot.ratio, 1.05, 1e-3);
+  EXPECT_GT(*tpot.ratio_low, 1.04);
+  EXPECT_NEAR(*tpot.p, 2.0 / 252, 1e-9);
+  // Fewer tokens a second are worse too.
+  EXPECT_EQ(metric_of(comparison, "aggregates.decode_tokens_per_s").change, Change::kWorse);
+}
+
+TEST(Compare, FourRunsCannotTellAndSayHowManyWould) {
+  const Comparison comparison = compare_runs(make_side(1e7, 4), make_side(2e7, 4), {});
+  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(metric_of(comparison, "aggregates.tpot.p50_ns").repeats_needed, 5);
+  EXPECT_EQ(least_repeats(0.01), 5);
+  EXPECT_EQ(least_repeats(0.001), 7);  // C(12, 6) = 924
+}
+
+TEST(Compare, AnImprovementPassesAndIsNamed) {
+  const Comparison comparison = compare_runs(make_side(1e7, 6), make_side(0.9e7, 6), {});
+  EXPECT_EQ(comparison.verdict, Verdict::kPass);
+  EXPECT_THAT(comparison.sentence, HasSubstr("faster: aggregates.tpot.p50_ns -10.0 %"));
+}
+
+TEST(Compare, LessThanTheSmallestEffectPasses) {
+  const Comparison comparison = compare_runs(make_side(1e7, 9), make_side(1.003e7, 9), {});
+  EXPECT_EQ(comparison.verdict, Verdict::kPass);
+  CompareOptions strict;
+  strict.smallest_effect = 0.001;
+  EXPECT_EQ(compare_runs(make_side(1e7, 9), make_side(1.003e7, 9), strict).verdict,
+            Verdict::kRegress);
+}
+
+TEST(Compare, OneRunASideIsNeverAVerdict) {
+  RunSummary base = make_run(1e7);
+  RunSummary candidate = make_run(2e7);
+  base.metrics[0].steps = "decode";
+  base.steps = {{"decode", std::vector<double>(64, 1e7)}};
+  candidate.steps = {{"decode", std::vector<double>(64, 2e7)}};
+  const Comparison comparison = compare_runs({base}, {candidate}, {});
+  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
+  const MetricChange& tpot = metric_of(comparison, "aggregates.tpot.p50_ns");
+  EXPECT_EQ(tpot.method, "steps of one run");
+  EXPECT_DOUBLE_EQ(*tpot.ratio_low, 2.0);
+}
+
+TEST(Compare, AnEmptyCandidateIsNoWinWhateverIsAllowed) {
+  RunSummary empty;
+  empty.label = "empty";
+  empty.absent = "no kernel and no stage";
+  CompareOptions options;
+  options.allowed = comparable_facts();
+  const Comparison comparison = compare_runs(make_side(1e7, 5), {empty}, options);
+  EXPECT_EQ(comparison.verdict, Verdict::kInvalid);
+  EXPECT_THAT(comparison.sentence, HasSubstr("empty holds nothing"));
+  for (const MetricChange& row : comparison.metrics) {
+    EXPECT_EQ(row.change, Change::kNotJudged);
+  }
+}
+
+TEST(Compare, AnotherGpuIsInvalidUnlessItIsUnderTest) {
+  std::vector<RunSummary> candidate = make_side(0.5e7, 5);
+  for (RunSummary& run : candidate) {
+    run.facts = {{"gpu", "1 x B200"}, {"driver", "560"}};
+  }
+  const Comparison comparison = compare_runs(make_side(1e7, 5), candidate, {});
+  EXPECT_EQ(comparison.verdict, Verdict::kInvalid);
+  ASSERT_EQ(comparison.facts.size(), 2U);
+  EXPECT_EQ(comparison.facts[0].fact, "gpu");
+  EXPECT_FALSE(comparison.facts[1].breaks);  // the driver is shown
+  CompareOptions options;
+  options.allowed = {"gpu"};
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kPass);
+}
+
+TEST(Compare, OtherWorkIsInvalid) {
+  const auto broken_by = [](const std::function<void(RunSummary&)>& change) {
+    std::vector<RunSummary> candidate = make_side(1e7, 5);
+    change(candidate[2]);
+    const std::vector<FactDifference> facts = check_comparable(make_side(1e7, 5), candidate, {});
+    return facts.empty() || !facts[0].breaks ? std::string() : facts[0].fact;
+  };
+  EXPECT_EQ(broken_by([](RunSummary&) {}), "");
+  EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].instances = 90; }), "instances");
+  EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].tokens = 200; }), "tokens");
+  EXPECT_EQ(broken_by([](RunSummary& run) { run.stages[0].stage = "prefill"; }), "stages");
+  EXPECT_EQ(broken_by([](RunSummary& run) { run.launches = 5; }), "");  // fused, of marked stages
+  EXPECT_EQ(broken_by([](RunSummary& run) {
+              run.launches = 5;
+              run.is_marked = false;
+            }),
+            "launches");
+  EXPECT_EQ(broken_by([](RunSummary& run) { run.launches = 0; }), "content");
+}
+
+TEST(Compare, ALimitOnTheValueNeedsNoBase) {
+  std::vector<RunSummary> candidate = make_side(1e7, 5);
+  for (RunSummary& run : candidate) {
+    run.metrics.push_back({"capture.kernel_ns", "ns", 7, false, false, ""});
+  }
+  CompareOptions options;
+  options.budgets = {{"capture.kernel_ns", {}, 7, {}}};
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kPass);
+  options.budgets = {{"capture.kernel_ns", {}, 6, {}}};
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kRegress);
+  options.budgets = {{"capture.kernel_ns", 0.1, {}, {}}};
+  EXPECT_EQ(compare_runs(make_side(1e7, 5), candidate, options).verdict, Verdict::kInconclusive);
+}
+
+TEST(Compare, BudgetsDecideToo) {
+  CompareOptions options;
+  options.budgets = {{"aggregates.decode_tokens_per_s", {}, {}, 200.0}};  // there are 100
+  Comparison comparison = compare_runs(make_side(1e7, 6), make_side(1e7, 6), options);
+  EXPECT_EQ(comparison.verdict, Verdict::kRegress);
+  options.budgets = {{"aggregates.tpot.p50_ns", 0.1, {}, {}}};
+  EXPECT_EQ(compare_runs(make_side(1e7, 6), make_side(1.05e7, 6), options).verdict, Verdict::kPass);
+  options.budgets = {{"no.such_key", 0.1, {}, {}}};
+  comparison = compare_runs(make_side(1e7, 6), make_side(1e7, 6), options);
+  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
+  EXPECT_THAT(comparison.sentence, HasSubstr("no run has it"));
+}
+
+TEST(TakeApart, ASwappedKernelIsOneRowAndAllRowsSum) {
+  RunSummary base = make_run(1e7);
+  RunSummary candidate = make_run(1e7);
+  base.kernels = {make_kernel("gemm_old", "gemm", 100, 1000), make_kernel("norm", "norm", 10, 105),
+                  make_kernel("lost", "attention", 7, 70)};
+  candidate.kernels = {make_kernel("gemm_new", "gemm", 100, 700),
+                       make_kernel("norm", "norm", 12, 120), make_kernel("rare", "gemm", 1, 9)};
+  base.kernel_ns = 1175;
+  candidate.kernel_ns = 829;
+  Comparison comparison;
+  diff_runs(base, candidate, comparison);
+  ASSERT_EQ(comparison.kernels.size(), 4U);
+  const KernelChange& swap = comparison.kernels[0];
+  EXPECT_EQ(swap.kind, KernelChange::Kind::kSwapped);
+  EXPECT_EQ(swap.candidate.name, "gemm_new");
+  EXPECT_EQ(swap.duration_ns, -300);
+  EXPECT_EQ(swap.launches_ns, 0);
+  std::int64_t sum = 0;
+  for (const KernelChange& row : comparison.kernels) {
+    EXPECT_EQ(row.launches_ns + row.duration_ns, row.difference_ns());
+    sum += row.difference_ns();
+  }
+  EXPECT_EQ(sum, candidate.kernel_ns - base.kernel_ns);
+  const KernelChange& norm = comparison.kernels[2];
+  EXPECT_EQ(norm.base.name, "norm");
+  EXPECT_EQ(norm.launches_ns, 21);  // two launches at 10.5 ns
+  EXPECT_EQ(norm.duration_ns, -6);
+}
+
+TEST(SelfTest, CountsDealsAndSaysWhenNothingCouldAlarm) {
+  const SelfTest few = self_test(make_side(1e7, 6), {}, 20);
+  EXPECT_FALSE(few.can_alarm);
+  EXPECT_EQ(few.deals, 20);
+  const SelfTest many = self_test(make_side(1e7, 12), {}, 50);
+  EXPECT_TRUE(many.can_alarm);
+  EXPECT_EQ(many.alarms, 0);
+  EXPECT_EQ(many.passes, 50);
+}
+
+TEST(Statistics, BlocksCoverWhatCorrelatedStepsDo) {
+  // Steps that resemble the ones before them: a bootstrap of single steps would be too sure.
+  SteadyRandom random(3);
+  int covered = 0;
+  constexpr int kSeries = 200;
+  for (int i = 0; i < kSeries; ++i) {
+    const auto series = [&] {
+      std::vector<double> steps;
+      double state = 0;
+      for (int k = 0; k < 1000; ++k) {
+        state = 0.6 * state + random.normal();
+        steps.push_back(100 + state);
+      }
+      return steps;
+    };
+    const std::vector<double> a = series();
+    const std::vector<double> b = series();
+    const auto interval = block_bootstrap_ratio(a, b, 0.95, 400);
+    ASSERT_TRUE(interval.has_value());
+    covered += interval->low <= 1 && interval->high >= 1 ? 1 : 0;
+  }
+  EXPECT_GE(covered, kSeries * 88 / 100);
+  EXPECT_LT(covered, kSeries);
+}
+
+TEST(Statistics, RandomNumbersAreThoseOfTheAlgorithm) {
+  SteadyRandom random(0);
+  EXPECT_EQ(random.next(), 0xE220A8397B1DCDAFULL);  // SplitMix64 of seed 0, as published
+}
+
+}  // namespace
+}  // namespace llmprof
