@@ -34,6 +34,16 @@ struct StageEfficiency {
   std::string side;     // "compute" or "memory": which one binds
   std::string verdict;  // "memory-bound", "launch-bound", ...
   std::string reason;   // why ratios are missing
+
+  std::optional<double> pass_ns() const { return of_pass(static_cast<double>(wall_ns)); }
+  std::optional<double> pass_bound_ns() const {
+    return bound_ns ? of_pass(*bound_ns) : std::nullopt;
+  }
+
+ private:
+  std::optional<double> of_pass(double total) const {
+    return passes == 0 ? std::nullopt : std::optional(total / static_cast<double>(passes));
+  }
 };
 
 struct StepOutlier {

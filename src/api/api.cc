@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "model/checkpoint.h"
-#include "report/report.h"
+#include "report/metrics.h"
 #include "session/recording.h"
 
 namespace llmprof::api {

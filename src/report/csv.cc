@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "report/report.h"
+#include "report/metrics.h"
 
 namespace llmprof {
 

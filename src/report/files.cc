@@ -3,7 +3,7 @@
 // The files of a report. All of them are written whatever is known, so that a reader who looks for
 // one finds it, with the reason for what it lacks.
 #include "report/page.h"
-#include "report/report.h"
+#include "report/metrics.h"
 #include "report/sections.h"
 
 namespace llmprof {

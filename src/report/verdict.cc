@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "report/report.h"
+#include "report/metrics.h"
 
 namespace llmprof {
 namespace {

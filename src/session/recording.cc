@@ -18,7 +18,7 @@
 #include "capture/stale_runs.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
-#include "report/report.h"
+#include "report/metrics.h"
 #include "session/memory_fit.h"
 #include "session/named_model.h"
 #include "session/operator_table.h"

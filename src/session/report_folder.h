@@ -8,7 +8,7 @@
 #include "analysis/profile.h"
 #include "base/json.h"
 #include "fleet/rank_summary.h"
-#include "report/report.h"
+#include "report/metrics.h"
 
 namespace llmprof {
 

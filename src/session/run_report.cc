@@ -8,8 +8,7 @@
 #include <filesystem>
 
 #include "base/json.h"
-#include "report/report.h"
-#include "session/machine_json.h"
+#include "report/metrics.h"
 #include "session/operator_table.h"
 #include "session/rank_run.h"
 #include "session/recording.h"
@@ -29,15 +28,39 @@ std::string absence(const RunSetup& setup, const std::vector<Breach>& breaches) 
                                 : "no nsys pass was asked for (run.passes)";
 }
 
+template <typename Number>
+std::optional<std::int64_t> whole_number(const std::optional<Number>& number) {
+  return number ? std::optional(static_cast<std::int64_t>(*number)) : std::nullopt;
+}
+
 // Of the machine, what a reader of figures asks for. Names of hosts stay in env.json.
-Json environment_json(const MachineFacts& machine) {
-  const Json all = machine_json(machine);
-  Json environment = Json::object();
-  for (const char* key : {"distribution", "kernel", "architecture", "cpu", "logical_cpus",
-                          "memory_bytes", "container", "driver_version", "gpus", "gpu_processes"}) {
-    environment[key] = all.at(key);
+EnvironmentMetrics environment_of(const MachineFacts& machine) {
+  EnvironmentMetrics environment;
+  environment.distribution = machine.distribution;
+  environment.kernel = machine.kernel;
+  environment.architecture = machine.architecture;
+  environment.cpu = machine.cpu;
+  environment.logical_cpus = machine.logical_cpus;
+  if (machine.memory_bytes != 0) {
+    environment.memory_bytes = static_cast<std::int64_t>(machine.memory_bytes);
   }
+  environment.container = machine.container;
+  environment.driver_version = machine.driver_version;
+  for (const GpuFacts& gpu : machine.gpus) {
+    environment.gpus.push_back({gpu.index, gpu.name, whole_number(gpu.memory_bytes),
+                                gpu.mig_enabled, gpu.persistence_enabled, gpu.sm_clock_mhz,
+                                gpu.power_w, gpu.temperature_c});
+  }
+  environment.gpu_processes = whole_number(machine.gpu_processes);
   return environment;
+}
+
+std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches) {
+  std::vector<BreachMetrics> rows;
+  for (const Breach& breach : breaches) {
+    rows.push_back({breach.reason, breach.pass, breach.is_fatal, breach.sentence, breach.next});
+  }
+  return rows;
 }
 
 FindingFacts machine_findings(const MachineFacts& machine) {
@@ -96,7 +119,7 @@ Json write_run_report(const RunSetup& setup, RunSession& session,
   folder.directory = artifacts.root();
   folder.beside = files_beside(artifacts);
   folder.may_lack_trace = true;  // a full disk must not cost the report
-  folder.run = {environment_json(setup.machine), breaches_json(breaches)};
+  folder.run = {environment_of(setup.machine), contract_of(breaches)};
   folder.identity = identity_of(setup.rank, artifacts, setup.machine, *setup.config,
                                 session.workload_exit_code(), started_unix_s);
   return write_report_folder(profile, folder);

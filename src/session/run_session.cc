@@ -32,7 +32,7 @@
 #include "capture/stale_runs.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
-#include "report/report.h"
+#include "report/metrics.h"
 #include "session/ncu_plan_command.h"
 #include "session/nvtx_marks.h"
 #include "session/operator_table.h"

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "capture/ncu.h"
-#include "report/report.h"
+#include "report/metrics.h"
 #include "session/ncu_plan_command.h"
 #include "session/nvtx_marks.h"
 #include "session/recording.h"

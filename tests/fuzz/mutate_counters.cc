@@ -22,7 +22,7 @@
 #include "ingest/ncu_rep.h"
 #include "ingest/ncu_report_writer.h"
 #include "ingest/nsys_csv.h"
-#include "report/report.h"
+#include "report/metrics.h"
 
 namespace llmprof {
 namespace {

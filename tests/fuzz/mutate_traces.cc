@@ -21,7 +21,7 @@
 #include "base/gzip_reader.h"
 #include "fuzz/mutation.h"
 #include "ingest/ingest.h"
-#include "report/report.h"
+#include "report/metrics.h"
 
 namespace llmprof {
 namespace {

@@ -30,7 +30,7 @@
 #include "model/gguf.h"
 #include "model/llm.h"
 #include "model/safetensors.h"
-#include "report/report.h"
+#include "report/metrics.h"
 
 namespace llmprof {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/launch_groups.h"
+#include "base/units.h"
 #include "model/gpu.h"
 #include "model/roofline.h"
 #include "trace/counters.h"
@@ -61,6 +62,8 @@ struct StageCoverage {
   std::string stage;
   std::int64_t covered_ns = 0;
   std::int64_t kernel_ns = 0;
+
+  double fraction() const { return fraction_of(covered_ns, kernel_ns); }
 };
 
 // Counters laid over a recording.

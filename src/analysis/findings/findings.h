@@ -28,6 +28,12 @@ struct Finding {
   std::string sentence;
   std::string next;                   // what to do
   std::vector<std::string> evidence;  // keys of metrics.json
+
+  std::optional<double> saving_fraction() const {
+    return window_ns == 0
+               ? std::nullopt
+               : std::optional(static_cast<double>(saving_ns) / static_cast<double>(window_ns));
+  }
 };
 
 // A rule that could not speak, and why.

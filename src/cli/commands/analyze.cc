@@ -14,7 +14,7 @@
 #include "cli/commands/analyze_plan.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
-#include "report/report.h"
+#include "report/metrics.h"
 #include "report/sections.h"
 #include "session/named_model.h"
 #include "session/recording.h"

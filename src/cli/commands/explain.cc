@@ -20,7 +20,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "ingest/ingest.h"
-#include "report/origins.h"
+#include "report/metric_catalog.h"
 #include "session/recording.h"
 
 namespace llmprof {
@@ -35,7 +35,7 @@ struct ExplainOptions {
 
 // Rows of a recording behind one row of a table.
 struct SourceRows {
-  std::string_view source;  // as in KeyOrigin
+  std::string_view source;  // as in MetricInfo
   std::vector<std::size_t> rows;
   std::vector<std::int64_t> start_ns;
   std::vector<std::int64_t> duration_ns;
@@ -79,7 +79,7 @@ Json count_beside(const Json& metrics, std::vector<PathStep> path, const std::st
   throw Error(ErrorKind::kUsage, fmt::format("metrics.json has no {}", printable(key)), hint);
 }
 
-std::string value_text(const Json& value, const KeyOrigin* origin) {
+std::string value_text(const Json& value, const MetricInfo* origin) {
   std::string text = printable(to_json_line(value));
   if (origin == nullptr || !value.is_number()) {
     return text;
@@ -207,7 +207,7 @@ int run_explain(const ExplainOptions& asked, Context& context) {
   if (value == nullptr) {
     fail_unknown(metrics, path, asked.key);
   }
-  const KeyOrigin* origin = origin_of(path_pattern(path));
+  const MetricInfo* origin = metric_info(path_pattern(path));
   const bool is_plain = !value->is_structured();
   std::string text = fmt::format("{}{}\n", printable(asked.key),
                                  is_plain ? " = " + value_text(*value, origin)

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
-#include "report/report.h"
+#include "report/metrics.h"
 #include "report/sections.h"
 #include "session/recording.h"
 

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
-#include "report/report.h"
+#include "report/metrics.h"
 #include "session/recording.h"
 
 namespace llmprof {

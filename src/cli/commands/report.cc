@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llmprof report: what is known of a run, in the form somebody needs.
-#include "report/report.h"
+#include "report/metrics.h"
 
 #include <algorithm>
 #include <memory>

@@ -8,7 +8,7 @@
 
 #include "base/gzip_base64.h"
 #include "base/sha256.h"
-#include "report/report.h"
+#include "report/metrics.h"
 
 namespace llmprof {
 namespace {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The catalog of metrics.json: what each number is, and where it comes from.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "trace/format.h"
+
+namespace llmprof {
+
+struct MetricInfo {
+  std::string_view unit;  // ns, bytes, FLOP, 1, fraction, 1/s, FLOP/s, bytes/s; empty: not a number
+  std::string_view count;    // the key beside it that says of how many; empty: there is none
+  std::string_view sources;  // of kernels, graphs, copies, calls, marks, baseline, ncu, model, gpus
+  std::string_view formula;  // its id: a heading of docs/metrics.md and a word
+  std::string_view text;     // the same in words
+};
+
+// A key of metrics.json: "kernels[].total_ns", "ledgers[].buckets_ns.*".
+struct CatalogRow {
+  std::string keys;
+  MetricInfo info;
+};
+
+// One row for each key, in the order of the file.
+const std::vector<CatalogRow>& metric_catalog();
+
+// Of a number's pattern; null where metrics.json has no such number.
+const MetricInfo* metric_info(std::string_view pattern);
+
+// The rows of numbers, as a part of metrics.json.
+Json origins_json();
+
+// docs/schema/metrics.schema.json, and the table of keys in docs/metrics.md.
+Json metrics_schema();
+std::string key_table();
+
+// "kernels" as the tables of a recording of that format, as CUPTI_ACTIVITY_KIND_KERNEL.
+std::string source_text(std::string_view source, const FormatInfo& format);
+
+}  // namespace llmprof

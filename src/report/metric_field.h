@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The description of one field of metrics.json, and short ways to write one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "analysis/time_category.h"
+#include "report/metric_catalog.h"
+
+namespace llmprof {
+
+struct Field {
+  MetricInfo info;
+  bool is_null_if_empty = false;  // a text
+  bool is_row_name = false;       // tells its row from the others of the array
+  bool is_signed = false;         // a number that may be below 0
+  bool is_part = false;           // a number from 0 to 1
+  std::size_t least_items = 0;    // of an array
+  std::size_t most_items = SIZE_MAX;
+  std::span<const char* const> words = {};  // all it may say; empty: anything
+};
+
+constexpr Field number(std::string_view unit, std::string_view count, std::string_view sources,
+                       std::string_view formula, std::string_view text) {
+  return {{unit, count, sources, formula, text}};
+}
+// The description of what it is a part of.
+inline constexpr Field kInherited = {};
+// A text, a flag, or something with fields of its own.
+constexpr Field plain(std::string_view text) {
+  return {{"", "", "", "", text}};
+}
+constexpr Field row_name(std::string_view text) {
+  Field field = plain(text);
+  field.is_row_name = true;
+  return field;
+}
+// A text that is null where it is empty.
+constexpr Field maybe(std::string_view text) {
+  Field field = plain(text);
+  field.is_null_if_empty = true;
+  return field;
+}
+constexpr Field is_signed(Field field) {
+  field.is_signed = true;
+  return field;
+}
+constexpr Field is_part(Field field) {
+  field.is_part = true;
+  return field;
+}
+constexpr Field items(Field field, std::size_t least, std::size_t most = SIZE_MAX) {
+  field.least_items = least;
+  field.most_items = most;
+  return field;
+}
+constexpr Field one_of(Field field, std::span<const char* const> words) {
+  field.words = words;
+  return field;
+}
+
+// Kinds of members.
+template <typename T>
+inline constexpr bool kIsOptional = false;
+template <typename T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+template <typename T>
+inline constexpr bool kIsList = false;
+template <typename T>
+inline constexpr bool kIsList<std::vector<T>> = true;
+template <>
+inline constexpr bool kIsList<std::array<std::int64_t, 3>> = true;
+using BucketTimes = std::array<std::int64_t, kNumBuckets>;
+using NumberPair = std::pair<std::int64_t, std::int64_t>;
+// Of a data member, or of what a member function computes.
+template <typename T, typename Member>
+using ValueOf = std::remove_cvref_t<std::invoke_result_t<Member, const T&>>;
+
+}  // namespace llmprof

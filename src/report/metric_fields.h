@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Field descriptions of metrics.json: key, member, unit, count key, sources, formula, sentence.
+//
+// The one place that knows them. Reading and writing of the file, its schema, `origins`, the table
+// of keys in docs/metrics.md and the paths of values in reports are all made of these rows: a
+// visitor is called with each field of a struct. A member function is a value that is computed from
+// others, written and never read. Definitions in full, with their known errors, are in
+// docs/metrics.md.
+#pragma once
+
+#include "report/kernel_fields.h"
+#include "report/stage_fields.h"
+
+namespace llmprof {
+
+inline constexpr const char* kSeverities[] = {"info", "warning", "data_loss"};
+
+template <typename F>
+void describe(const Diagnostic*, F&& f) {
+  using T = Diagnostic;
+  f("kind", &T::kind, plain("a stable name"));
+  f("severity", &T::severity, one_of(plain("how bad it is"), kSeverities));
+  f("count", &T::count, number("1", "", "", "data_quality", "rows it is about"));
+  f("sentence", &T::sentence, plain("what was imperfect"));
+}
+
+template <typename F>
+void describe(const Metrics*, F&& f) {
+  using T = Metrics;
+  f("verdict", &T::verdict, plain("one sentence: the largest waste, or why nothing can be said"));
+  f("capture", &T::capture, plain("what was recorded"));
+  f("findings", &T::findings, plain("what to fix, most urgent first"));
+  f("silent_rules", &T::silent_rules, plain("rules that could not be checked"));
+  f("environment", &T::environment, plain("the machine of a run; null for a recording alone"));
+  f("contract", &T::contract, plain("what the capture lacks; null for a recording alone"));
+  f("aggregates", &T::aggregates, plain("what users of a model wait for"));
+  f("devices", &T::devices, plain("the GPUs that worked"));
+  f("stages", &T::stages, plain("the stages of the program"));
+  f("steps", &T::steps, plain("the lengths of each stage's marks"));
+  f("baseline", &T::baseline, plain("stages without a profiler; null without such a pass"));
+  f("overhead", &T::overhead, plain("what the profiler added; null without a baseline"));
+  f("ledgers", &T::ledgers, plain("where the time went, by stage and GPU"));
+  f("efficiency", &T::efficiency, plain("how much of what was possible; null without a model"));
+  f("families", &T::families, plain("kernels by family"));
+  f("kernels", &T::kernels, plain("kernels by GPU and stage"));
+  f("unmatched_names", &T::unmatched_names,
+    items(plain("kernels without a family, where they take much time"), 0, 10));
+  f("operators", &T::operators, plain("operators of a framework; null where none are named"));
+  f("ranges", &T::ranges, plain("NVTX ranges by name, the first hundred"));
+  f("counters", &T::counters, plain("what Nsight Compute measured"));
+  f("data_quality", &T::data_quality, plain("what was imperfect in the recording"));
+  f("tool_messages", &T::tool_messages, plain("warnings and errors of the recording tool"));
+}
+
+}  // namespace llmprof

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The metrics of an analysis: its numbers in base units, with the ratios that need the whole.
+#include "report/metrics.h"
+
+#include "base/json.h"
+
+namespace llmprof {
+namespace {
+
+CaptureMetrics capture_of(const Analysis& analysis) {
+  const CaptureInfo& info = analysis.capture;
+  return {std::string(info.format.name),
+          std::string(info.format.tool),
+          info.tool_version,
+          info.schema_version,
+          info.graph_mode,
+          info.rank,
+          info.world_size,
+          analysis.capture_start_ns,
+          analysis.capture_ns,
+          analysis.kernel_ns,
+          analysis.unattributed_ns,
+          analysis.opaque_graph_ns,
+          analysis.stage_overlap_ns,
+          analysis.outside_ns,
+          analysis.stage_source};
+}
+
+const StageTimes* times_of(const std::vector<StageTimes>& times, const char* stage) {
+  const auto row = std::find_if(times.begin(), times.end(),
+                                [&](const StageTimes& t) { return t.stage == stage; });
+  return row == times.end() ? nullptr : &*row;
+}
+
+// Lengths of one stage, or why there are none.
+LatencyMetrics latency_of(const StageTimes* times, const char* reason) {
+  LatencyMetrics latency;
+  if (times == nullptr || times->n == 0) {
+    latency.reason = reason;
+    return latency;
+  }
+  latency.n = times->n;
+  latency.mean_ns = times->mean_ns;
+  latency.std_ns = times->std_ns;
+  latency.p50_ns = times->p50_ns;
+  latency.p99_ns = times->p99_ns;
+  return latency;
+}
+
+// What users of a model wait for, without a profiler where that was measured.
+AggregateMetrics aggregates_of(const Analysis& analysis) {
+  const bool is_baseline = !analysis.baseline.empty();
+  const std::vector<StageTimes>& times = is_baseline ? analysis.baseline : analysis.stage_times;
+  const StageTimes* step = times_of(times, "decode_step");
+  step = step == nullptr ? times_of(times, "decode") : step;
+  AggregateMetrics aggregates;
+  if (!times.empty()) {
+    aggregates.source = is_baseline ? "the pass without a profiler" : "the recording";
+  }
+  aggregates.ttft = latency_of(times_of(times, "prefill"), "no stage prefill was marked");
+  aggregates.tpot = latency_of(step, "no decode step was marked");
+  aggregates.decode_tokens_per_s = step == nullptr ? std::nullopt : step->tokens_per_s;
+  return aggregates;
+}
+
+// Lengths in time order, for statistics that need them one by one.
+std::vector<StepMetrics> steps_of(const Analysis& analysis) {
+  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> by_stage(analysis.stages.size());
+  for (const StageStep& step : analysis.steps) {
+    if (!step.is_open && step.stage < by_stage.size()) {
+      by_stage[step.stage].emplace_back(step.start_ns, step.duration_ns);
+    }
+  }
+  std::vector<StepMetrics> rows;
+  for (std::size_t i = 0; i < by_stage.size(); ++i) {
+    std::sort(by_stage[i].begin(), by_stage[i].end());
+    StepMetrics& row = rows.emplace_back();
+    row.stage = analysis.stages[i].stage;
+    row.n = static_cast<std::int64_t>(by_stage[i].size());
+    by_stage[i].resize(std::min(kMostDurations, by_stage[i].size()));
+    for (const auto& [start_ns, duration_ns] : by_stage[i]) {
+      row.durations_ns.push_back(duration_ns);
+    }
+  }
+  return rows;
+}
+
+KernelMetrics kernel_of(const Analysis& analysis, const KernelRecord& record) {
+  constexpr std::size_t kMostShapes = 8;
+  KernelMetrics kernel;
+  kernel.kernel_name = record.kernel_name;
+  kernel.short_name = record.short_name;
+  kernel.device = record.device;
+  kernel.stage = record.stage;
+  kernel.family = record.family;
+  kernel.total_ns = record.total_ns;
+  kernel.calls = record.calls;
+  kernel.kernel_fraction = fraction_of(record.total_ns, analysis.kernel_ns);
+  kernel.min_ns = record.min_ns;
+  kernel.median_ns = record.median_ns;
+  if (!record.histogram.empty()) {
+    kernel.p99_ns = record.p99_ns;
+  }
+  kernel.max_ns = record.max_ns;
+  kernel.num_shapes = static_cast<std::int64_t>(record.shapes.size());
+  for (std::size_t i = 0; i < std::min(kMostShapes, record.shapes.size()); ++i) {
+    kernel.shapes.push_back(record.shapes[i].text());
+  }
+  kernel.histogram.assign(record.histogram.begin(), record.histogram.end());
+  if (record.counters) {
+    kernel.bound = bound_text(analysis, record);
+  }
+  kernel.covered_ns = record.covered_ns;
+  return kernel;
+}
+
+OperatorsMetrics operators_of(const Operators& operators) {
+  OperatorsMetrics metrics{operators.source,
+                           operators.is_gpu_time
+                               ? "the time is that of the kernels they launched themselves"
+                               : "the time is the host's",
+                           operators.covered_ns,
+                           operators.whole_ns,
+                           {},
+                           operators.layers};
+  for (const OperatorRecord& row : operators.rows) {
+    metrics.rows.push_back({row, fraction_of(row.total_ns, operators.whole_ns)});
+  }
+  return metrics;
+}
+
+RooflineMetrics roofline_of(const KernelCounters& kernel) {
+  const RooflineInput& input = kernel.input;
+  const Roofline& roof = kernel.roofline;
+  return {input.dtype,
+          input.flops,
+          input.flops_reason,
+          input.dram_bytes,
+          roof.intensity_flops_per_byte,
+          roof.flops_per_s,
+          roof.dram_bytes_per_s,
+          roof.l2_bytes_per_s,
+          roof.l1_bytes_per_s,
+          roof.roof_flops_per_s,
+          roof.roof_bytes_per_s,
+          kernel.roofs.source,
+          roof.compute_fraction,
+          roof.memory_fraction,
+          roof.memory_level,
+          input.no_eligible_fraction,
+          input.theoretical_occupancy_fraction,
+          input.achieved_occupancy_fraction,
+          input.waves};
+}
+
+CounterMetrics counter_of(const Analysis& analysis, const KernelCounters& kernel) {
+  CounterMetrics metrics;
+  metrics.kernel_name = kernel.kernel_name;
+  metrics.short_name = kernel.short_name;
+  metrics.device_name = kernel.device_name;
+  metrics.stage = kernel.stage;
+  if (kernel.shape) {
+    const auto& [grid, block] = *kernel.shape;
+    metrics.grid = {grid[0], grid[1], grid[2]};
+    metrics.block = {block[0], block[1], block[2]};
+  }
+  metrics.match = match_name(kernel.match);
+  metrics.match_reason = kernel.match_reason;
+  metrics.covered_ns = kernel.covered_ns;
+  metrics.covered_fraction = fraction_of(kernel.covered_ns, analysis.kernel_ns);
+  if (!kernel.groups.empty()) {
+    metrics.matched_kernel = analysis.launch_groups[kernel.groups.front()].kernel_name;
+    metrics.confidence = confidence_name(kernel.representativeness.confidence);
+  }
+  metrics.confidence_reason = kernel.representativeness.reason;
+  metrics.slowdown_under_ncu = kernel.representativeness.slowdown;
+  metrics.ncu_duration_ns = kernel.input.duration_ns;
+  metrics.ncu_sm_clock_hz = kernel.representativeness.ncu_clock_hz;
+  metrics.ncu_clock_fraction = kernel.representativeness.clock_fraction;
+  if (kernel.roofline.bound != Bound::kUnknown) {
+    metrics.bound = bound_name(kernel.roofline.bound);
+  }
+  metrics.bound_reason = kernel.roofline.reason;
+  metrics.winnable_ns = kernel.winnable_ns;
+  metrics.roofline = roofline_of(kernel);
+  return metrics;
+}
+
+CountersMetrics counters_of(const Analysis& analysis, const JoinedCounters& joined) {
+  CountersMetrics counters{joined.tool_version, joined.clock_control, joined.coverage, {}};
+  for (const KernelCounters& kernel : joined.kernels) {
+    counters.kernels.push_back(counter_of(analysis, kernel));
+  }
+  return counters;
+}
+
+}  // namespace
+
+Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
+  Metrics metrics;
+  metrics.verdict = verdict(analysis);
+  metrics.capture = capture_of(analysis);
+  metrics.findings = analysis.findings.found;
+  metrics.silent_rules = analysis.findings.silent;
+  metrics.environment = run.environment;
+  metrics.contract = run.contract;
+  metrics.aggregates = aggregates_of(analysis);
+  for (const DeviceSummary& device : analysis.devices) {
+    metrics.devices.push_back({device.device, device.name, device.busy_ns,
+                               fraction_of(device.busy_ns, analysis.capture_ns), device.num_kernels,
+                               device.copy_ns, device.pageable_copy_ns});
+  }
+  metrics.stages = analysis.stages;
+  metrics.steps = steps_of(analysis);
+  if (!analysis.baseline.empty()) {
+    metrics.baseline = analysis.baseline;
+    metrics.overhead = analysis.overheads;
+  }
+  for (const StageLedger& row : analysis.ledgers) {
+    metrics.ledgers.push_back({row.ledger, row.stage, row.device, row.num_instances});
+  }
+  metrics.efficiency = analysis.efficiency;
+  metrics.families = analysis.families;
+  for (const KernelRecord& record : analysis.kernels) {
+    metrics.kernels.push_back(kernel_of(analysis, record));
+  }
+  metrics.unmatched_names = analysis.unmatched_names;
+  if (analysis.operators) {
+    metrics.operators = operators_of(*analysis.operators);
+  }
+  // Programs may name every range differently; the rest is in `llmprof ranges`.
+  constexpr std::size_t kMostRanges = 100;
+  metrics.ranges.assign(analysis.ranges.begin(),
+                        analysis.ranges.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                      kMostRanges, analysis.ranges.size())));
+  if (analysis.counters) {
+    metrics.counters = counters_of(analysis, *analysis.counters);
+  }
+  metrics.data_quality = analysis.diagnostics;
+  metrics.tool_messages = analysis.capture.messages;
+  return metrics;
+}
+
+Json metrics_json(const Analysis& analysis, const RunFacts& run) {
+  return metrics_json(metrics_of(analysis, run));
+}
+
+std::string bound_text(const Analysis& analysis, const KernelRecord& record) {
+  if (!analysis.counters || !record.counters) {
+    return "n/a";
+  }
+  return bound_name(analysis.counters->kernels[*record.counters].roofline.bound);
+}
+
+}  // namespace llmprof

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything a report knows of a run: metrics.json as structs.
+//
+// All other outputs are made of this struct, so none can show a figure that the file does not hold.
+// Keys, units and meanings of the members are in report/metric_fields.h, once each. What JSON
+// writes as null is a std::optional or an empty text. A member that is added later is a
+// std::optional: older files do not have it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/timeline.h"
+#include "base/json_fwd.h"
+#include "base/units.h"
+
+namespace llmprof {
+
+struct CaptureMetrics {
+  std::string format;
+  std::string tool;  // older files do not name it
+  std::string tool_version;
+  std::string schema_version;
+  std::string graph_mode;
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> world_size;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t kernel_ns = 0;
+  std::int64_t unattributed_kernel_ns = 0;
+  std::int64_t opaque_graph_ns = 0;
+  std::int64_t stage_overlap_ns = 0;
+  std::int64_t outside_stages_ns = 0;
+  std::string stage_source;
+};
+
+struct GpuMetrics {
+  std::int64_t index = 0;
+  std::string name;
+  std::optional<std::int64_t> memory_bytes;
+  bool mig_enabled = false;
+  std::optional<bool> persistence_enabled;
+  std::optional<std::int64_t> sm_clock_mhz;
+  std::optional<std::int64_t> power_w;
+  std::optional<std::int64_t> temperature_c;
+};
+
+struct EnvironmentMetrics {
+  std::string distribution;
+  std::string kernel;
+  std::string architecture;
+  std::string cpu;
+  std::int64_t logical_cpus = 0;
+  std::optional<std::int64_t> memory_bytes;
+  std::string container;
+  std::string driver_version;
+  std::vector<GpuMetrics> gpus;
+  std::optional<std::int64_t> gpu_processes;
+};
+
+// What a capture lacks.
+struct BreachMetrics {
+  std::string reason;
+  std::string pass;
+  bool is_fatal = false;
+  std::string sentence;
+  std::string next;
+};
+
+struct LatencyMetrics {
+  std::int64_t n = 0;
+  std::optional<double> mean_ns;
+  std::optional<double> std_ns;
+  std::optional<std::int64_t> p50_ns;
+  std::optional<std::int64_t> p99_ns;
+  std::string reason;  // why there is none
+};
+
+struct AggregateMetrics {
+  std::string source;
+  LatencyMetrics ttft;
+  LatencyMetrics tpot;
+  std::optional<double> decode_tokens_per_s;
+};
+
+struct DeviceMetrics {
+  std::string device;
+  std::string name;
+  std::int64_t busy_ns = 0;
+  double busy_fraction = 0;
+  std::int64_t num_kernels = 0;
+  std::int64_t copy_ns = 0;
+  std::int64_t pageable_copy_ns = 0;
+};
+
+struct StepMetrics {
+  std::string stage;
+  std::int64_t n = 0;
+  std::vector<std::int64_t> durations_ns;  // in time order, the first kMostDurations
+};
+
+struct LedgerMetrics : Ledger {
+  std::string stage;
+  std::string device;
+  std::int64_t num_instances = 0;
+};
+
+struct KernelMetrics {
+  std::string kernel_name;
+  std::string short_name;
+  std::string device;
+  std::string stage;
+  std::string family;
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+  double kernel_fraction = 0;
+  std::int64_t min_ns = 0;
+  std::int64_t median_ns = 0;
+  std::optional<std::int64_t> p99_ns;
+  std::int64_t max_ns = 0;
+  std::int64_t num_shapes = 0;
+  std::vector<std::string> shapes;
+  std::vector<std::pair<std::int64_t, std::int64_t>> histogram;
+  std::string bound;
+  std::int64_t covered_ns = 0;
+
+  double mean_ns() const { return fraction_of(total_ns, std::max<std::int64_t>(calls, 1)); }
+  double covered_fraction() const { return fraction_of(covered_ns, total_ns); }
+};
+
+struct OperatorMetrics : OperatorRecord {
+  double share_fraction = 0;
+
+  double mean_ns() const { return fraction_of(total_ns, std::max<std::int64_t>(calls, 1)); }
+};
+
+struct OperatorsMetrics {
+  std::string source;
+  std::string time_of;
+  std::int64_t covered_ns = 0;
+  std::int64_t whole_ns = 0;
+  std::vector<OperatorMetrics> rows;
+  std::vector<LayerTotal> layers;
+};
+
+struct RooflineMetrics {
+  std::string dtype;
+  std::optional<double> flops;
+  std::string flops_reason;
+  std::optional<double> dram_bytes;
+  std::optional<double> intensity_flops_per_byte;
+  std::optional<double> flops_per_s;
+  std::optional<double> dram_bytes_per_s;
+  std::optional<double> l2_bytes_per_s;
+  std::optional<double> l1_bytes_per_s;
+  std::optional<double> roof_flops_per_s;
+  std::optional<double> roof_bytes_per_s;
+  std::string roof_source;
+  std::optional<double> compute_fraction;
+  std::optional<double> memory_fraction;
+  std::string memory_level;
+  std::optional<double> no_eligible_fraction;
+  std::optional<double> theoretical_occupancy_fraction;
+  std::optional<double> achieved_occupancy_fraction;
+  std::optional<double> waves;
+};
+
+// A launch that ncu profiled.
+struct CounterMetrics {
+  std::string kernel_name;
+  std::string short_name;
+  std::string device_name;
+  std::string stage;
+  std::optional<std::array<std::int64_t, 3>> grid;
+  std::optional<std::array<std::int64_t, 3>> block;
+  std::string match;
+  std::string match_reason;
+  std::string matched_kernel;
+  std::int64_t covered_ns = 0;
+  double covered_fraction = 0;
+  std::string confidence;
+  std::string confidence_reason;
+  std::optional<double> slowdown_under_ncu;
+  std::optional<double> ncu_duration_ns;
+  std::optional<double> ncu_sm_clock_hz;
+  std::optional<double> ncu_clock_fraction;
+  std::string bound;
+  std::string bound_reason;
+  std::optional<double> winnable_ns;
+  RooflineMetrics roofline;
+};
+
+struct CountersMetrics {
+  std::string tool_version;
+  std::string clock_control;
+  std::vector<StageCoverage> coverage;
+  std::vector<CounterMetrics> kernels;
+};
+
+// What a run knows besides its recording; absent where there was no run.
+struct RunFacts {
+  std::optional<EnvironmentMetrics> environment;       // the machine
+  std::optional<std::vector<BreachMetrics>> contract;  // what the capture lacks
+};
+
+struct Metrics {
+  std::string verdict;
+  CaptureMetrics capture;
+  std::vector<Finding> findings;
+  std::vector<SilentRule> silent_rules;
+  std::optional<EnvironmentMetrics> environment;
+  std::optional<std::vector<BreachMetrics>> contract;
+  AggregateMetrics aggregates;
+  std::vector<DeviceMetrics> devices;
+  std::vector<StageSummary> stages;
+  std::vector<StepMetrics> steps;
+  std::optional<std::vector<StageTimes>> baseline;
+  std::optional<std::vector<StageOverhead>> overhead;
+  std::vector<LedgerMetrics> ledgers;
+  std::optional<Efficiency> efficiency;
+  std::vector<FamilyTotal> families;
+  std::vector<KernelMetrics> kernels;
+  std::vector<std::string> unmatched_names;
+  std::optional<OperatorsMetrics> operators;
+  std::vector<RangeTotal> ranges;
+  std::optional<CountersMetrics> counters;
+  Diagnostics data_quality;
+  std::vector<std::string> tool_messages;
+};
+
+inline constexpr std::size_t kMostDurations = 4096;  // of a stage: they tell the noise of all
+
+Metrics metrics_of(const Analysis& analysis, const RunFacts& run = {});
+
+Json metrics_json(const Metrics& metrics);
+Json metrics_json(const Analysis& analysis, const RunFacts& run = {});
+
+// Throws kInput, naming the key, where a value has another type than its member. Keys that are
+// missing leave their member as it is; unknown keys are ignored.
+Metrics metrics_from_json(const Json& json);
+
+// Stage times as rows: stage1/metrics.json, and `baseline` of metrics.json.
+Json stage_times_json(const std::vector<StageTimes>& stages);
+
+// The files of a report by name: report.html, report.md, stakeholder_summary.md, kernels.md,
+// operators.md, and metrics.json itself. `beside` are other files that the reports point to. A
+// timeline without length means that there is none.
+std::vector<std::pair<std::string, std::string>> report_files(
+    const Json& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
+    PassTimer* timer = nullptr);
+
+// kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns with whole names. Scripts
+// rely on it.
+std::string kernels_csv(const std::vector<KernelRecord>& records);
+
+// range,instances,kernels,kernel_ns with whole names.
+std::string ranges_csv(const std::vector<RangeTotal>& ranges);
+
+// The class of a kernel's row, as "memory"; "n/a" where no counters cover it.
+std::string bound_text(const Analysis& analysis, const KernelRecord& record);
+
+// One sentence: what this recording shows, or why it shows nothing.
+std::string verdict(const Analysis& analysis);
+
+}  // namespace llmprof

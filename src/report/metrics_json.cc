@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading and writing of metrics.json by its field descriptions.
+//
+// The file may come from anybody: a value of another type than its member is an error that names
+// the key, and nothing else of the file is trusted either. A null or missing key leaves its member
+// as it is.
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "report/metric_fields.h"
+
+namespace llmprof {
+namespace {
+
+constexpr const char* kNoCounters = "needs an ncu capture";
+
+template <typename T>
+Json value_json(const T& value, const Field& field);
+
+template <typename T>
+Json object_json(const T& object, Json json = Json::object()) {
+  describe(&object, [&](const char* key, auto member, const Field& field) {
+    json.emplace(key, value_json(std::invoke(member, object), field));
+  });
+  return json;
+}
+
+template <typename T>
+Json value_json(const T& value, const Field& field) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return field.is_null_if_empty ? text_or_null(value) : Json(value);
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, Severity>) {
+    return kSeverities[static_cast<std::size_t>(value)];
+  } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
+    return value ? object_json(*value) : Json{{"kernels", nullptr}, {"reason", kNoCounters}};
+  } else if constexpr (std::is_same_v<T, BucketTimes>) {
+    Json json = Json::object();
+    for (std::size_t i = 0; i < kNumBuckets; ++i) {
+      json.emplace(kBucketNames[i], value[i]);
+    }
+    return json;
+  } else if constexpr (std::is_same_v<T, NumberPair>) {
+    return Json::array({value.first, value.second});
+  } else if constexpr (kIsOptional<T>) {
+    return value ? value_json(*value, field) : Json(nullptr);
+  } else if constexpr (kIsList<T>) {
+    Json json = Json::array();
+    for (const auto& item : value) {
+      json.push_back(value_json(item, {}));
+    }
+    return json;
+  } else {
+    return object_json(value);
+  }
+}
+
+// Where a value stands in the file; a text only once something is wrong with it.
+struct Place {
+  const Place* around = nullptr;
+  std::string_view key;
+  std::size_t row = SIZE_MAX;
+
+  std::string text() const {
+    const std::string before = around == nullptr ? "" : around->text();
+    if (row != SIZE_MAX) {
+      return fmt::format("{}[{}]", before, row);
+    }
+    return before.empty() ? std::string(key) : fmt::format("{}.{}", before, key);
+  }
+};
+
+void expect(bool is_right, const char* wanted, const Place& place) {
+  if (!is_right) {
+    const std::string path = place.text();
+    throw Error(ErrorKind::kInput, fmt::format("metrics.json: {} is not {}",
+                                               path.empty() ? "the whole" : path, wanted));
+  }
+}
+
+template <typename T>
+void read_value(const Json& json, T& value, const Place& place);
+
+template <typename T>
+void read_object(const Json& json, T& object, const Place& place) {
+  expect(json.is_object(), "an object", place);
+  describe(&object, [&](const char* key, auto member, const Field& /*field*/) {
+    if constexpr (std::is_member_object_pointer_v<decltype(member)>) {
+      if (const auto found = json.find(key); found != json.end()) {
+        read_value(*found, object.*member, {&place, key});
+      }
+    }
+  });
+}
+
+void read_integer(const Json& json, std::int64_t& value, const Place& place) {
+  const bool fits =
+      json.is_number_unsigned() ? json.get<std::uint64_t>() <= INT64_MAX : json.is_number_integer();
+  expect(fits, "a whole number", place);
+  value = json.get<std::int64_t>();
+}
+
+void read_severity(const Json& json, Severity& value, const Place& place) {
+  for (std::size_t i = 0; i < std::size(kSeverities); ++i) {
+    if (json == kSeverities[i]) {
+      value = static_cast<Severity>(i);
+      return;
+    }
+  }
+  expect(false, "info, warning or data_loss", place);
+}
+
+template <typename T>
+void read_list(const Json& json, T& list, const Place& place) {
+  expect(json.is_array(), "an array", place);
+  if constexpr (requires { list.resize(1); }) {
+    list.resize(json.size());
+  }
+  expect(json.size() == list.size(), "an array of that length", place);
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    read_value(json[i], list[i], {&place, "", i});
+  }
+}
+
+template <typename T>
+void read_value(const Json& json, T& value, const Place& place) {
+  if (json.is_null()) {
+    return;
+  }
+  if constexpr (std::is_same_v<T, std::string>) {
+    expect(json.is_string(), "a text", place);
+    value = json.get_ref<const std::string&>();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    expect(json.is_boolean(), "true or false", place);
+    value = json.get<bool>();
+  } else if constexpr (std::is_same_v<T, std::int64_t>) {
+    read_integer(json, value, place);
+  } else if constexpr (std::is_same_v<T, double>) {
+    expect(json.is_number(), "a number", place);
+    value = json.get<double>();
+  } else if constexpr (std::is_same_v<T, Severity>) {
+    read_severity(json, value, place);
+  } else if constexpr (std::is_same_v<T, std::optional<CountersMetrics>>) {
+    expect(json.is_object(), "an object", place);
+    if (const auto kernels = json.find("kernels"); kernels != json.end() && !kernels->is_null()) {
+      read_object(json, value.emplace(), place);
+    }
+  } else if constexpr (std::is_same_v<T, BucketTimes>) {
+    expect(json.is_object(), "an object", place);
+    for (std::size_t i = 0; i < kNumBuckets; ++i) {
+      if (const auto found = json.find(kBucketNames[i]); found != json.end()) {
+        read_value(*found, value[i], {&place, kBucketNames[i]});
+      }
+    }
+  } else if constexpr (std::is_same_v<T, NumberPair>) {
+    expect(json.is_array() && json.size() == 2, "a pair", place);
+    read_value(json[0], value.first, {&place, "", 0});
+    read_value(json[1], value.second, {&place, "", 1});
+  } else if constexpr (kIsOptional<T>) {
+    read_value(json, value.emplace(), place);
+  } else if constexpr (kIsList<T>) {
+    read_list(json, value, place);
+  } else {
+    read_object(json, value, place);
+  }
+}
+
+}  // namespace
+
+Json metrics_json(const Metrics& metrics) {
+  Json document = object_json(metrics, json_document("metrics", 1));
+  document["origins"] = origins_json();
+  return document;
+}
+
+Metrics metrics_from_json(const Json& json) {
+  Metrics metrics;
+  read_object(json, metrics, {});
+  return metrics;
+}
+
+Json stage_times_json(const std::vector<StageTimes>& stages) {
+  return value_json(stages, {});
+}
+
+}  // namespace llmprof

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Field descriptions of capture, findings, machine, stages and ledgers: see metric_fields.h.
+#pragma once
+
+#include "report/metric_field.h"
+#include "report/metrics.h"
+
+namespace llmprof {
+
+inline constexpr const char* kFindingIds[] = {"no_gpu_activity",
+                                              "graph_opaque",
+                                              "data_loss",
+                                              "launch_bound",
+                                              "idle_at_start",
+                                              "idle_at_end",
+                                              "host_sync",
+                                              "exposed_comm",
+                                              "exposed_copy",
+                                              "queue_wait",
+                                              "rank_skew",
+                                              "pageable_copy",
+                                              "gemm_off_tensor_cores",
+                                              "fusion",
+                                              "sampling",
+                                              "kv_cache_copy",
+                                              "decode_off_memory_roof",
+                                              "prefill_off_compute_roof",
+                                              "low_occupancy",
+                                              "attention_off_roof",
+                                              "gemv_memory_bound",
+                                              "profiler_overhead",
+                                              "first_range_stretch",
+                                              "other_family",
+                                              "other_gpu_users",
+                                              "clocks_not_locked"};
+inline constexpr const char* kConfidences[] = {"high", "medium", "low"};
+
+template <typename F>
+void describe(const CaptureMetrics*, F&& f) {
+  using T = CaptureMetrics;
+  f("format", &T::format, plain("the format of the recording"));
+  f("tool", &T::tool, plain("the tool that recorded"));
+  f("tool_version", &T::tool_version, plain("its version"));
+  f("schema_version", &T::schema_version, plain("the version of the recording's own schema"));
+  f("graph_mode", &T::graph_mode, plain("whether CUDA graphs were recorded by node or whole"));
+  f("rank", &T::rank, number("1", "", "", "capture.rank", "as the recording says"));
+  f("world_size", &T::world_size, number("1", "", "", "capture.rank", "as the recording says"));
+  f("start_ns", &T::start_ns,
+    is_signed(number("ns", "", "calls kernels copies graphs", "capture.start",
+                     "the first recorded call or GPU work, on the recording's clock")));
+  f("duration_ns", &T::duration_ns,
+    number("ns", "", "calls kernels copies graphs", "capture.duration",
+           "from the first recorded call or GPU work to the end of the last"));
+  f("kernel_ns", &T::kernel_ns,
+    number("ns", "", "kernels graphs", "capture.kernel_time",
+           "sum of the durations of kernels and of graphs recorded as a whole"));
+  f("unattributed_kernel_ns", &T::unattributed_kernel_ns,
+    number("ns", "", "kernels graphs calls marks", "capture.unattributed",
+           "of the kernel time: launched in no stage, or with a launch that was not recorded"));
+  f("opaque_graph_ns", &T::opaque_graph_ns,
+    number("ns", "", "graphs", "capture.opaque",
+           "sum of the durations of graphs recorded as a whole"));
+  f("stage_overlap_ns", &T::stage_overlap_ns,
+    number("ns", "", "marks kernels copies graphs", "capture.overlap",
+           "stage windows, nested ones left out, minus their union"));
+  f("outside_stages_ns", &T::outside_stages_ns,
+    number("ns", "", "marks kernels copies graphs", "capture.outside",
+           "of the duration: in no stage's window"));
+  f("stage_source", &T::stage_source, plain("which marks name the stages"));
+}
+
+template <typename F>
+void describe(const Finding*, F&& f) {
+  using T = Finding;
+  f("id", &T::id, one_of(plain("a stable name of the rule"), kFindingIds));
+  f("stage", &T::stage, plain("the stage it is about"));
+  f("device", &T::device, maybe("the GPU it is about"));
+  f("blocker", &T::is_blocker, plain("the recording must be fixed before other figures mean much"));
+  f("saving_ns", &T::saving_ns,
+    number("ns", "", "", "findings.saving",
+           "what fixing it saves at most; the keys under evidence hold it"));
+  f("window_ns", &T::window_ns,
+    number("ns", "", "", "findings.window", "the window it is a part of"));
+  f("saving_fraction", &T::saving_fraction,
+    is_part(number("fraction", "", "", "findings.saving", "saving_ns / window_ns")));
+  f("bucket", &T::bucket, maybe("the bucket of the ledger in which that time lies"));
+  f("overlaps", &T::overlaps, plain("a finding above saves time of the same bucket"));
+  f("confidence", &T::confidence, one_of(plain("how sure the saving is"), kConfidences));
+  f("sentence", &T::sentence, plain("what was found"));
+  f("next", &T::next, plain("what to do"));
+  f("evidence", &T::evidence, items(plain("keys of this file it rests on"), 1));
+}
+
+template <typename F>
+void describe(const SilentRule*, F&& f) {
+  f("id", &SilentRule::id, plain("a rule that could not be checked"));
+  f("reason", &SilentRule::reason, plain("why not"));
+}
+
+template <typename F>
+void describe(const GpuMetrics*, F&& f) {
+  using T = GpuMetrics;
+  const auto asked = [](std::string_view unit) {
+    return number(unit, "", "", "environment", "as nvidia-smi told when the run began");
+  };
+  f("index", &T::index, asked("1"));
+  f("name", &T::name, plain("as the driver spells it"));
+  f("memory_bytes", &T::memory_bytes, asked("bytes"));
+  f("mig_enabled", &T::mig_enabled, plain("whether it is split into instances"));
+  f("persistence_enabled", &T::persistence_enabled, plain("whether its driver stays loaded"));
+  f("sm_clock_mhz", &T::sm_clock_mhz, asked("MHz"));
+  f("power_w", &T::power_w, asked("W"));
+  f("temperature_c", &T::temperature_c, is_signed(asked("C")));
+}
+
+template <typename F>
+void describe(const EnvironmentMetrics*, F&& f) {
+  using T = EnvironmentMetrics;
+  const auto noted = [](std::string_view unit) {
+    return number(unit, "", "", "environment", "as the machine told when the run began");
+  };
+  f("distribution", &T::distribution, maybe("the operating system"));
+  f("kernel", &T::kernel, maybe("its kernel"));
+  f("architecture", &T::architecture, maybe("of the processor"));
+  f("cpu", &T::cpu, maybe("the processor"));
+  f("logical_cpus", &T::logical_cpus, noted("1"));
+  f("memory_bytes", &T::memory_bytes, noted("bytes"));
+  f("container", &T::container, maybe("the kind of container"));
+  f("driver_version", &T::driver_version, maybe("of the NVIDIA driver"));
+  f("gpus", &T::gpus, plain("the GPUs of the machine"));
+  f("gpu_processes", &T::gpu_processes, noted("1"));
+}
+
+template <typename F>
+void describe(const BreachMetrics*, F&& f) {
+  using T = BreachMetrics;
+  f("reason", &T::reason, plain("a stable name (docs/capture-contract.md)"));
+  f("pass", &T::pass, plain("the pass it is about"));
+  f("fatal", &T::is_fatal, plain("whether the pass is of no use"));
+  f("sentence", &T::sentence, plain("what the capture lacks"));
+  f("next", &T::next, plain("what to do"));
+}
+
+template <typename F>
+void describe(const LatencyMetrics*, F&& f) {
+  using T = LatencyMetrics;
+  f("n", &T::n, number("1", "", "baseline marks", "aggregates.n", "how many lengths"));
+  f("mean_ns", &T::mean_ns, kInherited);
+  f("std_ns", &T::std_ns, kInherited);
+  f("p50_ns", &T::p50_ns, kInherited);
+  f("p99_ns", &T::p99_ns, kInherited);
+  f("reason", &T::reason, maybe("why there are none"));
+}
+
+template <typename F>
+void describe(const AggregateMetrics*, F&& f) {
+  using T = AggregateMetrics;
+  f("source", &T::source, maybe("the pass that stage times are from"));
+  f("ttft", &T::ttft,
+    number("ns", "n", "baseline marks", "aggregates.ttft", "the lengths of stage prefill"));
+  f("tpot", &T::tpot,
+    number("ns", "n", "baseline marks", "aggregates.tpot", "the lengths of decode steps"));
+  f("decode_tokens_per_s", &T::decode_tokens_per_s,
+    number("1/s", "", "baseline marks", "aggregates.rate",
+           "tokens that decode marks carried, over the length of those marks"));
+}
+
+template <typename F>
+void describe(const DeviceMetrics*, F&& f) {
+  using T = DeviceMetrics;
+  f("device", &T::device, row_name("the GPU, as cuda:0"));
+  f("name", &T::name, maybe("as the driver spells it"));
+  f("busy_ns", &T::busy_ns,
+    number("ns", "kernels", "kernels copies graphs", "devices.busy",
+           "time in which at least one kernel, copy or graph runs; overlaps count once"));
+  f("busy_fraction", &T::busy_fraction,
+    number("fraction", "kernels", "kernels copies graphs", "devices.busy",
+           "busy_ns / capture.duration_ns"));
+  f("kernels", &T::num_kernels, number("1", "", "kernels", "devices.kernels", "launches"));
+  f("copy_ns", &T::copy_ns,
+    number("ns", "", "copies", "devices.copies", "sum of copies and memsets"));
+  f("pageable_copy_ns", &T::pageable_copy_ns,
+    number("ns", "", "copies", "devices.copies",
+           "of copy_ns: from or to pageable memory of the host"));
+}
+
+template <typename F>
+void describe(const StageSummary*, F&& f) {
+  using T = StageSummary;
+  const auto length = [](std::string_view text) {
+    return number("ns", "instances", "marks", "stages.length", text);
+  };
+  const auto launched = [](std::string_view unit, std::string_view count, std::string_view text) {
+    return number(unit, count, "kernels graphs calls marks", "stages.kernel_time", text);
+  };
+  f("stage", &T::stage, row_name("the stage"));
+  f("nested", &T::is_nested, plain("whether it lies inside another"));
+  f("instances", &T::num_instances,
+    number("1", "", "marks", "stages.instances", "marks of that stage"));
+  f("open", &T::num_open,
+    number("1", "instances", "marks", "stages.instances", "marks without an end"));
+  f("host_total_ns", &T::total_ns, length("sum of the marks' lengths"));
+  f("host_min_ns", &T::min_ns, length("the shortest"));
+  f("host_median_ns", &T::median_ns, length("the median"));
+  f("host_max_ns", &T::max_ns, length("the longest"));
+  f("host_first_ns", &T::first_ns, length("the first in time"));
+  f("host_steady_mean_ns", &T::steady_mean_ns, length("the mean of all but the first"));
+  f("kernel_ns", &T::kernel_ns,
+    launched("ns", "kernels",
+             "sum of the kernels whose launching call began inside a mark, on the same thread or "
+             "process"));
+  f("kernels", &T::num_kernels, launched("1", "", "those kernels"));
+  f("graph_kernels", &T::num_graph_kernels,
+    launched("1", "", "of those kernels, nodes of a CUDA graph"));
+  f("tokens", &T::tokens,
+    number("1", "instances", "marks", "stages.tokens", "sum of what the marks carried"));
+}
+
+template <typename F>
+void describe(const StepMetrics*, F&& f) {
+  using T = StepMetrics;
+  f("stage", &T::stage, plain("the stage"));
+  f("n", &T::n, number("1", "", "marks", "steps", "closed marks of that stage"));
+  f("durations_ns", &T::durations_ns,
+    items(number("ns", "n", "marks", "steps", "length of a mark, in time order, the first 4096"), 0,
+          kMostDurations));
+}
+
+template <typename F>
+void describe(const StageTimes*, F&& f) {
+  using T = StageTimes;
+  const auto length = [](std::string_view text) {
+    return number("ns", "n", "baseline", "baseline.length", text);
+  };
+  f("stage", &T::stage, row_name("the stage"));
+  f("n", &T::n, number("1", "", "baseline", "baseline.length", "marks with an end"));
+  f("open", &T::num_open, number("1", "n", "baseline", "baseline.length", "marks without an end"));
+  f("total_ns", &T::total_ns, length("sum of the marks' lengths without a profiler"));
+  f("mean_ns", &T::mean_ns, length("their mean"));
+  f("std_ns", &T::std_ns, length("their standard deviation, of the sample"));
+  f("p50_ns", &T::p50_ns, length("the shortest that half of them do not exceed"));
+  f("p99_ns", &T::p99_ns, length("the shortest that 99 % of them do not exceed"));
+  f("min_ns", &T::min_ns, length("the shortest"));
+  f("max_ns", &T::max_ns, length("the longest"));
+  f("steady_mean_ns", &T::steady_mean_ns, length("the mean of all but the first"));
+  f("tokens", &T::tokens,
+    number("1", "n", "baseline", "baseline.tokens", "sum of what the marks carried"));
+  f("tokens_per_s", &T::tokens_per_s,
+    number("1/s", "n", "baseline", "baseline.tokens",
+           "tokens over the length of the marks that carried some"));
+}
+
+template <typename F>
+void describe(const StageOverhead*, F&& f) {
+  using T = StageOverhead;
+  const Field mean =
+      number("ns", "", "baseline marks", "overhead",
+             "mean length of a stage, its first left out where both passes have several");
+  f("stage", &T::stage, row_name("the stage"));
+  f("baseline_mean_ns", &T::baseline_mean_ns, mean);
+  f("profiled_mean_ns", &T::profiled_mean_ns, mean);
+  f("overhead_fraction", &T::fraction,
+    number("fraction", "", "baseline marks", "overhead",
+           "profiled_mean_ns / baseline_mean_ns - 1"));
+}
+
+template <typename F>
+void describe(const LedgerMetrics*, F&& f) {
+  using T = LedgerMetrics;
+  const auto part = [](std::string_view formula, std::string_view text) {
+    return number("ns", "instances", "marks calls kernels copies graphs", formula, text);
+  };
+  f("stage", &T::stage, row_name("the stage, or capture, startup or steady"));
+  f("device", &T::device, row_name("the GPU"));
+  f("instances", &T::num_instances, number("1", "", "marks", "ledgers.window", "windows"));
+  f("window_ns", &T::window_ns,
+    number("ns", "instances", "marks kernels copies graphs", "ledgers.window",
+           "sum of windows: from a mark's start to its end or that of its last GPU work"));
+  f("lead_ns", &T::lead_ns,
+    part("ledgers.lead", "of launch_late: from a window's start to its first work"));
+  f("sync_held_ns", &T::sync_held_ns,
+    part("ledgers.parts",
+         "of sync: from the start of a gap until the synchronising call returned"));
+  f("after_launch_ns", &T::after_launch_ns,
+    part("ledgers.parts",
+         "of launch_late: from the return of the launching call to the end of a gap"));
+  f("buckets_ns", &T::buckets_ns,
+    part("ledgers.bucket",
+         "each nanosecond of the windows is in one bucket, the first that applies"));
+}
+
+}  // namespace llmprof
