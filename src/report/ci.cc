@@ -7,8 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "report/section_parts.h"
+#include "report/metrics.h"
+#include "report/sections.h"
 
 namespace llmprof {
 namespace {
@@ -23,53 +25,50 @@ struct Measure {
   std::int64_t n = 1;
 };
 
-void add(const Json& row, const char* field, std::string benchmark, const char* measure,
+void add(const std::optional<double>& value, std::string benchmark, const char* measure,
          std::vector<Measure>& measures, std::int64_t n = 1) {
-  const Json& value = field_of(row, field);
-  if (value.is_number()) {
-    measures.push_back({std::move(benchmark), measure, value.get<double>(), std::nullopt, n});
+  if (value) {
+    measures.push_back({std::move(benchmark), measure, *value, std::nullopt, n});
   }
 }
 
-void add_times(const Json& metrics, const char* name, std::vector<Measure>& measures) {
-  const Json& times = field_of(metrics, std::string("aggregates.") + name);
-  add(times, "mean_ns", name, "latency_ns", measures, integer_of(times, "n"));
-  if (!measures.empty() && measures.back().benchmark == name &&
-      field_of(times, "std_ns").is_number()) {
-    measures.back().spread = number_of(times, "std_ns");
+void add_latency(const LatencyMetrics& latency, const std::string& name,
+                 std::vector<Measure>& measures) {
+  if (latency.mean_ns) {
+    measures.push_back({name, "latency_ns", *latency.mean_ns, latency.std_ns, latency.n});
   }
-  add(times, "p99_ns", std::string(name) + "/p99", "latency_ns", measures, integer_of(times, "n"));
+  add(latency.p99_ns, name + "/p99", "latency_ns", measures, latency.n);
 }
 
-std::vector<Measure> measures_of(const Json& metrics) {
+std::vector<Measure> measures_of(const Metrics& metrics) {
   std::vector<Measure> measures;
-  add_times(metrics, "ttft", measures);
-  add_times(metrics, "tpot", measures);
-  add(field_of(metrics, "aggregates"), "decode_tokens_per_s", "decode", "throughput_per_s",
-      measures);
+  add_latency(metrics.aggregates.ttft, "ttft", measures);
+  add_latency(metrics.aggregates.tpot, "tpot", measures);
+  add(metrics.aggregates.decode_tokens_per_s, "decode", "throughput_per_s", measures);
   // Of a recording without kernels their time is not 0 but unknown.
-  const bool has_kernels = integer_of(metrics, "capture.kernel_ns") > 0;
-  for (const Json& stage : rows_of(metrics, "stages")) {
-    if (!has_kernels) {
-      break;
+  if (metrics.capture.kernel_ns > 0) {
+    for (const StageSummary& stage : metrics.stages) {
+      add(static_cast<double>(stage.kernel_ns), printable(stage.stage) + "/kernels", "latency_ns",
+          measures, stage.num_instances);
     }
-    add(stage, "kernel_ns", text_of(stage, "stage") + "/kernels", "latency_ns", measures,
-        integer_of(stage, "instances"));
   }
-  for (const Json& row : rows_of(metrics, "ledgers")) {
-    add(row, "window_ns", text_of(row, "stage") + "/" + text_of(row, "device") + "/window",
-        "latency_ns", measures, integer_of(row, "instances"));
+  for (const LedgerMetrics& row : metrics.ledgers) {
+    add(static_cast<double>(row.window_ns),
+        printable(row.stage) + "/" + printable(row.device) + "/window", "latency_ns", measures,
+        row.num_instances);
   }
-  for (const Json& stage : rows_of(metrics, "efficiency.stages")) {
-    add(stage, "mfu.wall_fraction", text_of(stage, "stage") + "/mfu", "fraction", measures);
-    add(stage, "mbu.wall_fraction", text_of(stage, "stage") + "/mbu", "fraction", measures);
+  if (metrics.efficiency) {
+    for (const StageEfficiency& stage : metrics.efficiency->stages) {
+      add(stage.mfu.wall_fraction, printable(stage.stage) + "/mfu", "fraction", measures);
+      add(stage.mbu.wall_fraction, printable(stage.stage) + "/mbu", "fraction", measures);
+    }
   }
   return measures;
 }
 
 }  // namespace
 
-std::string github_summary(const Json& metrics) {
+std::string github_summary(const Metrics& metrics) {
   Document document = report_document(metrics, {});
   // A job's page has no files beside it.
   std::erase_if(document.sections, [](const Section& section) { return section.id == "files"; });
@@ -81,14 +80,14 @@ std::string github_summary(const Json& metrics) {
     text = markdown_text(document);
   }
   if (text.size() > kLongestSummary) {
-    text = text_of(metrics, "verdict").substr(0, kLongestSummary / 2) + "\n";
+    text = printable(metrics.verdict).substr(0, kLongestSummary / 2) + "\n";
   }
   return left_out == 0 ? text
                        : text + "\n" + std::to_string(left_out) +
                              " sections were left out: llmprof report BUNDLE shows them.\n";
 }
 
-Json bencher_json(const Json& metrics) {
+Json bencher_json(const Metrics& metrics) {
   Json document = Json::object();
   for (const Measure& measure : measures_of(metrics)) {
     Json& row = document[measure.benchmark][measure.measure];
@@ -101,7 +100,7 @@ Json bencher_json(const Json& metrics) {
   return document;
 }
 
-Json google_benchmark_json(const Json& metrics) {
+Json google_benchmark_json(const Metrics& metrics) {
   Json benchmarks = Json::array();
   for (const Measure& measure : measures_of(metrics)) {
     Json row = {{"name", measure.benchmark}, {"run_name", measure.benchmark},

@@ -108,7 +108,7 @@ Json section_json(const Section& section) {
   Json advice = Json::array();
   for (const Advice& row : section.advice) {
     advice.push_back({{"id", row.id},
-                      {"worth", text_or_null(row.worth)},
+                      {"worth", text_or_null(worth_text(row, "first", "<= "))},
                       {"sentence", row.sentence},
                       {"next", row.next},
                       {"confidence", row.confidence},
@@ -191,6 +191,13 @@ std::string shown(const ReportValue& value) {
     return to_json_line(value.value);
   }
   return value.value.is_number() ? number_text(value.value.get<double>(), value.unit) : "n/a";
+}
+
+std::string worth_text(const Advice& advice, const char* blocker, const char* saving) {
+  if (advice.is_blocker) {
+    return blocker;
+  }
+  return advice.saving_ns ? saving + format_duration_ns(*advice.saving_ns) : "";
 }
 
 Json document_json(const Document& document) {

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,7 +74,8 @@ struct Fact {
 };
 
 struct Advice {
-  std::string worth;  // "at most 1.20 ms"
+  bool is_blocker = false;                // comes before all else
+  std::optional<std::int64_t> saving_ns;  // at most; of others
   std::string id;
   std::string sentence;
   std::string next;
@@ -99,6 +102,9 @@ struct Document {
 
 // A value in words: "12.3 %", "n/a".
 std::string shown(const ReportValue& value);
+// What an advice saves, with the words of a writer: `blocker`, or `saving` before the time; empty
+// where nothing is known.
+std::string worth_text(const Advice& advice, const char* blocker, const char* saving);
 
 // `width` is that of the terminal, 0 where nothing may be cut.
 std::string markdown_text(const Document& document);

@@ -2,8 +2,9 @@
 //
 // The files of a report. All of them are written whatever is known, so that a reader who looks for
 // one finds it, with the reason for what it lacks.
-#include "report/page.h"
+#include "base/json.h"
 #include "report/metrics.h"
+#include "report/page.h"
 #include "report/sections.h"
 
 namespace llmprof {
@@ -21,7 +22,7 @@ SectionOptions rows(std::size_t top) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> report_files(
-    const Json& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
+    const Metrics& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
     PassTimer* timer) {
   SectionOptions options;
   options.files = {"report.html", "stakeholder_summary.md", "kernels.md", "operators.md",
@@ -29,11 +30,12 @@ std::vector<std::pair<std::string, std::string>> report_files(
   options.files.insert(options.files.end(), beside.begin(), beside.end());
   std::vector<std::string> of_page = options.files;
   of_page[0] = "report.md";
+  const Json json = metrics_json(metrics);
   const auto page = [&] {
     const PassTimer::Scope pass(timer, "page");
-    return page_html(metrics, timeline, of_page);
+    return page_html(metrics, json, timeline, of_page);
   };
-  return {{"metrics.json", to_json_text(metrics)},
+  return {{"metrics.json", to_json_text(json)},
           {"report.html", page()},
           {"report.md", markdown_text(report_document(metrics, options))},
           {"stakeholder_summary.md", markdown_text(stakeholder_document(metrics, {}))},

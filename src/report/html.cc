@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "report/document.h"
 #include "report/html_parts.h"
+#include "report/metric_catalog.h"
 
 namespace llmprof {
 namespace {
@@ -127,26 +128,25 @@ std::string table_html(const ReportTable& table, const std::string& label, std::
   return text + "</tbody></table></div>\n";
 }
 
-// How a value is shown follows from its name, which carries its unit.
-Unit unit_of_key(std::string_view key) {
-  const auto ends = [&](std::string_view suffix) { return key.ends_with(suffix); };
-  if (ends("_ns") || key.find("buckets_ns.") != std::string_view::npos) {
-    return Unit::kDuration;
-  }
-  if (ends("_fraction")) {
-    return Unit::kFraction;
-  }
-  return ends("_bytes") ? Unit::kBytes : Unit::kText;
+Unit unit_of_path(const std::vector<PathStep>& path) {
+  const MetricInfo* info = metric_info(path_pattern(path));
+  const std::string_view unit = info == nullptr ? "" : info->unit;
+  return unit == "ns"         ? Unit::kDuration
+         : unit == "fraction" ? Unit::kFraction
+         : unit == "bytes"    ? Unit::kBytes
+                              : Unit::kText;
 }
 
 std::string evidence_html(const std::string& key, const Json& metrics) {
-  ReportValue value{nullptr, unit_of_key(key), key, nullptr};
+  ReportValue value{nullptr, Unit::kText, key, nullptr};
   try {
-    if (const Json* found = find_path(metrics, parse_path(key)); found != nullptr) {
+    const std::vector<PathStep> path = parse_path(key);
+    if (const Json* found = find_path(metrics, path); found != nullptr) {
       value.value = *found;
+      value.unit = unit_of_path(path);
     }
   } catch (const Error&) {
-    // Not a path: a stranger's metrics.json. The key is shown all the same.
+    // Not a path: somebody else's metrics.json. The key is shown all the same.
   }
   const bool is_shown = value.value.is_number() || value.value.is_string();
   return fmt::format(
@@ -156,12 +156,8 @@ std::string evidence_html(const std::string& key, const Json& metrics) {
 }
 
 std::string advice_html(const Advice& advice, const Json& metrics) {
-  std::string worth;
-  if (advice.worth == "first") {
-    worth = "before all else, ";
-  } else if (advice.worth.size() > 3) {
-    worth = "saves at most " + advice.worth.substr(3) + ", ";
-  }
+  std::string worth = worth_text(advice, "before all else", "saves at most ");
+  worth += worth.empty() ? "" : ", ";
   std::string evidence;
   for (const std::string& key : advice.evidence) {
     evidence += evidence_html(key, metrics);

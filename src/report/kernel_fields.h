@@ -130,8 +130,8 @@ void describe(const KernelMetrics*, F&& f) {
       time("kernels.percentile", "from the histogram, at most an eighth too high");
   f("kernel_name", &T::kernel_name, plain("the whole name"));
   f("short_name", &T::short_name, row_name("without what all names share"));
-  f("device", &T::device, row_name("the GPU"));
-  f("stage", &T::stage, row_name("the stage it was launched in"));
+  f("device", &T::device, row_name("the GPU", 3));
+  f("stage", &T::stage, row_name("the stage it was launched in", 2));
   f("family", &T::family, plain("the family its name belongs to"));
   f("total_ns", &T::total_ns,
     time("kernels.total", "sum of the durations of its launches in that stage on that device"));
@@ -164,7 +164,7 @@ void describe(const OperatorMetrics*, F&& f) {
     return number(unit, "calls", "marks kernels", "operators", text);
   };
   f("name", &T::name, row_name("without ids, sequence numbers and shapes"));
-  f("stage", &T::stage, row_name("the stage it launched in"));
+  f("stage", &T::stage, row_name("the stage it launched in", 2));
   f("total_ns", &T::total_ns, in_rows("ns", "its own time, operators inside it left out"));
   f("calls", &T::calls, number("1", "", "marks", "operators", "calls of that operator"));
   f("mean_ns", &T::mean_ns, in_rows("ns", "total_ns / calls"));

@@ -88,10 +88,7 @@ std::string table_markdown(const ReportTable& table) {
 }
 
 std::string advice_markdown(const Advice& advice) {
-  std::string worth = advice.worth.empty() ? "" : ", worth at most " + advice.worth.substr(3);
-  if (advice.worth == "first") {
-    worth = ", before all else";
-  }
+  const std::string worth = worth_text(advice, ", before all else", ", worth at most ");
   std::string evidence;
   for (const std::string& key : advice.evidence) {
     evidence += (evidence.empty() ? "" : ", ") + code_span(key);

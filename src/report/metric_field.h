@@ -21,7 +21,7 @@ namespace llmprof {
 struct Field {
   MetricInfo info;
   bool is_null_if_empty = false;  // a text
-  bool is_row_name = false;       // tells its row from the others of the array
+  int name_place = 0;             // above 0: tells its row from others, named in this place
   bool is_signed = false;         // a number that may be below 0
   bool is_part = false;           // a number from 0 to 1
   std::size_t least_items = 0;    // of an array
@@ -39,9 +39,9 @@ inline constexpr Field kInherited = {};
 constexpr Field plain(std::string_view text) {
   return {{"", "", "", "", text}};
 }
-constexpr Field row_name(std::string_view text) {
+constexpr Field row_name(std::string_view text, int place = 1) {
   Field field = plain(text);
-  field.is_row_name = true;
+  field.name_place = place;
   return field;
 }
 // A text that is null where it is empty.

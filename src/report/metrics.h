@@ -254,7 +254,7 @@ Json stage_times_json(const std::vector<StageTimes>& stages);
 // operators.md, and metrics.json itself. `beside` are other files that the reports point to. A
 // timeline without length means that there is none.
 std::vector<std::pair<std::string, std::string>> report_files(
-    const Json& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
+    const Metrics& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
     PassTimer* timer = nullptr);
 
 // kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns with whole names. Scripts

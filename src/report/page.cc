@@ -33,12 +33,12 @@ std::string whole_script() {
 
 }  // namespace
 
-std::string page_html(const Json& metrics, const Timeline& timeline,
+std::string page_html(const Metrics& metrics, const Json& json, const Timeline& timeline,
                       const std::vector<std::string>& files) {
   SectionOptions options;
   options.top = kKernelRowsOfPage;
   options.files = files;
-  const std::string core = html_text(page_document(metrics, options), metrics);
+  const std::string core = html_text(page_document(metrics, options), json);
   const std::string script = whole_script();
   const std::string_view style = web_file("report.css");
   const std::string_view page = web_file("template.html");
@@ -49,7 +49,7 @@ std::string page_html(const Json& metrics, const Timeline& timeline,
   const std::size_t fixed =
       core.size() + script.size() + style.size() + page.size() + policy.size();
   const PageData data =
-      page_data(metrics, timeline, kPageBudgetBytes - std::min(fixed, kPageBudgetBytes / 2));
+      page_data(metrics, json, timeline, kPageBudgetBytes - std::min(fixed, kPageBudgetBytes / 2));
   return filled_page(page, {{"policy", policy},
                             {"style", style},
                             {"core", core},

@@ -9,11 +9,13 @@
 // of the table from the last on. The page says which.
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <unordered_map>
 
 #include "base/gzip_base64.h"
+#include "base/json.h"
+#include "report/metrics.h"
 #include "report/page.h"
-#include "report/section_parts.h"
 
 namespace llmprof {
 namespace {
@@ -153,15 +155,10 @@ std::size_t add_instances(const Timeline& timeline, Planes& planes) {
 }
 
 // Of each kernel name the first row of the table that has it, or null.
-Json kernel_rows(const Timeline& timeline, const Json& kernels) {
-  std::unordered_map<std::string, std::size_t> first;
-  std::size_t place = 0;
-  for (const Json& row : kernels) {
-    const Json& name = field_of(row, "kernel_name");
-    if (name.is_string()) {
-      first.try_emplace(name.get<std::string>(), place);
-    }
-    ++place;
+Json kernel_rows(const Timeline& timeline, std::span<const KernelMetrics> kernels) {
+  std::unordered_map<std::string_view, std::size_t> first;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    first.try_emplace(kernels[i].kernel_name, i);
   }
   Json rows = Json::array();
   for (const std::string& name : timeline.names) {
@@ -171,7 +168,8 @@ Json kernel_rows(const Timeline& timeline, const Json& kernels) {
   return rows;
 }
 
-Json timeline_json(const Timeline& timeline, Detail detail, const Json& kernels, Planes& planes) {
+Json timeline_json(const Timeline& timeline, Detail detail, std::span<const KernelMetrics> kernels,
+                   Planes& planes) {
   const std::vector<std::size_t> begins = add_slices(timeline, detail, planes);
   Json rows = Json::array();
   for (std::size_t i = 0; i < timeline.rows.size(); ++i) {
@@ -217,10 +215,11 @@ Json timeline_json(const Timeline& timeline, Detail detail, const Json& kernels,
 
 }  // namespace
 
-PageData page_data(const Json& metrics, const Timeline& timeline, std::size_t budget_bytes) {
-  Json document = {{"metrics", metrics}, {"timeline", nullptr}, {"kernels_left_out", 0}};
+PageData page_data(const Metrics& metrics, const Json& json, const Timeline& timeline,
+                   std::size_t budget_bytes) {
+  Json document = {{"metrics", json}, {"timeline", nullptr}, {"kernels_left_out", 0}};
   document["metrics"].erase("origins");  // docs, not data
-  const std::size_t num_kernels = rows_of(metrics, "kernels").size();
+  const std::size_t num_kernels = metrics.kernels.size();
   std::size_t kept = std::min(num_kernels, kMostKernels);
   PageData data;
   Detail detail = timeline.is_whole ? Detail::kAll : Detail::kWindows;
@@ -233,7 +232,7 @@ PageData page_data(const Json& metrics, const Timeline& timeline, std::size_t bu
     Planes planes;
     if (timeline.duration_ns > 0) {
       document["timeline"] =
-          timeline_json(timeline, detail, rows_of(document, "metrics.kernels"), planes);
+          timeline_json(timeline, detail, std::span(metrics.kernels).first(kept), planes);
       data.planes = base64(gzipped(planes.bytes(), kPlanesLevel));
     }
     data.json = base64(gzipped(to_json_line(document)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// metrics.json to the summary that comparisons read.
+// The summary of a run that comparisons read, made of its metrics.
 //
 // TTFT and the time of a decode step decide where they were marked: they are what users wait for,
 // and p50 of a run is a value that its worst step does not move. Without them the median length of
@@ -8,12 +8,16 @@
 #include "report/run_summary.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/json_path.h"
 #include "base/text.h"
+#include "report/member_table.h"
 #include "report/section_parts.h"
 
 namespace llmprof {
@@ -25,24 +29,34 @@ struct MetricForm {
   bool is_gated = false;
 };
 
-void add_metric(const std::string& row, const Json& values, const char* field,
-                const MetricForm& form, RunSummary& run, const std::string& steps = "") {
-  const Json& value = field_of(values, field);
-  if (value.is_number()) {
-    run.metrics.push_back({row + "." + field, form.unit, value.get<double>(), form.is_larger_better,
-                           form.is_gated, steps});
+void add_metric(std::string key, const std::optional<double>& value, const MetricForm& form,
+                RunSummary& run, const std::string& steps = "") {
+  if (value) {
+    run.metrics.push_back(
+        {std::move(key), form.unit, *value, form.is_larger_better, form.is_gated, steps});
   }
 }
 
-// Names carry their unit.
-MetricForm form_of_name(std::string_view key) {
-  if (key.ends_with("_ns") || key.find("buckets_ns.") != std::string_view::npos) {
+// A member of a row of metrics.json, by its path there.
+template <typename Row, typename... Members>
+void add_member(const std::string& row_path, const Row& row, const MetricForm& form,
+                RunSummary& run, const std::string& steps, Members... members) {
+  const Json value = json_at(&row, members...);
+  if (value.is_number()) {
+    add_metric(row_path + "." + path_of<Row>(members...), value.get<double>(), form, run, steps);
+  }
+}
+
+MetricForm form_of_path(const std::string& key) {
+  const MetricInfo* info = metric_info(path_pattern(parse_path(key)));
+  const std::string_view unit = info == nullptr ? "" : info->unit;
+  if (unit == "ns") {
     return {};
   }
-  if (key.ends_with("_per_s")) {
+  if (unit.ends_with("/s")) {
     return {"1/s", true, false};
   }
-  return {key.ends_with("_fraction") ? "fraction" : "number", false, false};
+  return {unit == "fraction" ? "fraction" : "number", false, false};
 }
 
 // Less time is better, and more a second; a share or a number may be either.
@@ -50,57 +64,68 @@ bool has_direction(std::string_view unit) {
   return unit == "ns" || unit == "1/s";
 }
 
-bool is_nested(const Json& row) {
-  return field_of(row, "nested") == Json(true);
-}
-
 // The stage whose instances are decode steps.
-std::string step_stage(const Json& metrics) {
-  const Json& stages = rows_of(metrics, "stages");
-  const bool has_steps = std::any_of(stages.begin(), stages.end(), [](const Json& row) {
-    return text_of(row, "stage") == "decode_step";
-  });
+std::string step_stage(const Metrics& metrics) {
+  const bool has_steps =
+      std::any_of(metrics.stages.begin(), metrics.stages.end(),
+                  [](const StageSummary& row) { return row.stage == "decode_step"; });
   return has_steps ? "decode_step" : "decode";
 }
 
-void add_metrics(const Json& metrics, RunSummary& run) {
-  const Json& aggregates = field_of(metrics, "aggregates");
-  const Json& ttft = field_of(aggregates, "ttft");
-  const Json& tpot = field_of(aggregates, "tpot");
+// Calls `add` with each row and its path.
+template <typename Row, typename Add>
+void for_each_row(const MetricRows<Row>& array, const Add& add) {
+  for (std::size_t i = 0; array.rows != nullptr && i < array.rows->size(); ++i) {
+    add((*array.rows)[i], row_path(array.path, (*array.rows)[i], i));
+  }
+}
+
+// What decides where it was measured, and whether there is any.
+bool add_aggregates(const Metrics& metrics, RunSummary& run) {
+  const AggregateMetrics& aggregates = metrics.aggregates;
   const MetricForm gate{"ns", false, true};
   // Lengths in the recording are not those of the pass without a profiler.
-  const bool is_recorded = text_of(aggregates, "source") == "the recording";
-  add_metric("aggregates.ttft", ttft, "p50_ns", gate, run, is_recorded ? "prefill" : "");
-  add_metric("aggregates.tpot", tpot, "p50_ns", gate, run, is_recorded ? step_stage(metrics) : "");
+  const bool is_recorded = aggregates.source == "the recording";
+  const auto add = [&](const MetricForm& form, const std::string& steps, auto... members) {
+    add_member("aggregates", aggregates, form, run, is_recorded ? steps : "", members...);
+  };
+  using A = AggregateMetrics;
+  add(gate, "prefill", &A::ttft, &LatencyMetrics::p50_ns);
+  add(gate, step_stage(metrics), &A::tpot, &LatencyMetrics::p50_ns);
   const bool has_gate = !run.metrics.empty();
-  add_metric("aggregates.tpot", tpot, "p99_ns", {}, run);
-  add_metric("aggregates", aggregates, "decode_tokens_per_s", {"1/s", true, false}, run);
-  const bool has_baseline = !rows_of(metrics, "baseline").empty();
-  for (const Json& row : rows_of(metrics, "baseline")) {
-    add_metric("baseline[" + row_choice(row, {"stage"}) + "]", row, "p50_ns",
-               {"ns", false, !has_gate}, run);
-  }
-  for (const Json& row : rows_of(metrics, "stages")) {
-    const std::string key = "stages[" + row_choice(row, {"stage"}) + "]";
-    const bool is_gated = !has_gate && !has_baseline && !is_nested(row);
-    add_metric(key, row, "host_median_ns", {"ns", false, is_gated}, run, text_of(row, "stage"));
-    add_metric(key, row, "kernel_ns", {}, run);
-  }
-  for (const Json& row : rows_of(metrics, "efficiency.stages")) {
-    const std::string key = "efficiency.stages[" + row_choice(row, {"stage"}) + "]";
-    add_metric(key, row, "mfu.wall_fraction", {"fraction", true, false}, run);
-    add_metric(key, row, "mbu.wall_fraction", {"fraction", true, false}, run);
-  }
-  for (const Json& row : rows_of(metrics, "ledgers")) {
-    const std::string key = "ledgers[" + row_choice(row, {"stage", "device"}) + "]";
-    add_metric(key, row, "window_ns", {}, run);
-    const Json& buckets = field_of(row, "buckets_ns");
-    if (buckets.is_object()) {
-      for (const auto& [bucket, time] : buckets.items()) {
-        add_metric(key + ".buckets_ns", buckets, bucket.c_str(), {}, run);
-      }
-    }
-  }
+  add({}, "", &A::tpot, &LatencyMetrics::p99_ns);
+  add({"1/s", true, false}, "", &A::decode_tokens_per_s);
+  return has_gate;
+}
+
+void add_metrics(const Metrics& metrics, RunSummary& run) {
+  const bool has_gate = add_aggregates(metrics, run);
+  const bool has_baseline = metrics.baseline && !metrics.baseline->empty();
+  for_each_row(rows_at(metrics, &Metrics::baseline), [&](const StageTimes& row, const auto& path) {
+    add_member(path, row, {"ns", false, !has_gate}, run, "", &StageTimes::p50_ns);
+  });
+  for_each_row(rows_at(metrics, &Metrics::stages), [&](const StageSummary& row, const auto& path) {
+    const bool is_gated = !has_gate && !has_baseline && !row.is_nested;
+    add_member(path, row, {"ns", false, is_gated}, run, printable(row.stage),
+               &StageSummary::median_ns);
+    add_member(path, row, {}, run, "", &StageSummary::kernel_ns);
+  });
+  for_each_row(rows_at(metrics, &Metrics::efficiency, &Efficiency::stages),
+               [&](const StageEfficiency& row, const auto& path) {
+                 for (const auto ratio : {&StageEfficiency::mfu, &StageEfficiency::mbu}) {
+                   add_member(path, row, {"fraction", true, false}, run, "", ratio,
+                              &TwoClocks::wall_fraction);
+                 }
+               });
+  for_each_row(
+      rows_at(metrics, &Metrics::ledgers), [&](const LedgerMetrics& row, const auto& path) {
+        add_member(path, row, {}, run, "", &LedgerMetrics::window_ns);
+        const std::string buckets = path + "." + path_of<LedgerMetrics>(&LedgerMetrics::buckets_ns);
+        for (std::size_t i = 0; i < kNumBuckets; ++i) {
+          add_metric(fmt::format("{}.{}", buckets, kBucketNames[i]),
+                     static_cast<double>(row.buckets_ns[i]), {}, run);
+        }
+      });
 }
 
 std::string words_of(const Json& list) {
@@ -128,87 +153,67 @@ Json without_places(const Json& overrides) {
 
 // "2 x NVIDIA H100"; what a recording does not name is told by the machine; without a GPU the
 // processor is the device.
-std::string device_text(const Json& metrics) {
-  std::vector<std::pair<std::string, int>> names;
-  const auto count = [&](const std::string& name) {
-    const auto known = std::find_if(names.begin(), names.end(),
-                                    [&](const auto& one) { return one.first == name; });
-    if (known == names.end()) {
-      names.emplace_back(name, 1);
-    } else {
-      ++known->second;
-    }
-  };
-  for (const Json& row : rows_of(metrics, "devices")) {
-    if (integer_of(row, "kernels") > 0) {
-      const std::string name = text_of(row, "name");
-      count(name.empty() ? "unnamed" : name);
+std::string device_text(const Metrics& metrics) {
+  std::map<std::string, int> names;
+  for (const DeviceMetrics& device : metrics.devices) {
+    if (device.num_kernels > 0) {
+      ++names[device.name.empty() ? "unnamed" : printable(device.name)];
     }
   }
-  if (names.empty()) {
-    for (const Json& row : rows_of(metrics, "environment.gpus")) {
-      count(text_of(row, "name"));
+  if (names.empty() && metrics.environment) {
+    for (const GpuMetrics& gpu : metrics.environment->gpus) {
+      ++names[printable(gpu.name)];
     }
   }
-  std::sort(names.begin(), names.end());
   std::string text;
   for (const auto& [name, number] : names) {
     text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", number, name);
   }
-  const std::string cpu = text_of(metrics, "environment.cpu");
+  const std::string cpu = metrics.environment ? printable(metrics.environment->cpu) : "";
   return text.empty() && !cpu.empty() ? "no GPU, " + cpu : text;
 }
 
-void add_facts(const Json& metrics, const Json& inputs, RunSummary& run) {
-  const Json& capture = field_of(metrics, "capture");
-  const bool is_opaque = integer_of(capture, "opaque_graph_ns") > 0;
+void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
+  const EnvironmentMetrics machine = metrics.environment.value_or(EnvironmentMetrics{});
   run.facts = {
       {"gpu", device_text(metrics)},
-      {"model", text_of(metrics, "efficiency.model")},
+      {"model", metrics.efficiency ? printable(metrics.efficiency->model) : ""},
       {"inputs", words_of(field_of(inputs, "manifest"))},
-      {"format", text_of(capture, "format")},
-      {"timing", text_of(metrics, "aggregates.source")},
-      {"graphs", run.launches == 0 ? ""
-                 : is_opaque       ? "recorded as a whole"
-                                   : "none as a whole"},
+      {"format", printable(metrics.capture.format)},
+      {"timing", printable(metrics.aggregates.source)},
+      {"graphs", run.launches == 0                     ? ""
+                 : metrics.capture.opaque_graph_ns > 0 ? "recorded as a whole"
+                                                       : "none as a whole"},
       {"command", words_of(field_of(inputs, "command"))},
       {"overrides", words_of(without_places(field_of(inputs, "overrides")))},
-      {"stage_source", text_of(capture, "stage_source")},
-      {"driver", text_of(metrics, "environment.driver_version")},
-      {"cpu", text_of(metrics, "environment.cpu")},
-      {"system", text_of(metrics, "environment.distribution")},
-      {"profiler", text_of(capture, "tool_version")},
+      {"stage_source", printable(metrics.capture.stage_source)},
+      {"driver", printable(machine.driver_version)},
+      {"cpu", printable(machine.cpu)},
+      {"system", printable(machine.distribution)},
+      {"profiler", printable(metrics.capture.tool_version)},
   };
 }
 
-void add_stages(const Json& metrics, RunSummary& run) {
-  const bool is_recorded = !rows_of(metrics, "stages").empty();
-  for (const Json& row : rows_of(metrics, is_recorded ? "stages" : "baseline")) {
-    StageAmount& stage = run.stages.emplace_back();
-    stage.stage = text_of(row, "stage");
-    stage.instances = integer_of(row, is_recorded ? "instances" : "n");
-    stage.kernel_ns = integer_of(row, "kernel_ns");
-    if (field_of(row, "tokens").is_number_integer()) {
-      stage.tokens = integer_of(row, "tokens");
+void add_stages(const Metrics& metrics, RunSummary& run) {
+  for (const StageSummary& row : metrics.stages) {
+    run.stages.push_back({printable(row.stage), row.num_instances, row.kernel_ns, row.tokens});
+  }
+  if (metrics.stages.empty() && metrics.baseline) {
+    for (const StageTimes& row : *metrics.baseline) {
+      run.stages.push_back({printable(row.stage), row.n, 0, row.tokens});
     }
   }
   run.is_marked = !run.stages.empty() && !(run.stages.size() == 1 && run.stages[0].stage == "all");
 }
 
-void add_steps(const Json& metrics, RunSummary& run) {
-  for (const Json& row : rows_of(metrics, "steps")) {
-    StageLengths& lengths = run.steps.emplace_back();
-    lengths.stage = text_of(row, "stage");
-    for (const Json& duration : rows_of(row, "durations_ns")) {
-      if (duration.is_number()) {
-        lengths.durations_ns.push_back(duration.get<double>());
-      }
-    }
+void add_steps(const Metrics& metrics, RunSummary& run) {
+  for (const StepMetrics& row : metrics.steps) {
+    run.steps.push_back({printable(row.stage), {row.durations_ns.begin(), row.durations_ns.end()}});
   }
 }
 
-// A stranger's numbers may be anything. Amounts of a run are summed and subtracted: rows whose sum
-// is beyond thirty years, or below nothing, are left out.
+// A file's numbers may be anything. Amounts of a run are summed and subtracted: rows whose sum is
+// beyond thirty years, or below nothing, are left out.
 bool may_add(std::int64_t part, std::int64_t& sum) {
   constexpr std::int64_t kLongest = 1'000'000'000'000'000'000;
   if (part < 0 || part > kLongest - sum) {
@@ -223,56 +228,51 @@ std::int64_t bounded(std::int64_t amount) {
   return may_add(amount, none) ? amount : 0;
 }
 
-void add_kernels(const Json& metrics, RunSummary& run) {
+void add_kernels(const Metrics& metrics, RunSummary& run) {
   std::int64_t sum_ns = 0;
-  for (const Json& row : rows_of(metrics, "kernels")) {
-    const std::int64_t calls = integer_of(row, "calls");
-    if (!may_add(integer_of(row, "total_ns"), sum_ns) || !may_add(calls, run.launches)) {
-      continue;
+  for (const KernelMetrics& row : metrics.kernels) {
+    if (may_add(row.total_ns, sum_ns) && may_add(row.calls, run.launches)) {
+      run.kernels.push_back({printable(row.kernel_name), printable(row.short_name),
+                             printable(row.device), printable(row.stage), printable(row.family),
+                             fmt::format("{}", fmt::join(row.shapes, " ")), row.total_ns,
+                             row.calls});
     }
-    run.kernels.push_back({text_of(row, "kernel_name"), text_of(row, "short_name"),
-                           text_of(row, "device"), text_of(row, "stage"), text_of(row, "family"),
-                           words_of(field_of(row, "shapes")), integer_of(row, "total_ns"), calls});
   }
 }
 
-void add_operators(const Json& metrics, RunSummary& run) {
-  const Json& operators = field_of(metrics, "operators");
-  run.operators_whole_ns = bounded(integer_of(operators, "whole_ns"));
-  run.operators_time = text_of(operators, "time_of");
+void add_operators(const Metrics& metrics, RunSummary& run) {
+  if (!metrics.operators) {
+    return;
+  }
+  run.operators_whole_ns = bounded(metrics.operators->whole_ns);
+  run.operators_time = printable(metrics.operators->time_of);
   std::int64_t sum_ns = 0;
   std::int64_t sum_calls = 0;
-  for (const Json& row : rows_of(operators, "rows")) {
-    const std::int64_t total_ns = integer_of(row, "total_ns");
-    const std::int64_t calls = integer_of(row, "calls");
-    if (may_add(total_ns, sum_ns) && may_add(calls, sum_calls)) {
-      run.operators.push_back({text_of(row, "name"), text_of(row, "stage"), total_ns, calls});
+  for (const OperatorMetrics& row : metrics.operators->rows) {
+    if (may_add(row.total_ns, sum_ns) && may_add(row.calls, sum_calls)) {
+      run.operators.push_back({printable(row.name), printable(row.stage), row.total_ns, row.calls});
     }
   }
 }
 
-void add_ledgers(const Json& metrics, RunSummary& run) {
-  for (const Json& row : rows_of(metrics, "ledgers")) {
+void add_ledgers(const Metrics& metrics, RunSummary& run) {
+  for (const LedgerMetrics& row : metrics.ledgers) {
     LedgerAmount& ledger = run.ledgers.emplace_back();
-    ledger.stage = text_of(row, "stage");
-    ledger.device = text_of(row, "device");
-    ledger.window_ns = bounded(integer_of(row, "window_ns"));
-    const Json& buckets = field_of(row, "buckets_ns");
-    if (buckets.is_object()) {
-      for (const auto& [name, time] : buckets.items()) {
-        ledger.buckets_ns.emplace_back(
-            name, time.is_number_integer() ? bounded(time.get<std::int64_t>()) : 0);
-      }
+    ledger.stage = printable(row.stage);
+    ledger.device = printable(row.device);
+    ledger.window_ns = bounded(row.window_ns);
+    for (std::size_t i = 0; i < kNumBuckets; ++i) {
+      ledger.buckets_ns.emplace_back(kBucketNames[i], bounded(row.buckets_ns[i]));
     }
   }
 }
 
 }  // namespace
 
-RunSummary summary_of_run(const std::string& label, const Json& metrics, const Json& inputs) {
+RunSummary summary_of_run(const std::string& label, const Metrics& metrics, const Json& inputs) {
   RunSummary run;
   run.label = label;
-  run.kernel_ns = bounded(integer_of(metrics, "capture.kernel_ns"));
+  run.kernel_ns = bounded(metrics.capture.kernel_ns);
   add_kernels(metrics, run);
   add_stages(metrics, run);
   add_facts(metrics, inputs, run);
@@ -283,8 +283,7 @@ RunSummary summary_of_run(const std::string& label, const Json& metrics, const J
   const bool has_time = std::any_of(run.metrics.begin(), run.metrics.end(),
                                     [](const RunMetric& metric) { return metric.value > 0; });
   if (run.launches == 0 && (!run.is_marked || !has_time)) {
-    const std::string verdict = text_of(metrics, "verdict");
-    run.absent = verdict.empty() ? "no kernel and no stage" : verdict;
+    run.absent = metrics.verdict.empty() ? "no kernel and no stage" : printable(metrics.verdict);
   }
   return run;
 }
@@ -298,7 +297,7 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
     if (value == nullptr || !value->is_number()) {
       continue;
     }
-    const MetricForm form = form_of_name(budget.key);
+    const MetricForm form = form_of_path(budget.key);
     if (budget.change_fraction && !has_direction(form.unit)) {
       throw Error(
           ErrorKind::kUsage,

@@ -85,11 +85,6 @@ double number_of(const Json& value, std::string_view path) {
   return field.is_number() ? field.get<double>() : 0;
 }
 
-std::string tool_of(const Json& metrics) {
-  const std::string tool = text_of(metrics, "capture.tool");
-  return tool.empty() ? "the profiler" : tool;
-}
-
 ReportValue value_at(const Json& metrics, const std::string& key, Unit unit) {
   return {field_of(metrics, key), unit, key, nullptr};
 }

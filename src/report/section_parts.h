@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the makers of sections share. metrics.json may come from a stranger's bundle: whatever is
-// read here may be missing or of another type, and is then not known.
+// Values and tables of a JSON document. It may come from anybody: what is missing or of another
+// type is not known.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/sections.h"
+#include "base/json.h"
+#include "report/document.h"
 
 namespace llmprof {
 
@@ -20,8 +21,6 @@ const Json& rows_of(const Json& metrics, std::string_view path);
 std::string text_of(const Json& value, std::string_view path);
 std::int64_t integer_of(const Json& value, std::string_view path);
 double number_of(const Json& value, std::string_view path);
-// The tool that recorded; metrics.json of older versions does not name it.
-std::string tool_of(const Json& metrics);
 
 // A value with its home.
 ReportValue value_at(const Json& metrics, const std::string& key, Unit unit);
@@ -31,23 +30,5 @@ using KeepRow = std::function<bool(const Json& row)>;
 ReportTable table_of(const Json& metrics, const std::string& array,
                      const std::vector<ReportColumn>& columns, std::size_t most = SIZE_MAX,
                      const KeepRow& keep = {});
-
-// The sections, one function each.
-Section summary_section(const Json& metrics, const SectionOptions& options);
-Section findings_section(const Json& metrics, const SectionOptions& options);
-Section environment_section(const Json& metrics, const SectionOptions& options);
-Section aggregates_section(const Json& metrics, const SectionOptions& options);
-Section baseline_section(const Json& metrics, const SectionOptions& options);
-Section stages_section(const Json& metrics, const SectionOptions& options);
-Section overhead_section(const Json& metrics, const SectionOptions& options);
-Section ledger_section(const Json& metrics, const SectionOptions& options);
-Section efficiency_section(const Json& metrics, const SectionOptions& options);
-Section takeaways_section(const Json& metrics, const SectionOptions& options);
-Section operators_section(const Json& metrics, const SectionOptions& options);
-Section kernels_section(const Json& metrics, const SectionOptions& options);
-Section counters_section(const Json& metrics, const SectionOptions& options);
-Section recommendations_section(const Json& metrics, const SectionOptions& options);
-Section quality_section(const Json& metrics, const SectionOptions& options);
-Section files_section(const Json& metrics, const SectionOptions& options);
 
 }  // namespace llmprof

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "report/section_parts.h"
+#include "report/section_makers.h"
 
 namespace llmprof {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 struct SectionRow {
   const char* id;
   const char* title;
-  Section (*make)(const Json& metrics, const SectionOptions& options);
+  Section (*make)(const Metrics& metrics, const SectionOptions& options);
 };
 
 constexpr SectionRow kSections[] = {
@@ -40,7 +40,7 @@ constexpr SectionRow kSections[] = {
     {"files", "Files", files_section},
 };
 
-Document document_of(const char* title, const std::vector<std::string>& ids, const Json& metrics,
+Document document_of(const char* title, const std::vector<std::string>& ids, const Metrics& metrics,
                      const SectionOptions& options) {
   Document document{title, {}};
   for (const std::string& id : ids) {
@@ -72,14 +72,14 @@ std::vector<std::string> section_ids() {
   return ids;
 }
 
-Document report_document(const Json& metrics, const SectionOptions& options) {
+Document report_document(const Metrics& metrics, const SectionOptions& options) {
   return document_of("Report",
                      {"summary", "files", "findings", "stages", "overhead", "efficiency", "ledger",
                       "kernels", "counters", "operators", "environment", "quality"},
                      metrics, options);
 }
 
-Document stakeholder_document(const Json& metrics, const SectionOptions& options) {
+Document stakeholder_document(const Metrics& metrics, const SectionOptions& options) {
   SectionOptions brief = options;
   brief.is_summary = true;
   return document_of("Stakeholder Summary",
@@ -88,7 +88,7 @@ Document stakeholder_document(const Json& metrics, const SectionOptions& options
                      metrics, brief);
 }
 
-Document page_document(const Json& metrics, const SectionOptions& options) {
+Document page_document(const Metrics& metrics, const SectionOptions& options) {
   return document_of(
       "llmprof report",
       {"summary", "aggregates", "findings", "stages", "ledger", "efficiency", "kernels", "counters",
@@ -96,15 +96,15 @@ Document page_document(const Json& metrics, const SectionOptions& options) {
       metrics, options);
 }
 
-Document kernels_document(const Json& metrics, const SectionOptions& options) {
+Document kernels_document(const Metrics& metrics, const SectionOptions& options) {
   return document_of("Kernels", {"kernels"}, metrics, options);
 }
 
-Document operators_document(const Json& metrics, const SectionOptions& options) {
+Document operators_document(const Metrics& metrics, const SectionOptions& options) {
   return document_of("Operators", {"operators"}, metrics, options);
 }
 
-Document terminal_document(const Json& metrics, const SectionOptions& options) {
+Document terminal_document(const Metrics& metrics, const SectionOptions& options) {
   Document document =
       document_of("",
                   {"summary", "findings", "stages", "baseline", "overhead", "ledger", "efficiency",
@@ -114,7 +114,7 @@ Document terminal_document(const Json& metrics, const SectionOptions& options) {
   return document;
 }
 
-Document run_document(const Json& metrics) {
+Document run_document(const Metrics& metrics) {
   SectionOptions options;
   options.is_terminal = true;
   Document document =
@@ -123,7 +123,7 @@ Document run_document(const Json& metrics) {
   return document;
 }
 
-Document section_document(const Json& metrics, const std::vector<std::string>& ids,
+Document section_document(const Metrics& metrics, const std::vector<std::string>& ids,
                           const SectionOptions& options) {
   return document_of("", ids, metrics, options);
 }

@@ -6,10 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json_fwd.h"
 #include "report/document.h"
 
 namespace llmprof {
+
+struct Metrics;
 
 struct SectionOptions {
   std::size_t top = 10;            // rows of kernels and operators
@@ -20,23 +21,23 @@ struct SectionOptions {
   std::vector<std::string> files;  // that stand beside the report
 };
 
-// Of metrics.json, or of what is left of it: a section that cannot be filled says why and how.
+// A section that cannot be filled says why and how.
 
 // report.md: everything, most urgent first.
-Document report_document(const Json& metrics, const SectionOptions& options);
+Document report_document(const Metrics& metrics, const SectionOptions& options);
 // stakeholder_summary.md: for people who decide.
-Document stakeholder_document(const Json& metrics, const SectionOptions& options);
+Document stakeholder_document(const Metrics& metrics, const SectionOptions& options);
 // What report.html says beneath its views: enough without them.
-Document page_document(const Json& metrics, const SectionOptions& options);
-Document kernels_document(const Json& metrics, const SectionOptions& options);
-Document operators_document(const Json& metrics, const SectionOptions& options);
+Document page_document(const Metrics& metrics, const SectionOptions& options);
+Document kernels_document(const Metrics& metrics, const SectionOptions& options);
+Document operators_document(const Metrics& metrics, const SectionOptions& options);
 // What a person reads first on a terminal; parts without content are left out.
-Document terminal_document(const Json& metrics, const SectionOptions& options);
+Document terminal_document(const Metrics& metrics, const SectionOptions& options);
 // The same of a run that just ended.
-Document run_document(const Json& metrics);
+Document run_document(const Metrics& metrics);
 
 // One section by its id; throws kUsage with the list of them.
-Document section_document(const Json& metrics, const std::vector<std::string>& ids,
+Document section_document(const Metrics& metrics, const std::vector<std::string>& ids,
                           const SectionOptions& options);
 std::vector<std::string> section_ids();
 

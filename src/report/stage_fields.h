@@ -272,7 +272,7 @@ void describe(const LedgerMetrics*, F&& f) {
     return number("ns", "instances", "marks calls kernels copies graphs", formula, text);
   };
   f("stage", &T::stage, row_name("the stage, or capture, startup or steady"));
-  f("device", &T::device, row_name("the GPU"));
+  f("device", &T::device, row_name("the GPU", 2));
   f("instances", &T::num_instances, number("1", "", "marks", "ledgers.window", "windows"));
   f("window_ns", &T::window_ns,
     number("ns", "instances", "marks kernels copies graphs", "ledgers.window",

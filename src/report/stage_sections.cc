@@ -2,12 +2,14 @@
 //
 // Stages: how long, where the time went, how much of what was possible.
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/json.h"
+#include "base/text.h"
 #include "base/units.h"
-#include "report/section_parts.h"
+#include "report/member_table.h"
+#include "report/section_makers.h"
 
 namespace llmprof {
 namespace {
@@ -16,99 +18,147 @@ constexpr const char* kHowToMark =
     "mark the stages of the program (docs/marking.md) and record with llmprof run";
 
 // A note inside prefill, never a row of its own.
-bool is_vision(const Json& row) {
-  return text_of(row, "stage") == "vision";
+template <typename Row>
+bool is_not_vision(const Row& row) {
+  return row.stage != "vision";
 }
 
 std::string duration_text(double ns) {
   return shown({Json(ns), Unit::kDuration, "", nullptr});
 }
 
-std::string ratio_text(const Json& value) {
-  return shown({value, Unit::kSmallRatio, "", nullptr});
+std::string ratio_text(const std::optional<double>& value) {
+  return shown({number_or_null(value), Unit::kSmallRatio, "", nullptr});
 }
 
-const Json* row_of(const Json& rows, const std::string& stage) {
-  const auto row = std::find_if(rows.begin(), rows.end(),
-                                [&](const Json& r) { return text_of(r, "stage") == stage; });
+template <typename Row>
+const Row* row_of(const std::vector<Row>& rows, const std::string& stage) {
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.stage == stage; });
   return row == rows.end() ? nullptr : &*row;
 }
 
-// "computes 45.0 % of its window on cuda:0; launch_late takes 30.0 %".
-std::string ledger_words(const Json& metrics, const std::string& stage) {
-  const Json* row = row_of(rows_of(metrics, "ledgers"), stage);
+// "cuda:0 computes 45.0 % of its window; launch_late takes 30.0 %".
+std::string ledger_words(const Metrics& metrics, const std::string& stage) {
+  const LedgerMetrics* row = row_of(metrics.ledgers, stage);
   if (row == nullptr) {
     return "its GPU time is n/a (no GPU activity was recorded)";
   }
-  const auto whole = integer_of(*row, "window_ns");
-  std::string worst;
-  std::int64_t worst_ns = 0;
-  for (const auto& [bucket, time] : field_of(*row, "buckets_ns").items()) {
-    if (bucket != "compute" && time.is_number_integer() && time.get<std::int64_t>() > worst_ns) {
-      worst = bucket;
-      worst_ns = time.get<std::int64_t>();
-    }
-  }
-  return fmt::format("{} computes {} of its window{}", text_of(*row, "device"),
-                     format_fraction(fraction_of(integer_of(*row, "buckets_ns.compute"), whole)),
-                     worst.empty() ? ""
-                                   : fmt::format("; {} takes {}", worst,
-                                                 format_fraction(fraction_of(worst_ns, whole))));
+  const auto share = [&](std::int64_t part_ns) {
+    return format_fraction(fraction_of(part_ns, row->window_ns));
+  };
+  // The first of the largest but `compute`, which comes first.
+  const auto worst = std::max_element(row->buckets_ns.begin() + 1, row->buckets_ns.end());
+  const auto bucket = static_cast<std::size_t>(worst - row->buckets_ns.begin());
+  return fmt::format(
+      "{} computes {} of its window{}", printable(row->device), share((*row)[Bucket::kCompute]),
+      *worst <= 0 ? "" : fmt::format("; {} takes {}", kBucketNames[bucket], share(*worst)));
 }
 
-std::string efficiency_words(const Json& metrics, const std::string& stage) {
-  const Json* row = row_of(rows_of(metrics, "efficiency.stages"), stage);
+std::string efficiency_words(const Metrics& metrics, const std::string& stage) {
+  const StageEfficiency* row =
+      metrics.efficiency ? row_of(metrics.efficiency->stages, stage) : nullptr;
   if (row == nullptr) {
     return "";
   }
-  if (field_of(*row, "mfu.wall_fraction").is_null()) {
-    return "; MFU and MBU n/a (" + text_of(*row, "reason") + ")";
+  if (!row->mfu.wall_fraction) {
+    return "; MFU and MBU n/a (" + printable(row->reason) + ")";
   }
-  return fmt::format("; MFU {}, MBU {}: {}", ratio_text(field_of(*row, "mfu.wall_fraction")),
-                     ratio_text(field_of(*row, "mbu.wall_fraction")), text_of(*row, "verdict"));
+  return fmt::format("; MFU {}, MBU {}: {}", ratio_text(row->mfu.wall_fraction),
+                     ratio_text(row->mbu.wall_fraction), printable(row->verdict));
 }
 
-void add_fit(const Json& fit, std::vector<std::string>& notes) {
-  std::string text =
-      fmt::format("a decode step takes {}", duration_text(number_of(fit, "fixed_ns")));
-  if (!field_of(fit, "per_token_ns").is_null()) {
-    text += fmt::format(" + {:.4g} ns a token", number_of(fit, "per_token_ns"));
+void add_fit(const StepFit& fit, std::vector<std::string>& notes) {
+  std::string text = fmt::format("a decode step takes {}", duration_text(fit.fixed_ns));
+  if (fit.per_token_ns) {
+    text += fmt::format(" + {:.4g} ns a token", *fit.per_token_ns);
   }
-  if (!field_of(fit, "per_kv_token_ns").is_null()) {
-    text += fmt::format(" + {:.4g} ns a token attended to", number_of(fit, "per_kv_token_ns"));
+  if (fit.per_kv_token_ns) {
+    text += fmt::format(" + {:.4g} ns a token attended to", *fit.per_kv_token_ns);
   }
-  notes.push_back(text + fmt::format(" (fit over {} steps, R2 {:.2f}, {} outliers)",
-                                     integer_of(fit, "steps"), number_of(fit, "r_squared"),
-                                     integer_of(fit, "num_outliers")));
-  for (const Json& outlier : rows_of(fit, "outliers")) {
-    notes.push_back(fmt::format("step {} took {}, {} expected", integer_of(outlier, "step"),
-                                duration_text(number_of(outlier, "measured_ns")),
-                                duration_text(number_of(outlier, "fitted_ns"))));
-  }
-}
-
-void add_texts(const Json& texts, const char* prefix, std::vector<std::string>& notes) {
-  for (const Json& text : texts) {
-    notes.push_back(prefix + text_of({{"text", text}}, "text"));
+  notes.push_back(text + fmt::format(" (fit over {} steps, R2 {:.2f}, {} outliers)", fit.num_steps,
+                                     fit.r_squared, fit.num_outliers));
+  for (const StepOutlier& outlier : fit.outliers) {
+    notes.push_back(fmt::format("step {} took {}, {} expected", outlier.step,
+                                duration_text(static_cast<double>(outlier.measured_ns)),
+                                duration_text(outlier.fitted_ns)));
   }
 }
 
-ReportTable baseline_table(const Json& metrics) {
-  return table_of(metrics, "baseline",
-                  {{"stage", "stage", Unit::kName},
-                   {"n", "n", Unit::kCount},
-                   {"mean", "mean_ns", Unit::kDuration},
-                   {"std", "std_ns", Unit::kDuration},
-                   {"p50", "p50_ns", Unit::kDuration},
-                   {"p99", "p99_ns", Unit::kDuration},
-                   {"steady mean", "steady_mean_ns", Unit::kDuration},
-                   {"tokens/s", "tokens_per_s", Unit::kRate}},
-                  SIZE_MAX, [](const Json& row) { return !is_vision(row); });
+void add_texts(const std::vector<std::string>& texts, const char* prefix,
+               std::vector<std::string>& notes) {
+  for (const std::string& text : texts) {
+    notes.push_back(prefix + printable(text));
+  }
+}
+
+ReportTable baseline_table(const Metrics& metrics) {
+  using Row = StageTimes;
+  return table_of(rows_at(metrics, &Metrics::baseline),
+                  {{"stage", Unit::kName, &Row::stage},
+                   {"n", Unit::kCount, &Row::n},
+                   {"mean", Unit::kDuration, &Row::mean_ns},
+                   {"std", Unit::kDuration, &Row::std_ns},
+                   {"p50", Unit::kDuration, &Row::p50_ns},
+                   {"p99", Unit::kDuration, &Row::p99_ns},
+                   {"steady mean", Unit::kDuration, &Row::steady_mean_ns},
+                   {"tokens/s", Unit::kRate, &Row::tokens_per_s}},
+                  SIZE_MAX, is_not_vision<Row>);
+}
+
+ReportTable stage_table(const Metrics& metrics) {
+  using Row = StageSummary;
+  return table_of(rows_at(metrics, &Metrics::stages),
+                  {{"stage", Unit::kName, &Row::stage},
+                   {"instances", Unit::kCount, &Row::num_instances},
+                   {"host total", Unit::kDuration, &Row::total_ns},
+                   {"median", Unit::kDuration, &Row::median_ns},
+                   {"max", Unit::kDuration, &Row::max_ns},
+                   {"steady mean", Unit::kDuration, &Row::steady_mean_ns},
+                   {"kernels", Unit::kCount, &Row::num_kernels},
+                   {"kernel time", Unit::kDuration, &Row::kernel_ns},
+                   {"tokens", Unit::kCount, &Row::tokens}},
+                  SIZE_MAX, is_not_vision<Row>);
+}
+
+std::string vision_note(std::int64_t times, std::int64_t total_ns, const char* where) {
+  return fmt::format("vision is part of prefill: {} times, {} in all{}", times,
+                     duration_text(static_cast<double>(total_ns)), where);
+}
+
+// "llama-8b on 2 x H100: peak ..."
+std::string efficiency_title(const Efficiency& efficiency) {
+  const std::string model = printable(efficiency.model);
+  if (efficiency.gpu.empty()) {
+    return fmt::format("{} on n/a ({})", model, printable(efficiency.reason));
+  }
+  const auto rate = [](const std::optional<double>& value, double unit, const char* name) {
+    return value ? fmt::format("{:g} {}", *value / unit, name) : std::string("n/a");
+  };
+  return fmt::format("{} on {} x {}: peak {} dense {}, {} a GPU", model, efficiency.num_gpus,
+                     printable(efficiency.gpu), rate(efficiency.flops_per_s, 1e12, "TFLOP/s"),
+                     printable(efficiency.dtype), rate(efficiency.bytes_per_s, kGB, "GB/s"));
+}
+
+ReportTable efficiency_table(const Metrics& metrics) {
+  using Row = StageEfficiency;
+  return table_of(rows_at(metrics, &Metrics::efficiency, &Efficiency::stages),
+                  {{"stage", Unit::kName, &Row::stage},
+                   {"passes", Unit::kCount, &Row::passes},
+                   {"MFU", Unit::kSmallRatio, &Row::mfu, &TwoClocks::wall_fraction},
+                   {"MBU", Unit::kSmallRatio, &Row::mbu, &TwoClocks::wall_fraction},
+                   {"SOL", Unit::kSmallRatio, &Row::sol, &TwoClocks::wall_fraction},
+                   {"SOL busy", Unit::kSmallRatio, &Row::sol, &TwoClocks::busy_fraction},
+                   {"a pass", Unit::kDuration, &Row::pass_ns},
+                   {"bound", Unit::kDuration, &Row::pass_bound_ns},
+                   {"FLOP", Unit::kFlops, &Row::flops},
+                   {"bytes", Unit::kBytes, &Row::bytes},
+                   {"verdict", Unit::kText, &Row::verdict}});
 }
 
 }  // namespace
 
-Section baseline_section(const Json& metrics, const SectionOptions& /*options*/) {
+Section baseline_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   Section section;
   section.tables.push_back(baseline_table(metrics));
   if (section.tables[0].rows.empty()) {
@@ -117,22 +167,11 @@ Section baseline_section(const Json& metrics, const SectionOptions& /*options*/)
   return section;
 }
 
-Section stages_section(const Json& metrics, const SectionOptions& options) {
+Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
-  const KeepRow keep = [](const Json& row) { return !is_vision(row); };
-  ReportTable stages = table_of(metrics, "stages",
-                                {{"stage", "stage", Unit::kName},
-                                 {"instances", "instances", Unit::kCount},
-                                 {"host total", "host_total_ns", Unit::kDuration},
-                                 {"median", "host_median_ns", Unit::kDuration},
-                                 {"max", "host_max_ns", Unit::kDuration},
-                                 {"steady mean", "host_steady_mean_ns", Unit::kDuration},
-                                 {"kernels", "kernels", Unit::kCount},
-                                 {"kernel time", "kernel_ns", Unit::kDuration},
-                                 {"tokens", "tokens", Unit::kCount}},
-                                SIZE_MAX, keep);
+  ReportTable stages = stage_table(metrics);
   if (!stages.rows.empty()) {
-    stages.title = fmt::format("In the recording ({})", text_of(metrics, "capture.stage_source"));
+    stages.title = fmt::format("In the recording ({})", printable(metrics.capture.stage_source));
     section.tables.push_back(std::move(stages));
   }
   ReportTable baseline = baseline_table(metrics);
@@ -140,15 +179,11 @@ Section stages_section(const Json& metrics, const SectionOptions& options) {
     baseline.title = "Without a profiler";
     section.tables.push_back(std::move(baseline));
   }
-  for (const char* array : {"stages", "baseline"}) {
-    if (const Json* vision = row_of(rows_of(metrics, array), "vision")) {
-      const bool is_baseline = vision->contains("mean_ns");
-      section.notes.push_back(
-          fmt::format("vision is part of prefill: {} times, {} in all{}",
-                      integer_of(*vision, is_baseline ? "n" : "instances"),
-                      duration_text(number_of(*vision, is_baseline ? "total_ns" : "host_total_ns")),
-                      is_baseline ? " without a profiler" : ""));
-    }
+  if (const StageSummary* vision = row_of(metrics.stages, "vision")) {
+    section.notes.push_back(vision_note(vision->num_instances, vision->total_ns, ""));
+  }
+  if (const StageTimes* vision = metrics.baseline ? row_of(*metrics.baseline, "vision") : nullptr) {
+    section.notes.push_back(vision_note(vision->n, vision->total_ns, " without a profiler"));
   }
   if (section.tables.empty()) {
     section.missing = fmt::format("n/a (no stage was timed); {}", kHowToMark);
@@ -156,13 +191,14 @@ Section stages_section(const Json& metrics, const SectionOptions& options) {
   return section;
 }
 
-Section overhead_section(const Json& metrics, const SectionOptions& /*options*/) {
+Section overhead_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+  using Row = StageOverhead;
   Section section;
-  section.tables.push_back(table_of(metrics, "overhead",
-                                    {{"stage", "stage", Unit::kName},
-                                     {"mean without", "baseline_mean_ns", Unit::kDuration},
-                                     {"with", "profiled_mean_ns", Unit::kDuration},
-                                     {"added", "overhead_fraction", Unit::kFraction}}));
+  section.tables.push_back(table_of(rows_at(metrics, &Metrics::overhead),
+                                    {{"stage", Unit::kName, &Row::stage},
+                                     {"mean without", Unit::kDuration, &Row::baseline_mean_ns},
+                                     {"with", Unit::kDuration, &Row::profiled_mean_ns},
+                                     {"added", Unit::kFraction, &Row::fraction}}));
   if (section.tables[0].rows.empty()) {
     section.missing =
         "n/a (needs a pass without a profiler and one with nsys); llmprof run makes both";
@@ -170,16 +206,16 @@ Section overhead_section(const Json& metrics, const SectionOptions& /*options*/)
   return section;
 }
 
-Section ledger_section(const Json& metrics, const SectionOptions& /*options*/) {
+Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+  using Row = LedgerMetrics;
   Section section;
   // The stage `all` is the capture by another name.
-  section.tables.push_back(
-      table_of(metrics, "ledgers",
-               {{"stage", "stage", Unit::kName},
-                {"GPU", "device", Unit::kText},
-                {"window", "window_ns", Unit::kDuration},
-                {"shares", "buckets_ns", Unit::kShares}},
-               SIZE_MAX, [](const Json& row) { return text_of(row, "stage") != "all"; }));
+  section.tables.push_back(table_of(rows_at(metrics, &Metrics::ledgers),
+                                    {{"stage", Unit::kName, &Row::stage},
+                                     {"GPU", Unit::kText, &Row::device},
+                                     {"window", Unit::kDuration, &Row::window_ns},
+                                     {"shares", Unit::kShares, &Row::buckets_ns}},
+                                    SIZE_MAX, [](const Row& row) { return row.stage != "all"; }));
   if (section.tables[0].rows.empty()) {
     section.missing =
         "n/a (no GPU activity with times was recorded); llmprof doctor says what a recording needs";
@@ -187,75 +223,48 @@ Section ledger_section(const Json& metrics, const SectionOptions& /*options*/) {
   return section;
 }
 
-Section efficiency_section(const Json& metrics, const SectionOptions& /*options*/) {
+Section efficiency_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   Section section;
-  const Json& efficiency = field_of(metrics, "efficiency");
-  if (!efficiency.is_object()) {
+  if (!metrics.efficiency) {
     section.missing =
         "n/a (no model was named); llmprof analyze BUNDLE --model NAME, names are those of llmprof "
         "list models, or a path to a config.json or GGUF";
     return section;
   }
-  const std::string gpu = text_of(efficiency, "gpu");
-  std::string of = fmt::format("{} on ", text_of(efficiency, "model"));
-  if (gpu.empty()) {
-    of += fmt::format("n/a ({})", text_of(efficiency, "reason"));
-  } else {
-    const Json& peak = field_of(efficiency, "peak_flops_per_s");
-    of += fmt::format(
-        "{} x {}: peak {} dense {}, {:g} GB/s a GPU", integer_of(efficiency, "num_gpus"), gpu,
-        peak.is_number() ? fmt::format("{:g} TFLOP/s", peak.get<double>() / 1e12)
-                         : std::string("n/a"),
-        text_of(efficiency, "dtype"), number_of(efficiency, "peak_bytes_per_s") / kGB);
-  }
-  section.paragraphs.push_back(of);
-  ReportTable table = table_of(metrics, "efficiency.stages",
-                               {{"stage", "stage", Unit::kName},
-                                {"passes", "passes", Unit::kCount},
-                                {"MFU", "mfu.wall_fraction", Unit::kSmallRatio},
-                                {"MBU", "mbu.wall_fraction", Unit::kSmallRatio},
-                                {"SOL", "sol.wall_fraction", Unit::kSmallRatio},
-                                {"SOL busy", "sol.busy_fraction", Unit::kSmallRatio},
-                                {"a pass", "pass_ns", Unit::kDuration},
-                                {"bound", "pass_bound_ns", Unit::kDuration},
-                                {"FLOP", "flops", Unit::kFlops},
-                                {"bytes", "bytes", Unit::kBytes},
-                                {"verdict", "verdict", Unit::kText}});
-  if (table.rows.empty()) {
+  const Efficiency& efficiency = *metrics.efficiency;
+  section.paragraphs.push_back(efficiency_title(efficiency));
+  if (ReportTable table = efficiency_table(metrics); table.rows.empty()) {
     section.notes.push_back(
         fmt::format("n/a: the recording marks neither prefill nor decode; {}", kHowToMark));
   } else {
     section.tables.push_back(std::move(table));
   }
-  for (const Json& row : rows_of(efficiency, "stages")) {
-    const std::string reason = text_of(row, "reason");
-    if (!reason.empty() && reason != text_of(efficiency, "reason")) {
-      section.notes.push_back(fmt::format("{}: n/a ({})", text_of(row, "stage"), reason));
+  for (const StageEfficiency& row : efficiency.stages) {
+    const std::string stage = printable(row.stage);
+    if (!row.reason.empty() && row.reason != efficiency.reason) {
+      section.notes.push_back(fmt::format("{}: n/a ({})", stage, printable(row.reason)));
     }
-    if (number_of(row, "mean_context") > 0) {
-      section.notes.push_back(fmt::format("{}: mean context {:.1f}", text_of(row, "stage"),
-                                          number_of(row, "mean_context")));
+    if (row.mean_context > 0) {
+      section.notes.push_back(fmt::format("{}: mean context {:.1f}", stage, row.mean_context));
     }
   }
-  if (field_of(efficiency, "step_fit").is_object()) {
-    add_fit(field_of(efficiency, "step_fit"), section.notes);
+  if (efficiency.fit) {
+    add_fit(*efficiency.fit, section.notes);
   }
-  add_texts(rows_of(efficiency, "errors"), "error: ", section.notes);
-  add_texts(rows_of(efficiency, "notes"), "note: ", section.notes);
+  add_texts(efficiency.errors, "error: ", section.notes);
+  add_texts(efficiency.notes, "note: ", section.notes);
   return section;
 }
 
-Section takeaways_section(const Json& metrics, const SectionOptions& /*options*/) {
+Section takeaways_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   Section section;
-  for (const Json& row : rows_of(metrics, "stages")) {
-    const std::string stage = text_of(row, "stage");
-    if (is_vision(row) || field_of(row, "nested") == Json(true)) {
-      continue;
+  for (const StageSummary& row : metrics.stages) {
+    if (is_not_vision(row) && !row.is_nested) {
+      section.paragraphs.push_back(
+          fmt::format("{}: {} times, {} on the host in all; {}{}.", printable(row.stage),
+                      row.num_instances, duration_text(static_cast<double>(row.total_ns)),
+                      ledger_words(metrics, row.stage), efficiency_words(metrics, row.stage)));
     }
-    section.paragraphs.push_back(
-        fmt::format("{}: {} times, {} on the host in all; {}{}.", stage,
-                    integer_of(row, "instances"), duration_text(number_of(row, "host_total_ns")),
-                    ledger_words(metrics, stage), efficiency_words(metrics, stage)));
   }
   if (section.paragraphs.empty()) {
     section.missing = fmt::format("n/a (no stage was recorded); {}", kHowToMark);

@@ -7,80 +7,82 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "base/units.h"
-#include "report/section_parts.h"
+#include "report/member_table.h"
+#include "report/section_makers.h"
 
 namespace llmprof {
 namespace {
 
 // The first findings. Of a few, none tells the time of another again.
-std::vector<Json> first_findings(const Json& metrics, std::size_t most) {
-  const Json& rows = rows_of(metrics, "findings");
-  std::vector<Json> chosen(rows.begin(), rows.end());
+std::vector<Finding> first_findings(const Metrics& metrics, std::size_t most) {
+  std::vector<Finding> chosen = metrics.findings;
   if (chosen.size() > most) {
     std::stable_partition(chosen.begin(), chosen.end(),
-                          [](const Json& row) { return field_of(row, "overlaps") != Json(true); });
+                          [](const Finding& finding) { return !finding.overlaps; });
     chosen.resize(most);
   }
   return chosen;
 }
 
 // "2 more: ..." where a list is cut short.
-void say_rest(const Json& metrics, std::size_t shown, const char* where, Section& section) {
-  const std::size_t all = rows_of(metrics, "findings").size();
+void say_rest(const Metrics& metrics, std::size_t shown, const char* where, Section& section) {
+  const std::size_t all = metrics.findings.size();
   if (shown < all) {
     section.notes.push_back(fmt::format("{} more: {}", all - shown, where));
   }
 }
 
-std::vector<Advice> advice_of(const Json& metrics, std::size_t most) {
+std::vector<Advice> advice_of(const Metrics& metrics, std::size_t most) {
   std::vector<Advice> advice;
-  for (const Json& row : first_findings(metrics, most)) {
+  for (const Finding& finding : first_findings(metrics, most)) {
     Advice& made = advice.emplace_back();
-    made.id = text_of(row, "id");
-    made.sentence = text_of(row, "sentence");
-    made.next = text_of(row, "next");
-    made.confidence = text_of(row, "confidence");
-    if (field_of(row, "blocker") == Json(true)) {
-      made.worth = "first";
-    } else if (integer_of(row, "saving_ns") > 0) {
-      made.worth = "<= " + format_duration_ns(integer_of(row, "saving_ns"));
+    made.is_blocker = finding.is_blocker;
+    if (finding.saving_ns > 0) {
+      made.saving_ns = finding.saving_ns;
     }
-    for (const Json& key : rows_of(row, "evidence")) {
-      made.evidence.push_back(text_of({{"key", key}}, "key"));
+    made.id = printable(finding.id);
+    made.sentence = printable(finding.sentence);
+    made.next = printable(finding.next);
+    made.confidence = printable(finding.confidence);
+    for (const std::string& key : finding.evidence) {
+      made.evidence.push_back(printable(key));
     }
   }
   return advice;
 }
 
-void add_aggregate(const Json& metrics, const char* name, const char* label, Section& section) {
-  const std::string key = std::string("aggregates.") + name;
-  const std::string reason = text_of(metrics, key + ".reason");
-  section.facts.push_back({std::string(label) + ", mean",
-                           value_at(metrics, key + ".mean_ns", Unit::kDuration), reason});
+void add_latency(const Metrics& metrics, LatencyMetrics AggregateMetrics::*latency,
+                 const std::string& label, Section& section) {
+  using T = LatencyMetrics;
+  const auto value = [&](Unit unit, auto member) {
+    return value_at(metrics, unit, &Metrics::aggregates, latency, member);
+  };
+  const std::string reason = printable((metrics.aggregates.*latency).reason);
+  section.facts.push_back({label + ", mean", value(Unit::kDuration, &T::mean_ns), reason});
   if (reason.empty()) {
-    section.facts.push_back({std::string(label) + ", std",
-                             value_at(metrics, key + ".std_ns", Unit::kDuration), "one value"});
-    section.facts.push_back(
-        {std::string(label) + ", p99", value_at(metrics, key + ".p99_ns", Unit::kDuration), ""});
-    section.facts.push_back(
-        {std::string(label) + ", values", value_at(metrics, key + ".n", Unit::kCount), ""});
+    section.facts.push_back({label + ", std", value(Unit::kDuration, &T::std_ns), "one value"});
+    section.facts.push_back({label + ", p99", value(Unit::kDuration, &T::p99_ns), ""});
+    section.facts.push_back({label + ", values", value(Unit::kCount, &T::n), ""});
   }
 }
 
 }  // namespace
 
-Section summary_section(const Json& metrics, const SectionOptions& options) {
+std::string tool_of(const Metrics& metrics) {
+  return metrics.capture.tool.empty() ? "the profiler" : printable(metrics.capture.tool);
+}
+
+Section summary_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
-  section.paragraphs.push_back(text_of(metrics, "verdict"));
+  section.paragraphs.push_back(printable(metrics.verdict));
   if (options.is_terminal) {
-    for (const Json& device : rows_of(metrics, "devices")) {
-      const std::string name = text_of(device, "name");
-      section.notes.push_back(
-          fmt::format("{}  {}  {} kernels", text_of(device, "device"),
-                      name.empty() ? "n/a (the recording does not name it)" : name,
-                      integer_of(device, "kernels")));
+    for (const DeviceMetrics& device : metrics.devices) {
+      section.notes.push_back(fmt::format(
+          "{}  {}  {} kernels", printable(device.device),
+          device.name.empty() ? "n/a (the recording does not name it)" : printable(device.name),
+          device.num_kernels));
     }
     return section;
   }
@@ -95,131 +97,128 @@ Section summary_section(const Json& metrics, const SectionOptions& options) {
   return section;
 }
 
-Section findings_section(const Json& metrics, const SectionOptions& options) {
+Section findings_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   section.advice = advice_of(metrics, options.is_terminal ? options.num_findings : SIZE_MAX);
   say_rest(metrics, section.advice.size(), "llmprof report FILE --format md", section);
   if (options.is_verbose) {
-    for (const Json& rule : rows_of(metrics, "silent_rules")) {
+    for (const SilentRule& rule : metrics.silent_rules) {
       section.notes.push_back(
-          fmt::format("{} could not be checked: {}", text_of(rule, "id"), text_of(rule, "reason")));
+          fmt::format("{} could not be checked: {}", printable(rule.id), printable(rule.reason)));
     }
   }
   if (section.advice.empty() && section.notes.empty()) {
     section.missing = fmt::format(
         "n/a (no rule found anything, {} could not be checked); llmprof analyze --verbose lists "
         "them",
-        rows_of(metrics, "silent_rules").size());
+        metrics.silent_rules.size());
   }
   return section;
 }
 
-Section recommendations_section(const Json& metrics, const SectionOptions& /*options*/) {
+Section recommendations_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   constexpr std::size_t kMost = 5;
   Section section;
   std::set<std::string> told;  // two GPUs want the same thing done once
   for (const Advice& advice : advice_of(metrics, kMost)) {
-    if (!told.insert(advice.next).second) {
-      continue;
+    if (told.insert(advice.next).second) {
+      const std::string worth = worth_text(advice, "", " (saves at most ");
+      section.paragraphs.push_back(
+          fmt::format("{}: {}{}{}", advice.id, advice.next, worth, worth.empty() ? "" : ")"));
     }
-    section.paragraphs.push_back(fmt::format(
-        "{}: {}{}", advice.id, advice.next,
-        advice.worth.starts_with("<=") ? fmt::format(" (saves at most {})", advice.worth.substr(3))
-                                       : ""));
   }
   if (section.paragraphs.empty()) {
     section.missing = fmt::format(
         "n/a (no rule found anything worth fixing; {} lacked their evidence); counters and a model "
         "tell more: llmprof run on a GPU, llmprof analyze --model NAME",
-        rows_of(metrics, "silent_rules").size());
+        metrics.silent_rules.size());
   }
   return section;
 }
 
-Section environment_section(const Json& metrics, const SectionOptions& /*options*/) {
+Section environment_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+  using M = Metrics;
+  using E = EnvironmentMetrics;
+  using C = CaptureMetrics;
   Section section;
-  struct Row {
-    std::string label;
-    const char* key;
-    Unit unit;
-    const char* reason;
-  };
-  constexpr const char* kNotNoted = "llmprof run notes it";
-  const Row rows[] = {
-      {"operating system", "environment.distribution", Unit::kText, kNotNoted},
-      {"CPU", "environment.cpu", Unit::kText, kNotNoted},
-      {"memory", "environment.memory_bytes", Unit::kBytes, kNotNoted},
-      {"container", "environment.container", Unit::kText, "none was found"},
-      {"NVIDIA driver", "environment.driver_version", Unit::kText, "none is loaded, or not noted"},
-      {"recording", "capture.format", Unit::kText, "there is none"},
-      {tool_of(metrics), "capture.tool_version", Unit::kText, "the recording does not say"},
-      {"Nsight Compute", "counters.tool_version", Unit::kText, "needs an ncu capture"},
-      {"model", "efficiency.model", Unit::kText, "none was named"}};
-  for (const Row& row : rows) {
-    ReportValue value = value_at(metrics, row.key, row.unit);
+  const auto add = [&](const std::string& label, const char* reason, Unit unit, auto... members) {
+    ReportValue value = value_at(metrics, unit, members...);
     if (value.value == Json("")) {
       value.value = nullptr;
     }
-    section.facts.push_back({row.label, value, row.reason});
-  }
-  section.tables.push_back(table_of(metrics, "devices",
-                                    {{"GPU", "device", Unit::kText},
-                                     {"name", "name", Unit::kName},
-                                     {"busy", "busy_ns", Unit::kDuration},
-                                     {"of the capture", "busy_fraction", Unit::kFraction},
-                                     {"kernels", "kernels", Unit::kCount}}));
+    section.facts.push_back({label, value, reason});
+  };
+  constexpr const char* kNotNoted = "llmprof run notes it";
+  add("operating system", kNotNoted, Unit::kText, &M::environment, &E::distribution);
+  add("CPU", kNotNoted, Unit::kText, &M::environment, &E::cpu);
+  add("memory", kNotNoted, Unit::kBytes, &M::environment, &E::memory_bytes);
+  add("container", "none was found", Unit::kText, &M::environment, &E::container);
+  add("NVIDIA driver", "none is loaded, or not noted", Unit::kText, &M::environment,
+      &E::driver_version);
+  add("recording", "there is none", Unit::kText, &M::capture, &C::format);
+  add(tool_of(metrics), "the recording does not say", Unit::kText, &M::capture, &C::tool_version);
+  add("Nsight Compute", "needs an ncu capture", Unit::kText, &M::counters,
+      &CountersMetrics::tool_version);
+  add("model", "none was named", Unit::kText, &M::efficiency, &Efficiency::model);
+  using Row = DeviceMetrics;
+  section.tables.push_back(table_of(rows_at(metrics, &M::devices),
+                                    {{"GPU", Unit::kText, &Row::device},
+                                     {"name", Unit::kName, &Row::name},
+                                     {"busy", Unit::kDuration, &Row::busy_ns},
+                                     {"of the capture", Unit::kFraction, &Row::busy_fraction},
+                                     {"kernels", Unit::kCount, &Row::num_kernels}}));
   if (section.tables[0].rows.empty()) {
     section.notes.emplace_back("GPUs: n/a (none worked in the recording)");
   }
   return section;
 }
 
-Section aggregates_section(const Json& metrics, const SectionOptions& /*options*/) {
+Section aggregates_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+  using A = AggregateMetrics;
+  using C = CaptureMetrics;
   Section section;
-  const std::string source = text_of(metrics, "aggregates.source");
-  if (!source.empty()) {
-    section.paragraphs.push_back("Stage times are from " + source + ".");
+  if (!metrics.aggregates.source.empty()) {
+    section.paragraphs.push_back("Stage times are from " + printable(metrics.aggregates.source) +
+                                 ".");
   }
-  add_aggregate(metrics, "ttft", "time to first token", section);
-  add_aggregate(metrics, "tpot", "time per output token", section);
-  section.facts.push_back({"tokens a second in decode",
-                           value_at(metrics, "aggregates.decode_tokens_per_s", Unit::kRate),
-                           "the marks carry no token counts"});
-  const std::string reason = "no GPU activity was recorded";
+  add_latency(metrics, &A::ttft, "time to first token", section);
+  add_latency(metrics, &A::tpot, "time per output token", section);
   section.facts.push_back(
-      {"recorded", value_at(metrics, "capture.duration_ns", Unit::kDuration), reason});
-  section.facts.push_back(
-      {"kernel time", value_at(metrics, "capture.kernel_ns", Unit::kDuration), reason});
-  section.facts.push_back({"kernel time in no stage",
-                           value_at(metrics, "capture.unattributed_kernel_ns", Unit::kDuration),
-                           reason});
+      {"tokens a second in decode",
+       value_at(metrics, Unit::kRate, &Metrics::aggregates, &A::decode_tokens_per_s),
+       "the marks carry no token counts"});
+  const auto add = [&](const char* label, auto member) {
+    section.facts.push_back(
+        {label, value_at(metrics, Unit::kDuration, &Metrics::capture, member), ""});
+  };
+  add("recorded", &C::duration_ns);
+  add("kernel time", &C::kernel_ns);
+  add("kernel time in no stage", &C::unattributed_kernel_ns);
   return section;
 }
 
-Section quality_section(const Json& metrics, const SectionOptions& options) {
+Section quality_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
-  for (const Json& row : rows_of(metrics, "data_quality")) {
-    section.notes.push_back(text_of(row, "sentence"));
+  for (const Diagnostic& row : metrics.data_quality) {
+    section.notes.push_back(printable(row.sentence));
   }
-  const Json& unmatched = rows_of(metrics, "unmatched_names");
-  if (!unmatched.empty()) {
+  if (!metrics.unmatched_names.empty()) {
     std::string rule;
-    for (const Json& name : unmatched) {
-      rule +=
-          (rule.empty() ? "\"" : ", \"") + text_of({{"name", name}}, "name").substr(0, 60) + "\"";
+    for (const std::string& name : metrics.unmatched_names) {
+      rule += (rule.empty() ? "\"" : ", \"") + printable(name).substr(0, 60) + "\"";
     }
     section.notes.push_back(
         "kernels without a family take more than 10 % of the time; a rule for "
         "conf/rules/kernels.yaml, from which llmprof is built: {family: NAME, words: [" +
         rule + "]}");
   }
-  for (const Json& breach : rows_of(metrics, "contract")) {
-    section.notes.push_back(fmt::format("{} ({}): {}", text_of(breach, "reason"),
-                                        text_of(breach, "pass"), text_of(breach, "sentence")));
+  for (const BreachMetrics& breach : metrics.contract.value_or(std::vector<BreachMetrics>())) {
+    section.notes.push_back(fmt::format("{} ({}): {}", printable(breach.reason),
+                                        printable(breach.pass), printable(breach.sentence)));
   }
   if (!options.is_terminal) {
-    for (const Json& message : rows_of(metrics, "tool_messages")) {
-      section.notes.push_back("the tool says: " + text_of({{"text", message}}, "text"));
+    for (const std::string& message : metrics.tool_messages) {
+      section.notes.push_back("the tool says: " + printable(message));
     }
   }
   if (section.notes.empty()) {
@@ -228,7 +227,7 @@ Section quality_section(const Json& metrics, const SectionOptions& options) {
   return section;
 }
 
-Section files_section(const Json& /*metrics*/, const SectionOptions& options) {
+Section files_section(const Metrics& /*metrics*/, const SectionOptions& options) {
   Section section;
   section.links = options.files;
   if (section.links.empty()) {

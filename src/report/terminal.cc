@@ -94,8 +94,9 @@ std::string section_terminal(const Section& section, std::size_t width) {
                         has_reason ? " (" + fact.reason + ")" : "");
   }
   for (const Advice& advice : section.advice) {
-    text += fmt::format("  {:>10}  {}: {}\n{:14}-> {}\n", advice.worth.empty() ? "-" : advice.worth,
-                        advice.id, advice.sentence, "", advice.next);
+    const std::string worth = worth_text(advice, "first", "<= ");
+    text += fmt::format("  {:>10}  {}: {}\n{:14}-> {}\n", worth.empty() ? "-" : worth, advice.id,
+                        advice.sentence, "", advice.next);
   }
   for (const ReportTable& table : section.tables) {
     text += table.rows.empty() ? "" : table_terminal(table, width);

@@ -168,22 +168,24 @@ LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& opti
     ProfileWants wants;
     wants.has_timeline = has_timeline;
     Profile made = profile_recording(path, options, system, wants);
-    Json metrics = metrics_json(made.analysis);
-    return {std::move(metrics), std::move(made)};
+    Metrics metrics = metrics_of(made.analysis);
+    Json json = metrics_json(metrics);
+    return {std::move(json), std::move(metrics), std::move(made)};
   }
   const std::filesystem::path file = is_bundle ? inside : std::filesystem::path(path);
-  Json metrics = parse_json(read_file(file, kMostBytes), file.string());
-  if (!metrics.is_object() || metrics.value("schema", Json()) != Json("llmprof.metrics")) {
+  Json json = parse_json(read_file(file, kMostBytes), file.string());
+  if (!json.is_object() || json.value("schema", Json()) != Json("llmprof.metrics")) {
     throw Error(ErrorKind::kInput, fmt::format("{} is no metrics.json of llmprof", file.string()));
   }
-  const Json version = metrics.value("schema_version", Json());
+  const Json version = json.value("schema_version", Json());
   if (!version.is_number_integer() || version.get<int>() > kVersion) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} was written by a newer llmprof (schema_version {})", file.string(),
                             to_json_line(version)),
                 "analyze the bundle again with this one: llmprof analyze BUNDLE --out DIR");
   }
-  LoadedMetrics loaded{std::move(metrics), std::nullopt};
+  Metrics metrics = with_context("in " + file.string(), [&] { return metrics_from_json(json); });
+  LoadedMetrics loaded{std::move(json), std::move(metrics), std::nullopt};
   if (has_timeline && is_bundle && has_recording(path)) {
     ProfileWants wants;
     wants.has_timeline = true;

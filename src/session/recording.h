@@ -11,6 +11,7 @@
 #include "analysis/profile.h"
 #include "base/json.h"
 #include "capture/system.h"
+#include "report/metrics.h"
 #include "trace/trace_outline.h"
 
 namespace llmprof {
@@ -50,7 +51,8 @@ TraceOutline outline_recording(const std::string& path);
 
 // metrics.json, with a timeline where one was asked for and the recording is there.
 struct LoadedMetrics {
-  Json metrics;
+  Json json;  // as it stands in the file: for those who name numbers by their paths
+  Metrics metrics;
   std::optional<Profile> profile;  // absent: the metrics were read, not made
 };
 

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "session/rank_run.h"
 #include "session/trace_files.h"
 
@@ -30,12 +29,12 @@ std::vector<std::string> write_exports(Profile& profile, const ReportFolder& fol
 
 }  // namespace
 
-Json write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer) {
+Metrics write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer) {
   // Exports come first: what their budget left out is a diagnostic of the report.
   const std::vector<std::string> exports = write_exports(profile, folder);
   std::vector<std::string> beside = folder.beside;
   beside.insert(beside.end(), exports.begin(), exports.end());
-  Json metrics = metrics_json(profile.analysis, folder.run);
+  Metrics metrics = metrics_of(profile.analysis, folder.run);
   for (const auto& [name, contents] : report_files(metrics, beside, profile.timeline, timer)) {
     write_file(folder.directory / name, contents);
   }

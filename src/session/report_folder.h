@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "base/json.h"
 #include "fleet/rank_summary.h"
 #include "report/metrics.h"
 
@@ -23,6 +22,7 @@ struct ReportFolder {
 };
 
 // Writes exports, the report with metrics.json, and the summary of each rank. Returns the metrics.
-Json write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer = nullptr);
+Metrics write_report_folder(Profile& profile, const ReportFolder& folder,
+                            PassTimer* timer = nullptr);
 
 }  // namespace llmprof

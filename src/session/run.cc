@@ -278,8 +278,8 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
                         "llmprof doctor says what is missing", ""});
   }
   const int code = exit_code_of(session, breaches);
-  const Json metrics = write_run_report(setup, session, breaches, artifacts,
-                                        std::chrono::system_clock::to_time_t(now));
+  const Metrics metrics = write_run_report(setup, session, breaches, artifacts,
+                                           std::chrono::system_clock::to_time_t(now));
   Json run = {{"command", request.command.empty() ? setup.work_argv : request.command},
               {"exit_code", code},
               {"model", model}};

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "report/metrics.h"
 #include "session/progress.h"
 #include "session/run_session.h"
 
@@ -33,7 +33,7 @@ struct RunOutcome {
   int code = 0;  // an ExitCode
   int workload_exit_code = 0;
   std::filesystem::path bundle;  // empty: nothing was started
-  Json metrics;                  // of the bundle
+  Metrics metrics;               // of the bundle
   Json contract;                 // as in its manifest
   std::vector<Breach> breaches;
 };

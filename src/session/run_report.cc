@@ -105,9 +105,9 @@ Json breaches_json(const std::vector<Breach>& breaches) {
   return rows;
 }
 
-Json write_run_report(const RunSetup& setup, RunSession& session,
-                      const std::vector<Breach>& breaches, const Artifacts& artifacts,
-                      std::int64_t started_unix_s) {
+Metrics write_run_report(const RunSetup& setup, RunSession& session,
+                         const std::vector<Breach>& breaches, const Artifacts& artifacts,
+                         std::int64_t started_unix_s) {
   Evidence evidence = session.take_evidence();
   evidence.facts = machine_findings(setup.machine);
   Profile profile = session.take_profile().value_or(Profile());

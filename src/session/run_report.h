@@ -8,6 +8,7 @@
 #include "base/json_fwd.h"
 #include "bundle/artifacts.h"
 #include "capture/contract.h"
+#include "report/metrics.h"
 #include "session/run_session.h"
 
 namespace llmprof {
@@ -17,8 +18,8 @@ Json breaches_json(const std::vector<Breach>& breaches);
 
 // The report of a run that ended, however it ended: metrics.json, the files made of it and the
 // summary for other ranks are in every bundle. Returns the metrics.
-Json write_run_report(const RunSetup& setup, RunSession& session,
-                      const std::vector<Breach>& breaches, const Artifacts& artifacts,
-                      std::int64_t started_unix_s);
+Metrics write_run_report(const RunSetup& setup, RunSession& session,
+                         const std::vector<Breach>& breaches, const Artifacts& artifacts,
+                         std::int64_t started_unix_s);
 
 }  // namespace llmprof

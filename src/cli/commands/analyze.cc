@@ -62,8 +62,8 @@ std::filesystem::path result_folder(const AnalyzeOptions& asked, const std::stri
   return out;
 }
 
-Json write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& asked,
-                   const std::string& file) {
+Metrics write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& asked,
+                      const std::string& file) {
   const PassTimer::Scope pass(&timer, "write");
   ReportFolder folder;
   folder.directory = result_folder(asked, file);
@@ -152,7 +152,7 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
     wants.model = model;
     wants.timer = &timer;
     Profile profile = profile_recording(file, asked.recording, context.system, wants);
-    Json metrics;
+    Metrics metrics;
     if (!asked.out.empty()) {
       metrics = write_results(profile, timer, asked, file);
     }
@@ -160,13 +160,13 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
       keep_stage(asked.stage, profile.analysis);
     }
     if (asked.out.empty() || !asked.stage.empty()) {
-      metrics = metrics_json(profile.analysis);
+      metrics = metrics_of(profile.analysis);
     }
     if (asked.files.size() > 1 && !asked.json) {
       context.console.out(fmt::format("== {}\n", printable(file)));
     }
     context.console.out(
-        asked.json ? to_json_text(metrics)
+        asked.json ? to_json_text(metrics_json(metrics))
                    : terminal_text(terminal_document(metrics, shown), context.console.width()));
     if (asked.self_profile) {
       context.console.err(timer_text(timer));

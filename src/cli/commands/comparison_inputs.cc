@@ -91,7 +91,7 @@ std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths,
   for (const std::string& path : paths) {
     std::vector<ComparedRun> of_baseline = baseline_runs(path);
     if (of_baseline.empty()) {
-      runs.push_back({path, load_metrics(path, {}, system).metrics, inputs_of(path)});
+      runs.push_back({path, load_metrics(path, {}, system).json, inputs_of(path)});
     } else {
       std::move(of_baseline.begin(), of_baseline.end(), std::back_inserter(runs));
     }
@@ -104,7 +104,9 @@ std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
   std::vector<RunSummary> summaries;
   summaries.reserve(runs.size());
   for (const ComparedRun& run : runs) {
-    summaries.push_back(summary_of_run(run.label, run.metrics, run.inputs));
+    const Metrics metrics =
+        with_context("in " + run.label, [&] { return metrics_from_json(run.metrics); });
+    summaries.push_back(summary_of_run(run.label, metrics, run.inputs));
     add_budgeted(budgets, run.metrics, summaries.back());
   }
   return summaries;

@@ -175,7 +175,7 @@ std::string rows_text(const SourceRows& found, std::size_t most) {
 
 std::string source_rows_text(const ExplainOptions& asked, const std::vector<PathStep>& path,
                              const LoadedMetrics& loaded, const System& system) {
-  const Json& metrics = loaded.metrics;
+  const Json& metrics = loaded.json;
   const bool is_kernel = path[0].name == "kernels";
   const Json* row = find_path(metrics, {path[0]});
   if ((!is_kernel && path[0].name != "stages") || row == nullptr || !row->is_object()) {
@@ -202,7 +202,7 @@ std::string source_rows_text(const ExplainOptions& asked, const std::vector<Path
 int run_explain(const ExplainOptions& asked, Context& context) {
   const std::vector<PathStep> path = parse_path(asked.key);
   const LoadedMetrics loaded = load_metrics(asked.file, asked.recording, context.system);
-  const Json& metrics = loaded.metrics;
+  const Json& metrics = loaded.json;
   const Json* value = find_path(metrics, path);
   if (value == nullptr) {
     fail_unknown(metrics, path, asked.key);

@@ -33,7 +33,7 @@ int run_kernels(const KernelsOptions& asked, Context& context) {
   } else {
     SectionOptions options;
     options.top = top;
-    context.console.out(markdown_text(kernels_document(metrics_json(analysis), options)));
+    context.console.out(markdown_text(kernels_document(metrics_of(analysis), options)));
   }
   return kExitOk;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llmprof report: what is known of a run, in the form somebody needs.
-#include "report/metrics.h"
-
 #include <algorithm>
 #include <memory>
 
@@ -15,8 +13,8 @@
 #include "cli/commands/export.h"
 #include "cli/recording_options.h"
 #include "report/ci.h"
+#include "report/metrics.h"
 #include "report/page.h"
-#include "report/section_parts.h"
 #include "report/sections.h"
 #include "session/recording.h"
 #include "session/trace_files.h"
@@ -34,7 +32,7 @@ struct ReportCommandOptions {
   RecordingOptions recording;
 };
 
-Document document_for(const ReportCommandOptions& asked, const Json& metrics) {
+Document document_for(const ReportCommandOptions& asked, const Metrics& metrics) {
   SectionOptions options;
   options.top = asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
   options.is_terminal = asked.format == "terminal";
@@ -56,17 +54,17 @@ int run_report(const ReportCommandOptions& asked, Context& context) {
   }
   const bool is_page = asked.format == "html" && asked.ci.empty();
   const LoadedMetrics loaded = load_metrics(asked.file, asked.recording, context.system, is_page);
-  const Json& metrics = loaded.metrics;
+  const Metrics& metrics = loaded.metrics;
   if (is_page) {
-    context.console.out(
-        page_html(metrics, loaded.profile ? loaded.profile->timeline : Timeline(), {}));
+    context.console.out(page_html(metrics, loaded.json,
+                                  loaded.profile ? loaded.profile->timeline : Timeline(), {}));
     return kExitOk;
   }
   if (!asked.ci.empty()) {
     context.console.out(asked.ci == "github"    ? github_summary(metrics)
                         : asked.ci == "bencher" ? to_json_text(bencher_json(metrics))
                                                 : to_json_text(google_benchmark_json(metrics)));
-    const bool is_empty = integer_of(metrics, "capture.kernel_ns") == 0;
+    const bool is_empty = metrics.capture.kernel_ns == 0;
     if (is_empty && asked.ci != "github") {
       context.console.err(fmt::format(
           "{}: no kernel was recorded, so there is no time of kernels to follow; llmprof report {} "

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "bundle/artifacts.h"
 #include "capture/supervise.h"
 #include "cli/commands/comparison_inputs.h"
@@ -25,7 +26,7 @@
 #include "config/compose.h"
 #include "config/options.h"
 #include "report/comparison.h"
-#include "report/section_parts.h"
+#include "report/metrics.h"
 #include "session/recording.h"
 
 namespace llmprof {
@@ -108,10 +109,13 @@ void say(const RepeatedRuns& runs, Context& context, const std::string& sentence
 }
 
 std::string in_words(const RunOutcome& outcome) {
-  const ReportValue ttft = value_at(outcome.metrics, "aggregates.ttft.p50_ns", Unit::kDuration);
-  const ReportValue tpot = value_at(outcome.metrics, "aggregates.tpot.p50_ns", Unit::kDuration);
-  return outcome.code != kExitOk ? fmt::format("exit {}", outcome.code)
-                                 : fmt::format("TTFT {}, TPOT {}", shown(ttft), shown(tpot));
+  const auto median = [](const LatencyMetrics& latency) {
+    return latency.p50_ns ? format_duration_ns(*latency.p50_ns) : "n/a";
+  };
+  const AggregateMetrics& times = outcome.metrics.aggregates;
+  return outcome.code != kExitOk
+             ? fmt::format("exit {}", outcome.code)
+             : fmt::format("TTFT {}, TPOT {}", median(times.ttft), median(times.tpot));
 }
 
 // The first of each side, made for what it leaves in caches.

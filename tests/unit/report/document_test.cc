@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+#include "base/json.h"
 #include "base/json_path.h"
 #include "report/ci.h"
 #include "report/metrics.h"
@@ -139,22 +141,22 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   return analysis;
 }
 
-Json whole_metrics(const std::string& name = "gemv_kernel") {
+Metrics whole_metrics(const std::string& name = "gemv_kernel") {
   RunFacts run;
   run.environment.emplace().cpu = name;
   run.environment->memory_bytes = 1024;
   run.contract = {{"no_marks", "nsys", false, name, ""}};
-  return metrics_json(whole(name), run);
+  return metrics_of(whole(name), run);
 }
 
-std::vector<Document> documents(const Json& metrics) {
+std::vector<Document> documents(const Metrics& metrics) {
   SectionOptions options;
   options.files = {"metrics.json"};
   return {report_document(metrics, options), stakeholder_document(metrics, options),
           kernels_document(metrics, options), operators_document(metrics, options)};
 }
 
-void expect_all_sections(const Json& metrics, const std::string& what) {
+void expect_all_sections(const Metrics& metrics, const std::string& what) {
   const std::string summary = markdown_text(stakeholder_document(metrics, {}));
   for (const char* heading :
        {"# Stakeholder Summary\n", "## Executive Summary\n", "## Environment\n", "## Aggregates\n",
@@ -176,10 +178,10 @@ void expect_all_sections(const Json& metrics, const std::string& what) {
 }
 
 TEST(Report, EverySectionIsThereWhateverIsMissing) {
-  const Json metrics = whole_metrics();
-  expect_all_sections(metrics, "nothing missing");
-  expect_all_sections(metrics_json(Analysis{}), "nothing recorded");
-  expect_all_sections(Json::object(), "an empty file");
+  const Json metrics = metrics_json(whole_metrics());
+  expect_all_sections(metrics_from_json(metrics), "nothing missing");
+  expect_all_sections(metrics_of(Analysis{}), "nothing recorded");
+  expect_all_sections(Metrics{}, "an empty file");
   std::vector<std::string> keys;
   for (const auto& [key, value] : metrics.items()) {
     keys.push_back(key);
@@ -190,12 +192,13 @@ TEST(Report, EverySectionIsThereWhateverIsMissing) {
       Json less = metrics;
       less.erase(first);
       less.erase(second);
-      expect_all_sections(less, "without " + first + " and " + second);
+      expect_all_sections(metrics_from_json(less), "without " + first + " and " + second);
     }
   }
 }
 
-// A bundle may come from anyone: every value is replaced by every kind of value.
+// A bundle may come from anyone: values are replaced by every kind of value, and are refused or
+// reported.
 TEST(Report, NoTypeOfAnyValueIsTrusted) {
   const std::vector<Json> wrong = {nullptr,
                                    true,
@@ -205,15 +208,24 @@ TEST(Report, NoTypeOfAnyValueIsTrusted) {
                                    Json::array({1, nullptr, "x"}),
                                    Json{{"a", Json::array()}},
                                    Json::array({Json::object()})};
-  const Json metrics = whole_metrics();
+  const Json metrics = metrics_json(whole_metrics());
   int count = 0;
+  int num_refused = 0;
   const Json flat = metrics.flatten();
   for (const auto& [pointer, value] : flat.items()) {
     if (pointer.starts_with("/origins")) {
       continue;
     }
-    Json changed = metrics;
-    changed[Json::json_pointer(pointer)] = wrong[static_cast<std::size_t>(count++) % wrong.size()];
+    Json json = metrics;
+    json[Json::json_pointer(pointer)] = wrong[static_cast<std::size_t>(count++) % wrong.size()];
+    Metrics changed;
+    try {
+      changed = metrics_from_json(json);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInput);
+      ++num_refused;
+      continue;
+    }
     expect_all_sections(changed, pointer);
     EXPECT_FALSE(terminal_text(terminal_document(changed, {}), 80).empty());
     EXPECT_FALSE(document_json(report_document(changed, {})).empty());
@@ -221,6 +233,7 @@ TEST(Report, NoTypeOfAnyValueIsTrusted) {
     EXPECT_FALSE(google_benchmark_json(changed).empty());
   }
   EXPECT_GT(count, 150);
+  EXPECT_GT(num_refused, 100);
 }
 
 // Cells of a row of a markdown table: what stands between bars that are not escaped.
@@ -250,8 +263,8 @@ std::string outside_code(const std::string& markdown) {
 
 TEST(Report, AStrangersTextStaysInItsCell) {
   for (const std::string& name : kHostile) {
-    const Json metrics = whole_metrics(name);
-    const Json plain = whole_metrics("plain");
+    const Metrics metrics = whole_metrics(name);
+    const Metrics plain = whole_metrics("plain");
     for (std::size_t d = 0; d < 4; ++d) {
       const std::string text = markdown_text(documents(metrics)[d]);
       const std::string expected = markdown_text(documents(plain)[d]);
@@ -289,8 +302,8 @@ TEST(Report, AStrangersTextStaysInItsCell) {
 // The same numbers everywhere: what the JSON of the report holds is what metrics.json has under
 // that key, and what the other writers print.
 TEST(Report, EveryFigureHasItsHomeInMetricsJson) {
-  const Json metrics = whole_metrics("odd, \"name\"]=");
-  const Document document = report_document(metrics, {});
+  const Json metrics = metrics_json(whole_metrics("odd, \"name\"]="));
+  const Document document = report_document(metrics_from_json(metrics), {});
   const Json json = document_json(document);
   const std::string markdown = markdown_text(document);
   int count = 0;
@@ -325,7 +338,7 @@ TEST(Report, EveryFigureHasItsHomeInMetricsJson) {
 }
 
 TEST(Report, EvidenceOfFindingsCanBeFollowed) {
-  const Json metrics = whole_metrics("odd, \"name\"]=");
+  const Json metrics = metrics_json(whole_metrics("odd, \"name\"]="));
   int count = 0;
   for (const Json& finding : metrics.at("findings")) {
     for (const Json& key : finding.at("evidence")) {
@@ -337,22 +350,19 @@ TEST(Report, EvidenceOfFindingsCanBeFollowed) {
 }
 
 TEST(Report, AStepSummaryIsNeverTooLong) {
-  Json metrics = whole_metrics();
+  Metrics metrics = whole_metrics();
   EXPECT_LT(github_summary(metrics).size(), 200'000U);
-  const Json row = metrics["findings"][0];
-  for (int i = 0; i < 1000; ++i) {
-    metrics["findings"].push_back(row);
-  }
+  metrics.findings.resize(1000, metrics.findings.at(0));
   const std::string text = github_summary(metrics);
   EXPECT_LE(text.size(), 200'200U);
   EXPECT_THAT(text, HasSubstr("left out"));
 }
 
 TEST(Report, DashboardsGetTheFiguresOfMetricsJson) {
-  const Json metrics = whole_metrics();
+  const Metrics metrics = whole_metrics();
   const Json bencher = bencher_json(metrics);
   EXPECT_EQ(bencher.at("ttft").at("latency_ns").at("value"),
-            metrics.at("aggregates").at("ttft").at("mean_ns"));
+            Json(*metrics.aggregates.ttft.mean_ns));
   EXPECT_EQ(bencher.at("ttft").at("latency_ns").at("upper_value"), Json(1.01e6));
   EXPECT_EQ(bencher.at("decode/mbu").at("fraction").at("value"), Json(0.06));
   const Json rows = google_benchmark_json(metrics).at("benchmarks");

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/gzip_base64.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "report/metrics.h"
 
@@ -16,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-Json metrics_with(const std::string& name, std::size_t num_kernels) {
+Metrics metrics_with(const std::string& name, std::size_t num_kernels) {
   Analysis analysis;
   analysis.capture.has_cuda = true;
   analysis.kernel_ns = 1000;
@@ -33,7 +34,12 @@ Json metrics_with(const std::string& name, std::size_t num_kernels) {
     row.calls = 1;
     analysis.kernels.push_back(row);
   }
-  return metrics_json(analysis);
+  return metrics_of(analysis);
+}
+
+std::string page_of(const Metrics& metrics, const Timeline& timeline = {},
+                    const std::vector<std::string>& files = {}) {
+  return page_html(metrics, metrics_json(metrics), timeline, files);
 }
 
 std::string between(const std::string& text, const std::string& from, const std::string& to) {
@@ -42,7 +48,7 @@ std::string between(const std::string& text, const std::string& from, const std:
 }
 
 TEST(Page, ThePolicyNamesScriptAndStyleByTheirHashes) {
-  const std::string page = page_html(metrics_with("gemm", 1), {}, {});
+  const std::string page = page_of(metrics_with("gemm", 1));
   const std::string style = between(page, "<style>", "</style>");
   const std::string script = between(page, "<script>", "</script>");
   const std::string policy = between(page, "Content-Security-Policy\" content=\"", "\"");
@@ -59,7 +65,7 @@ TEST(Page, ThePolicyNamesScriptAndStyleByTheirHashes) {
 TEST(Page, NamesStayNames) {
   for (const std::string name :
        {"</script><script>x", "{{script}}", "\" onload=\"x", "<img src=x>", "]]>", "a&b"}) {
-    const std::string page = page_html(metrics_with(name, 2), {}, {name});
+    const std::string page = page_of(metrics_with(name, 2), {}, {name});
     EXPECT_THAT(page, Not(HasSubstr(name == "]]>" || name == "{{script}}" ? "\x01" : name)))
         << name;
     std::size_t num_scripts = 0;
@@ -78,10 +84,10 @@ TEST(Page, StaysBelowItsBudget) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     name += static_cast<char>('a' + (state >> 33U) % 26);
   }
-  Json metrics = metrics_with("gemm", 3000);
+  Metrics metrics = metrics_with("gemm", 3000);
   std::size_t shift = 0;
-  for (Json& row : metrics["kernels"]) {
-    row["kernel_name"] = name.substr(shift % 1000) + std::to_string(state += 12345678910111ULL);
+  for (KernelMetrics& row : metrics.kernels) {
+    row.kernel_name = name.substr(shift % 1000) + std::to_string(state += 12345678910111ULL);
     ++shift;
   }
   Timeline timeline;
@@ -97,13 +103,13 @@ TEST(Page, StaysBelowItsBudget) {
     timeline.slices.what.push_back(0);
     timeline.slices.stage.push_back(kNone);
   }
-  EXPECT_LE(page_html(metrics, timeline, {}).size(), kPageBudgetBytes);
+  EXPECT_LE(page_of(metrics, timeline).size(), kPageBudgetBytes);
 }
 
 TEST(Page, SaysThatThereIsNothing) {
   Analysis analysis;
   analysis.absent = "the nsys pass was left out";
-  const std::string page = page_html(metrics_json(analysis), {}, {});
+  const std::string page = page_of(metrics_of(analysis));
   EXPECT_THAT(page, HasSubstr("There is no recording"));
 }
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values and tables of reports, made of members of Metrics.
+//
+// A value knows the key it has in metrics.json. The key follows from the members that lead to the
+// value, through their descriptions; nobody writes it a second time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json_path.h"
+#include "report/document.h"
+#include "report/metric_fields.h"
+
+namespace llmprof {
+
+Json cell_json(const std::string& value, const Field& field);
+Json cell_json(double value, const Field& field);
+Json cell_json(std::int64_t value, const Field& field);
+Json cell_json(const std::optional<double>& value, const Field& field);
+Json cell_json(const std::optional<std::int64_t>& value, const Field& field);
+Json cell_json(const BucketTimes& value, const Field& field);
+
+struct NamedField {
+  std::string key;
+  Field field;
+};
+
+template <typename T, typename Member>
+NamedField name_of(Member member) {
+  NamedField named;
+  describe(static_cast<const T*>(nullptr), [&](const char* key, auto other, const Field& field) {
+    if constexpr (std::is_same_v<decltype(other), Member>) {
+      if (other == member) {
+        named = {key, field};
+      }
+    }
+  });
+  return named;
+}
+
+// The object behind a member; null where an optional one is absent.
+template <typename T>
+const T* present(const T& value) {
+  return &value;
+}
+template <typename T>
+const T* present(const std::optional<T>& value) {
+  return value ? &*value : nullptr;
+}
+
+template <typename T, typename Member>
+using Inner = std::remove_cvref_t<decltype(*present(std::declval<const ValueOf<T, Member>&>()))>;
+
+// "efficiency.stages" of the members that lead there.
+template <typename T, typename Member, typename... Rest>
+std::string path_of(Member member, Rest... rest) {
+  const std::string key = name_of<T>(member).key;
+  if constexpr (sizeof...(rest) == 0) {
+    return key;
+  } else {
+    return key + "." + path_of<Inner<T, Member>>(rest...);
+  }
+}
+
+// The value the members lead to; null where an object on the way is absent.
+template <typename T, typename Member, typename... Rest>
+Json json_at(const T* object, Member member, Rest... rest) {
+  if (object == nullptr) {
+    return nullptr;
+  }
+  if constexpr (sizeof...(rest) == 0) {
+    return cell_json(std::invoke(member, *object), name_of<T>(member).field);
+  } else {
+    return json_at(present(object->*member), rest...);
+  }
+}
+
+template <typename... Members>
+ReportValue value_at(const Metrics& metrics, Unit unit, Members... members) {
+  return {json_at(&metrics, members...), unit, path_of<Metrics>(members...), nullptr};
+}
+
+// A column: its title, how values are shown, the members that lead to them from a row.
+template <typename Row>
+struct MemberColumn {
+  template <typename... Members>
+  MemberColumn(const char* title, Unit unit, Members... members)
+      : head{title, path_of<Row>(members...), unit},
+        value([members...](const Row& row) { return json_at(&row, members...); }) {}
+
+  ReportColumn head;
+  std::function<Json(const Row&)> value;
+};
+
+// An array of metrics.json; `rows` is null where it is absent.
+template <typename Row>
+struct MetricRows {
+  std::string path;
+  const std::vector<Row>* rows = nullptr;
+};
+
+template <typename T, typename Member, typename... Rest>
+auto list_at(const T* object, Member member, Rest... rest) {
+  if constexpr (sizeof...(rest) == 0) {
+    return object == nullptr ? nullptr : present(object->*member);
+  } else {
+    return list_at(object == nullptr ? nullptr : present(object->*member), rest...);
+  }
+}
+
+template <typename... Members>
+auto rows_at(const Metrics& metrics, Members... members) {
+  const auto* list = list_at(&metrics, members...);
+  using Row = typename std::remove_cvref_t<decltype(*list)>::value_type;
+  return MetricRows<Row>{path_of<Metrics>(members...), list};
+}
+
+// "stages[stage=decode]": made of what tells a row from its neighbours, so that it means the same
+// row in another file; by place where nothing does.
+template <typename Row>
+std::string row_path(const std::string& array, const Row& row, std::size_t place) {
+  std::map<int, std::string> names;
+  describe(&row, [&](const char* key, auto member, const Field& field) {
+    if constexpr (std::is_same_v<ValueOf<Row, decltype(member)>, std::string>) {
+      if (field.name_place > 0) {
+        names[field.name_place] = std::string(key) + "=" + path_value(std::invoke(member, row));
+      }
+    }
+  });
+  std::string choice;
+  for (const auto& [name_place, name] : names) {
+    choice += (choice.empty() ? "" : ",") + name;
+  }
+  return array + "[" + (choice.empty() ? std::to_string(place) : choice) + "]";
+}
+
+// A row for each that `keep` takes, `most` of them.
+template <typename Row>
+ReportTable table_of(const MetricRows<Row>& array,
+                     const std::vector<MemberColumn<std::type_identity_t<Row>>>& columns,
+                     std::size_t most = SIZE_MAX,
+                     const std::function<bool(const std::type_identity_t<Row>&)>& keep = {}) {
+  ReportTable table;
+  for (const MemberColumn<Row>& column : columns) {
+    table.columns.push_back(column.head);
+  }
+  const std::size_t count = array.rows == nullptr ? 0 : array.rows->size();
+  for (std::size_t i = 0; i < count && table.rows.size() < most; ++i) {
+    const Row& row = (*array.rows)[i];
+    if (keep && !keep(row)) {
+      continue;
+    }
+    const std::string path = row_path(array.path, row, i);
+    ReportRow& made = table.rows.emplace_back();
+    for (const MemberColumn<Row>& column : columns) {
+      made.cells.push_back(
+          {column.value(row), column.head.unit, path + "." + column.head.field, nullptr});
+      if constexpr (std::is_same_v<Row, LedgerMetrics>) {
+        if (column.head.unit == Unit::kShares) {
+          made.cells.back().whole = row.window_ns;
+        }
+      }
+    }
+  }
+  return table;
+}
+
+}  // namespace llmprof

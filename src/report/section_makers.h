@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sections of reports, one function each.
+#pragma once
+
+#include "report/metrics.h"
+#include "report/sections.h"
+
+namespace llmprof {
+
+// The tool that recorded; metrics.json of older versions does not name it.
+std::string tool_of(const Metrics& metrics);
+
+Section summary_section(const Metrics& metrics, const SectionOptions& options);
+Section findings_section(const Metrics& metrics, const SectionOptions& options);
+Section environment_section(const Metrics& metrics, const SectionOptions& options);
+Section aggregates_section(const Metrics& metrics, const SectionOptions& options);
+Section baseline_section(const Metrics& metrics, const SectionOptions& options);
+Section stages_section(const Metrics& metrics, const SectionOptions& options);
+Section overhead_section(const Metrics& metrics, const SectionOptions& options);
+Section ledger_section(const Metrics& metrics, const SectionOptions& options);
+Section efficiency_section(const Metrics& metrics, const SectionOptions& options);
+Section takeaways_section(const Metrics& metrics, const SectionOptions& options);
+Section operators_section(const Metrics& metrics, const SectionOptions& options);
+Section kernels_section(const Metrics& metrics, const SectionOptions& options);
+Section counters_section(const Metrics& metrics, const SectionOptions& options);
+Section recommendations_section(const Metrics& metrics, const SectionOptions& options);
+Section quality_section(const Metrics& metrics, const SectionOptions& options);
+Section files_section(const Metrics& metrics, const SectionOptions& options);
+
+}  // namespace llmprof
