@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording, made of the SQL it is kept as in tests/golden."""
 import pathlib
+import re
 import sqlite3
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 
 
-def make_recording(path, case="analyze-model", name="run.sqlite.sql"):
+def sql_of(path):
+    """Its text, with each line `-- include CASE/FILE` replaced by that file of tests/golden."""
+    return re.sub(r"^-- include (\S+)$", lambda line: sql_of(GOLDEN / line[1]), path.read_text(), flags=re.MULTILINE)
+
+
+def make_sqlite(sql, path):
     connection = sqlite3.connect(path)
-    connection.executescript((GOLDEN / case / name).read_text())
+    connection.executescript(sql_of(sql))
     connection.close()
+
+
+def make_recording(path, case="analyze-model", name="run.sqlite.sql"):
+    make_sqlite(GOLDEN / case / name, path)
     return pathlib.Path(path)

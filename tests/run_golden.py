@@ -6,23 +6,29 @@
   expected.out     standard output, whole
   expected.err     standard error, whole; absent: empty
   expected.code    exit code; absent: 0
-  NAME.sqlite.sql  SQL from which NAME.sqlite is made, so that a reviewer can read a recording
+  NAME.sqlite.sql  SQL from which NAME.sqlite is made, so that a reviewer can read a recording; the line
+                   `-- include CASE/NAME.sqlite.sql` stands for that file
   input_of         the name of another case whose input is taken
   anything else    input, copied into the empty directory the command runs in
+
+Where a command prints or writes a metrics.json, the conservation laws of laws.py are checked on it too.
 
   run_golden.py --program build/release/llmprof tests/golden/<case>            check one
   run_golden.py --program build/release/llmprof --update tests/golden/*        write what is printed now
 """
 import argparse
 import difflib
+import json
 import os
 import pathlib
 import shlex
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
+
+import laws
+import recording
 
 STREAMS = ("out", "err", "code")
 
@@ -40,15 +46,24 @@ def run(program, case):
     with tempfile.TemporaryDirectory() as directory:
         for path in inputs.iterdir():
             if path.name.endswith(".sqlite.sql"):
-                connection = sqlite3.connect(pathlib.Path(directory) / path.name.removesuffix(".sql"))
-                connection.executescript(path.read_text())
-                connection.close()
+                recording.make_sqlite(path, pathlib.Path(directory) / path.name.removesuffix(".sql"))
             elif path.name != "cmd" and not path.name.startswith("expected."):
                 (shutil.copytree if path.is_dir() else shutil.copy)(path, pathlib.Path(directory) / path.name)
         result = subprocess.run([program] + words[1:], cwd=directory, env=environment, capture_output=True, timeout=120)
+        texts = [result.stdout] + [path.read_bytes() for path in sorted(pathlib.Path(directory).rglob("metrics.json"))]
     return {"out": result.stdout.decode(errors="backslashreplace"),
             "err": result.stderr.decode(errors="backslashreplace"),
-            "code": f"{result.returncode}\n"}
+            "code": f"{result.returncode}\n",
+            "laws": [law for metrics in map(metrics_in, texts) if metrics for law in laws.broken_laws(metrics)]}
+
+
+def metrics_in(text):
+    """The metrics.json that a text is; None for another text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and "ledgers" in value else None
 
 
 def expectation(case, stream):
@@ -59,7 +74,7 @@ def expectation(case, stream):
 
 
 def differences(actual, case):
-    lines = []
+    lines = [f"{case.name} breaks a conservation law: {law}" for law in actual["laws"]]
     for stream in STREAMS:
         expected = expectation(case, stream)
         if actual[stream] != expected:
@@ -85,6 +100,7 @@ def passes(program, case):
 def prove_each_can_fail(program, root):
     """Changes one character of each expectation in turn, by the same way a case is checked; one that still passes tests
     nothing. Also takes each expectation away whole, which must not pass for an empty one."""
+    laws.prove_each_can_break(metrics_in((root / "analyze-json" / "expected.out").read_text()))
     count = 0
     for case in sorted(path.parent for path in root.glob("*/cmd")):
         if not passes(program, case):
