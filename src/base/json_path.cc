@@ -132,16 +132,6 @@ std::string path_value(const std::string& value) {
   return is_plain ? value : to_json_line(Json(value));
 }
 
-std::string row_choice(const Json& row, const std::vector<std::string>& fields) {
-  std::string text;
-  for (const std::string& field : fields) {
-    // A row from somebody else's file may lack the field.
-    const Json value = row.is_object() ? row.value(field, Json()) : Json();
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", field, path_value(text_of(value)));
-  }
-  return text;
-}
-
 const Json* find_path(const Json& document, const std::vector<PathStep>& path) {
   const Json* value = &document;
   for (const PathStep& step : path) {

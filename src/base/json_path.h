@@ -29,9 +29,6 @@ std::vector<PathStep> parse_path(std::string_view text);
 // A text as it appears in brackets: unchanged, or as a JSON string.
 std::string path_value(const std::string& value);
 
-// "stage=decode,device=cuda:0" for a row, to be put in brackets.
-std::string row_choice(const Json& row, const std::vector<std::string>& fields);
-
 // The value at the path, or null. If several rows match, the first.
 const Json* find_path(const Json& document, const std::vector<PathStep>& path);
 

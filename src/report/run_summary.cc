@@ -267,6 +267,22 @@ void add_ledgers(const Metrics& metrics, RunSummary& run) {
   }
 }
 
+// The members of an object of metrics.json that a file keeps.
+template <typename T, typename... Members>
+Json kept(const Json& object, Members... members) {
+  Json part = Json::object();
+  ((part[path_of<T>(members)] = field_of(object, path_of<T>(members))), ...);
+  return part;
+}
+
+template <typename Keep>
+void keep_rows(Json& rows, const Keep& keep) {
+  rows = rows.is_array() ? rows : Json::array();
+  for (Json& row : rows) {
+    row = keep(row);
+  }
+}
+
 }  // namespace
 
 RunSummary summary_of_run(const std::string& label, const Metrics& metrics, const Json& inputs) {
@@ -311,32 +327,26 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
 }
 
 Json compared_part(const Json& metrics) {
-  Json part = Json::object();
-  for (const char* key : {"schema", "schema_version", "verdict", "capture", "environment",
-                          "aggregates", "devices", "stages", "steps", "baseline", "ledgers"}) {
-    part[key] = field_of(metrics, key);
-  }
-  part["efficiency"] = {{"model", field_of(metrics, "efficiency.model")},
-                        {"stages", field_of(metrics, "efficiency.stages")}};
-  part["kernels"] = Json::array();
-  for (const Json& row : rows_of(metrics, "kernels")) {
-    Json kernel = Json::object();
-    for (const char* key : {"kernel_name", "short_name", "device", "stage", "family", "total_ns",
-                            "calls", "shapes"}) {
-      kernel[key] = field_of(row, key);
-    }
-    part["kernels"].push_back(std::move(kernel));
-  }
-  const Json& operators = field_of(metrics, "operators");
-  part["operators"] = {{"time_of", field_of(operators, "time_of")},
-                       {"whole_ns", field_of(operators, "whole_ns")},
-                       {"rows", Json::array()}};
-  for (const Json& row : rows_of(operators, "rows")) {
-    part["operators"]["rows"].push_back({{"name", field_of(row, "name")},
-                                         {"stage", field_of(row, "stage")},
-                                         {"total_ns", field_of(row, "total_ns")},
-                                         {"calls", field_of(row, "calls")}});
-  }
+  using M = Metrics;
+  using O = OperatorsMetrics;
+  Json part = {{"schema", field_of(metrics, "schema")},
+               {"schema_version", field_of(metrics, "schema_version")}};
+  part.update(kept<M>(metrics, &M::verdict, &M::capture, &M::environment, &M::aggregates,
+                      &M::devices, &M::stages, &M::steps, &M::baseline, &M::ledgers));
+  part.update(kept<M>(metrics, &M::efficiency, &M::kernels, &M::operators));
+  Json& efficiency = part[path_of<M>(&M::efficiency)];
+  efficiency = kept<Efficiency>(efficiency, &Efficiency::model, &Efficiency::stages);
+  using K = KernelMetrics;
+  keep_rows(part[path_of<M>(&M::kernels)], [](const Json& row) {
+    return kept<K>(row, &K::kernel_name, &K::short_name, &K::device, &K::stage, &K::family,
+                   &K::total_ns, &K::calls, &K::shapes);
+  });
+  Json& operators = part[path_of<M>(&M::operators)];
+  operators = kept<O>(operators, &O::time_of, &O::whole_ns, &O::rows);
+  using R = OperatorMetrics;
+  keep_rows(operators[path_of<O>(&O::rows)], [](const Json& row) {
+    return kept<R>(row, &R::name, &R::stage, &R::total_ns, &R::calls);
+  });
   return part;
 }
 

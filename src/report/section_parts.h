@@ -4,7 +4,6 @@
 // type is not known.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +24,8 @@ double number_of(const Json& value, std::string_view path);
 // A value with its home.
 ReportValue value_at(const Json& metrics, const std::string& key, Unit unit);
 
-using KeepRow = std::function<bool(const Json& row)>;
-// A table of an array of metrics.json: a row for each that `keep` takes, `most` of them.
-ReportTable table_of(const Json& metrics, const std::string& array,
-                     const std::vector<ReportColumn>& columns, std::size_t most = SIZE_MAX,
-                     const KeepRow& keep = {});
+// A table of an array: a row for each, `most` of them.
+ReportTable table_of(const Json& document, const std::string& array,
+                     const std::vector<ReportColumn>& columns, std::size_t most = SIZE_MAX);
 
 }  // namespace llmprof

@@ -38,7 +38,8 @@ TEST(JsonPath, WhatIsNotThereIsNull) {
 
 TEST(JsonPath, EveryRowCanBeNamed) {
   for (const Json& row : kDocument.at("rows")) {
-    const std::string path = "rows[" + row_choice(row, {"stage", "device"}) + "].n";
+    const auto text = [&](const char* key) { return path_value(row.at(key).get<std::string>()); };
+    const std::string path = "rows[stage=" + text("stage") + ",device=" + text("device") + "].n";
     ASSERT_NE(at(path), nullptr) << path;
     EXPECT_EQ(*at(path), row.at("n")) << path;
   }
