@@ -151,7 +151,7 @@ Json without_places(const Json& overrides) {
   return kept;
 }
 
-// "2 x NVIDIA H100"; what a recording does not name is told by the machine; without a GPU the
+// "2 x NVIDIA H100"; names that a recording lacks are those of the machine; without a GPU the
 // processor is the device.
 std::string device_text(const Metrics& metrics) {
   std::map<std::string, int> names;

@@ -102,7 +102,7 @@ template <typename F>
 void describe(const GpuMetrics*, F&& f) {
   using T = GpuMetrics;
   const auto asked = [](std::string_view unit) {
-    return number(unit, "", "", "environment", "as nvidia-smi told when the run began");
+    return number(unit, "", "", "environment", "as nvidia-smi reported it when the run began");
   };
   f("index", &T::index, asked("1"));
   f("name", &T::name, plain("as the driver spells it"));
@@ -118,7 +118,7 @@ template <typename F>
 void describe(const EnvironmentMetrics*, F&& f) {
   using T = EnvironmentMetrics;
   const auto noted = [](std::string_view unit) {
-    return number(unit, "", "", "environment", "as the machine told when the run began");
+    return number(unit, "", "", "environment", "as the machine reported it when the run began");
   };
   f("distribution", &T::distribution, maybe("the operating system"));
   f("kernel", &T::kernel, maybe("its kernel"));
