@@ -283,7 +283,7 @@ std::vector<Breach> check_ncu_report(const fs::path& report, const StepResult& s
   if (says("No kernels were profiled")) {
     return {{"no_kernels_profiled", "ncu",
              "ncu ran and measured nothing: no launch matched the plan's names and ranges",
-             "compare ncu/plan.json with ncu/log.txt; without ranges:",
+             "compare ncu/plan.json with ncu/log.txt; without ranges",
              "pipeline.ncu.gating_nvtx=false"}};
   }
   return {{"report_missing", "ncu",

@@ -20,9 +20,9 @@ struct RunCommandOptions {
 };
 
 // One run, one bundle. The caller says where the bundle is.
-RunOutcome run_once(const RunCommandOptions& asked, Context& context);
+RunOutcome run_once(const RunCommandOptions& options, Context& context);
 
 // --repeat and --against: many runs, and what they say together.
-int run_repeats(const RunCommandOptions& asked, Context& context);
+int run_repeats(const RunCommandOptions& options, Context& context);
 
 }  // namespace llmprof

@@ -38,7 +38,7 @@ constexpr std::size_t kMostRepeats = 1000;
 
 struct Side {
   const char* name;  // of its folder
-  RunCommandOptions asked;
+  RunCommandOptions options;
   std::vector<std::string> bundles;
 };
 
@@ -60,20 +60,20 @@ std::vector<std::string> facts_under_test(const std::vector<std::string>& agains
   return facts;
 }
 
-RunCommandOptions one_run(RunCommandOptions asked) {
-  asked.repeat.clear();
-  asked.against.clear();
-  asked.is_one_of_many = !asked.dry_run;
-  if (asked.request.passes.empty()) {
-    asked.request.passes = "baseline,operators,nsys";
+RunCommandOptions one_run(RunCommandOptions options) {
+  options.repeat.clear();
+  options.against.clear();
+  options.is_one_of_many = !options.dry_run;
+  if (options.request.passes.empty()) {
+    options.request.passes = "baseline,operators,nsys";
   }
-  return asked;
+  return options;
 }
 
 // The same run with what --against says laid over it.
-RunCommandOptions other_run(const RunCommandOptions& asked) {
-  RunCommandOptions other = one_run(asked);
-  for (const std::string& word : asked.against) {
+RunCommandOptions other_run(const RunCommandOptions& options) {
+  RunCommandOptions other = one_run(options);
+  for (const std::string& word : options.against) {
     if (is_file_name(word)) {
       other.request.file = word;
     } else {
@@ -85,13 +85,13 @@ RunCommandOptions other_run(const RunCommandOptions& asked) {
 
 // A run of a side into `folder`. Throws what a run throws.
 RunOutcome run_into(const fs::path& folder, const Side& side, Context& context) {
-  RunCommandOptions asked = side.asked;
-  asked.request.overrides.push_back("artifacts.stage2_dir=" + Json(folder.string()).dump());
-  return run_once(asked, context);
+  RunCommandOptions options = side.options;
+  options.request.overrides.push_back("artifacts.stage2_dir=" + Json(folder.string()).dump());
+  return run_once(options, context);
 }
 
 struct RepeatedRuns {
-  const RunCommandOptions& asked;
+  const RunCommandOptions& options;
   fs::path group;
   std::vector<Side> sides;
   std::size_t repeats = 1;
@@ -103,7 +103,7 @@ struct RepeatedRuns {
 };
 
 void say(const RepeatedRuns& runs, Context& context, const std::string& sentence) {
-  if (runs.asked.progress == "auto" || runs.asked.progress == "plain") {
+  if (runs.options.progress == "auto" || runs.options.progress == "plain") {
     context.console.err(sentence + "\n");
   }
 }
@@ -156,7 +156,7 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
     return summaries_of(load_compared(side.bundles, context.system));
   };
   CompareOptions options;
-  options.allowed = facts_under_test(runs.asked.against);
+  options.allowed = facts_under_test(runs.options.against);
   const Comparison comparison =
       compare_runs(summaries(runs.sides[0]), summaries(runs.sides[1]), options);
   const Json json = comparison_json(comparison);
@@ -165,7 +165,7 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
   write_file(runs.group / "compare.json", to_json_text(json));
   write_file(runs.group / "compare.md", markdown_text(document));
   write_page(json, {}, {"html", (runs.group / "compare.html").string()});
-  if (runs.asked.progress != "none" && runs.asked.progress != "json") {
+  if (runs.options.progress != "none" && runs.options.progress != "json") {
     context.console.err("\n" + terminal_text(document, context.console.error_width()));
   }
   return exit_code_of(comparison.verdict);
@@ -173,32 +173,32 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
 
 }  // namespace
 
-int run_repeats(const RunCommandOptions& asked, Context& context) {
-  if (!asked.request.plan.empty()) {
+int run_repeats(const RunCommandOptions& options, Context& context) {
+  if (!options.request.plan.empty()) {
     throw Error(ErrorKind::kUsage, "--plan is for one run, not for --repeat or --against");
   }
-  RepeatedRuns runs{asked, {}, {{"a", one_run(asked), {}}}, 5};
-  if (!asked.repeat.empty()) {
-    runs.repeats = positive_number("--repeat", asked.repeat);
+  RepeatedRuns runs{options, {}, {{"a", one_run(options), {}}}, 5};
+  if (!options.repeat.empty()) {
+    runs.repeats = positive_number("--repeat", options.repeat);
     if (runs.repeats > kMostRepeats) {
       throw Error(ErrorKind::kUsage, fmt::format("--repeat takes {} at most", kMostRepeats));
     }
   }
-  if (!asked.against.empty()) {
-    runs.sides.push_back({"b", other_run(asked), {}});
+  if (!options.against.empty()) {
+    runs.sides.push_back({"b", other_run(options), {}});
   }
-  if (asked.dry_run) {
+  if (options.dry_run) {
     for (const Side& side : runs.sides) {
       context.console.out(fmt::format("# side {}, {} times\n", side.name, runs.repeats));
-      if (const int code = run_once(side.asked, context).code; code != kExitOk) {
+      if (const int code = run_once(side.options, context).code; code != kExitOk) {
         return code;
       }
     }
     return kExitOk;
   }
-  const Options options =
-      options_of(compose(user_file(asked.request.file), asked.request.overrides));
-  runs.group = make_run_folder(options.stage2_dir, std::chrono::system_clock::now(), "-repeats");
+  const Options configured =
+      options_of(compose(user_file(options.request.file), options.request.overrides));
+  runs.group = make_run_folder(configured.stage2_dir, std::chrono::system_clock::now(), "-repeats");
   const InterruptCounter interrupts;
   int code = warm_up(runs, context);
   if (code == kExitOk) {
