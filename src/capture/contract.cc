@@ -16,7 +16,6 @@
 
 #include <fmt/format.h>
 
-#include "base/exit_code.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -24,47 +23,6 @@ namespace llmprof {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kCapture = kExitInconclusive;
-constexpr int kEnvironment = kExitEnvironment;
-constexpr int kInterrupted = kExitInterrupted;
-
-constexpr ReasonMeaning kReasons[] = {
-    {"gate_not_fired", kCapture, "the range that opens the recording was never entered"},
-    {"report_missing", kCapture, "the tool wrote no report"},
-    {"report_stale", kCapture, "the report is older than the pass"},
-    {"report_unreadable", kCapture, "the report cannot be read"},
-    {"importer_failed", kEnvironment, "nsys left its raw stream and no report"},
-    {"tool_missing", kEnvironment, "nsys or ncu is not installed"},
-    {"tool_too_old", kEnvironment, "the installed tool cannot do what was asked"},
-    {"tool_failed", kEnvironment, "the tool itself failed"},
-    {"workload_failed", kCapture, "the program exited with a code that was not expected"},
-    {"timeout", kCapture, "the pass took longer than run.timeout_s and was stopped"},
-    {"too_large", kCapture, "the report passed run.max_report_bytes and recording was stopped"},
-    {"disk_full", kCapture, "the disk was about to be full and the pass was stopped"},
-    {"no_progress", kCapture, "ncu made no progress for run.ncu_no_progress_s and was stopped"},
-    {"interrupted", kInterrupted, "the user stopped the run; what was captured is kept"},
-    {"pass_failed", kCapture, "llmprof could not carry out the pass"},
-    {"nothing_captured", kCapture, "no pass could run"},
-    {"no_marks", kCapture, "no stage was marked: there is nothing but the whole run"},
-    {"stage_missing", kCapture, "a declared stage is not in the capture, or not often enough"},
-    {"log_lost", kCapture, "what the program printed could not all be kept"},
-    {"marks_lost", kCapture, "the stage timer could not keep all ranges"},
-    {"children_not_traced", kCapture, "processes of the baseline pass are not in the recording"},
-    {"no_gpu", kCapture, "there is no GPU; parts that need one are n/a"},
-    {"no_kernels", kCapture, "a GPU is there, but no kernel was recorded"},
-    {"graph_opaque", kCapture, "CUDA graphs were recorded as a whole, their kernels are hidden"},
-    {"dropped_events", kCapture,
-     "nsys says that it lost events, or stages of the baseline are missing"},
-    {"secrets_in_report", kCapture, "a profiler's report may hold keys, and was left out"},
-    {"counter_permission", kEnvironment, "the driver keeps hardware counters for administrators"},
-    {"counters_busy", kEnvironment, "another profiler or DCGM holds the hardware counters"},
-    {"no_kernels_profiled", kCapture, "ncu ran and measured no kernel"},
-    {"nothing_to_profile", kCapture, "the plan for ncu is empty"},
-    {"unknown_set", kCapture, "this ncu has no such set"},
-    {"unknown_section", kCapture, "this ncu has no such section"},
-    {"unknown_metric", kCapture, "this ncu has no such metric"},
-};
 
 // Words in nsys messages that mean that events are missing from the report.
 constexpr std::string_view kLossWords[] = {"Not all", "lost", "dropped", "couldn't allocate"};
@@ -111,10 +69,6 @@ fs::path find_with_suffix(const fs::path& folder, std::string_view suffix) {
   return {};
 }
 
-std::span<const ReasonMeaning> all_reasons() {
-  return kReasons;
-}
-
 std::vector<Breach> check_step(const std::string& pass, const Contract& contract,
                                const StepResult& step, const std::vector<int>& expected_codes) {
   const std::string after =
@@ -122,24 +76,24 @@ std::vector<Breach> check_step(const std::string& pass, const Contract& contract
   switch (step.end) {
     // Each limit names the setting that raises it.
     case StepEnd::kTimeout:
-      return {{"timeout", pass, after + ": its time was up", "give it more",
+      return {{Reason::kTimeout, pass, after + ": its time was up", "give it more",
                fmt::format("run.timeout_s={}", 2 * (step.duration_ns / kNsPerS + 1))}};
     case StepEnd::kTooLarge:
-      return {{"too_large", pass,
+      return {{Reason::kTooLarge, pass,
                fmt::format("{}: it had written {}; what came before is kept", after,
                            format_bytes(step.bytes)),
                "record fewer steps, or allow more",
                fmt::format("run.max_report_bytes={}", 4 * step.bytes), false}};
     case StepEnd::kDiskFull:
-      return {{"disk_full", pass, after + ": the disk was about to be full",
+      return {{Reason::kDiskFull, pass, after + ": the disk was about to be full",
                "free some space, or write elsewhere", "artifacts.stage2_dir=/path/with/space"}};
     case StepEnd::kNoProgress:
-      return {{"no_progress", pass,
+      return {{Reason::kNoProgress, pass,
                after + fmt::format(": it neither wrote nor printed anything{}", saying(step)),
                "leave out the kernel it hangs on, or wait longer", "run.ncu_no_progress_s=1800"}};
     case StepEnd::kInterrupted:
     case StepEnd::kAborted:
-      return {{"interrupted", pass, after + " at your request", "", "", true}};
+      return {{Reason::kInterrupted, pass, after + " at your request", "", "", true}};
     case StepEnd::kItself:
       break;
   }
@@ -149,7 +103,7 @@ std::vector<Breach> check_step(const std::string& pass, const Contract& contract
   if (is_expected || contract.workload_may_fail) {
     return {};
   }
-  return {{"workload_failed", pass,
+  return {{Reason::kWorkloadFailed, pass,
            fmt::format("the program {} in the {} pass{}", ending_text(step.exit_code), pass,
                        pass == "baseline" ? saying(step) : ""),
            "mend the program; or, if it always ends so", "contract.workload_may_fail=true"}};
@@ -161,7 +115,7 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
     // A second of slack: file systems have coarser times than clocks.
     const auto written = fs::last_write_time(report.expected, failure);
     if (!failure && written + std::chrono::seconds(1) < report.pass_start) {
-      return {{"report_stale", "nsys",
+      return {{Reason::kReportStale, "nsys",
                fmt::format("{} is older than this pass: it belongs to another run",
                            report.expected.string()),
                "remove it and run again", ""}};
@@ -170,7 +124,7 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
   }
   // No report. The most specific explanation comes first.
   if (const fs::path raw = find_with_suffix(report.scratch, ".qdstrm"); !raw.empty()) {
-    return {{"importer_failed", "nsys",
+    return {{Reason::kImporterFailed, "nsys",
              fmt::format("nsys left its raw stream ({}) and no report{}",
                          format_bytes(fs::file_size(raw, failure)), saying(step)),
              fmt::format("it is kept as nsys/{}; llmprof doctor says whether the importer is there",
@@ -178,17 +132,17 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
              ""}};
   }
   if (report.is_gated && step.last_lines.find("Generated:") != std::string::npos) {
-    return {{"gate_not_fired", "nsys",
+    return {{Reason::kGateNotFired, "nsys",
              fmt::format("nsys ended well and recorded nothing: {} was never entered",
                          printable(report.gate_text)),
              "record everything", "run.gate=none"}};
   }
   if (report.is_gated && step.exit_code == 0) {
-    return {{"gate_not_fired", "nsys",
+    return {{Reason::kGateNotFired, "nsys",
              fmt::format("nsys wrote no report: {} was never entered", printable(report.gate_text)),
              "record everything", "run.gate=none"}};
   }
-  return {{"report_missing", "nsys",
+  return {{Reason::kReportMissing, "nsys",
            fmt::format("nsys {} and wrote no report{}", ending_text(step.exit_code), saying(step)),
            "read nsys/log.txt; llmprof doctor checks what nsys needs", ""}};
 }
@@ -200,7 +154,7 @@ std::vector<Breach> check_stages(const std::string& pass, const Contract& contra
     const auto found = instances.find(stage);
     const std::int64_t count = found == instances.end() ? 0 : found->second;
     if (count < contract.min_instances) {
-      breaches.push_back({"stage_missing", pass,
+      breaches.push_back({Reason::kStageMissing, pass,
                           fmt::format("contract.stages names {}, which occurs {} times in the {} "
                                       "pass; at least {} were asked for",
                                       printable(stage), count, pass, contract.min_instances),
@@ -215,7 +169,7 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
   std::vector<Breach> breaches = check_stages("nsys", contract, facts.stage_instances);
   if (expected.num_processes_with_ranges > facts.num_processes_with_ranges) {
     breaches.push_back(
-        {"children_not_traced", "nsys",
+        {Reason::kChildrenNotTraced, "nsys",
          fmt::format("{} processes marked stages in the baseline pass, {} in the recording: {}",
                      expected.num_processes_with_ranges, facts.num_processes_with_ranges,
                      expected.follows_forks ? "nsys lost the others"
@@ -230,7 +184,7 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
     // Runs of one program differ a little if sampling ends them, but not by a tenth.
     if (breaches.empty() && count * 10 < expected_count * 9) {
       breaches.push_back(
-          {"dropped_events", "nsys",
+          {Reason::kDroppedEvents, "nsys",
            fmt::format("the baseline pass has {} times {}, the recording {}: nsys lost the rest",
                        expected_count, printable(stage), count),
            kEndByExit, ""});
@@ -238,7 +192,7 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
   }
   if (expected.is_gpu_expected && facts.num_kernels == 0 && facts.opaque_graph_fraction == 0) {
     breaches.push_back(
-        {"no_kernels", "nsys",
+        {Reason::kNoKernels, "nsys",
          facts.has_cuda ? "CUDA calls were recorded, but no kernel: the work ran in a process that "
                           "is not traced, or the driver and this nsys do not fit"
                         : "nothing of CUDA was recorded: the program used no GPU",
@@ -246,7 +200,7 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
          facts.has_cuda ? "pipeline.nsys.trace_fork_before_exec=true" : "contract.gpu=none"});
   }
   if (facts.opaque_graph_fraction > 0.5) {
-    breaches.push_back({"graph_opaque", "nsys",
+    breaches.push_back({Reason::kGraphOpaque, "nsys",
                         fmt::format("{} of GPU time lies in CUDA graphs that were recorded as a "
                                     "whole: their kernels are hidden",
                                     format_fraction(facts.opaque_graph_fraction)),
@@ -257,7 +211,7 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
         std::any_of(std::begin(kLossWords), std::end(kLossWords),
                     [&](std::string_view word) { return message.find(word) != std::string::npos; });
     if (is_loss) {
-      breaches.push_back({"dropped_events", "nsys", "nsys says: " + printable(message),
+      breaches.push_back({Reason::kDroppedEvents, "nsys", "nsys says: " + printable(message),
                           "record fewer steps", "", false});
     }
   }
@@ -269,24 +223,24 @@ std::vector<Breach> check_ncu_report(const fs::path& report, const StepResult& s
   const auto says = [&](std::string_view text) { return said.find(text) != std::string::npos; };
   // Messages first: with these errors ncu may still leave a report.
   if (says("ERR_NVGPUCTRPERM")) {
-    return {{"counter_permission", "ncu",
+    return {{Reason::kCounterPermission, "ncu",
              "the driver keeps hardware counters for administrators (ERR_NVGPUCTRPERM)",
              "llmprof doctor says how to allow them", ""}};
   }
   if (says("driver resource was unavailable") || says("Driver resource was unavailable")) {
-    return {{"counters_busy", "ncu", "another profiler or DCGM holds the hardware counters",
+    return {{Reason::kCountersBusy, "ncu", "another profiler or DCGM holds the hardware counters",
              "dcgmi profile --pause, then run again", ""}};
   }
   if (is_there(report)) {
     return {};
   }
   if (says("No kernels were profiled")) {
-    return {{"no_kernels_profiled", "ncu",
+    return {{Reason::kNoKernelsProfiled, "ncu",
              "ncu ran and measured nothing: no launch matched the plan's names and ranges",
              "compare ncu/plan.json with ncu/log.txt; without ranges",
              "pipeline.ncu.gating_nvtx=false"}};
   }
-  return {{"report_missing", "ncu",
+  return {{Reason::kReportMissing, "ncu",
            fmt::format("ncu {} and wrote no report{}", ending_text(step.exit_code), saying(step)),
            "read ncu/log.txt", ""}};
 }

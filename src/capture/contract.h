@@ -5,27 +5,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "capture/gate.h"
+#include "capture/reason.h"
 #include "capture/supervise.h"
 
 namespace llmprof {
 
-// Stable identifier of a failure, for scripts and for docs/capture-contract.md.
-struct ReasonMeaning {
-  const char* code;
-  int exit_code;  // 5 for a tool, permission or driver, 4 for the capture; where it is fatal
-  const char* meaning;
-};
-std::span<const ReasonMeaning> all_reasons();
-
 // One way in which a pass differs from what was asked for.
 struct Breach {
-  std::string reason;  // of all_reasons()
-  std::string pass;    // baseline, nsys, ncu
+  Reason reason;
+  std::string pass;  // baseline, nsys, ncu
   std::string sentence;
   std::string next;           // what to do or type; may be empty
   std::string next_override;  // the override to add to `llmprof run`, if that helps

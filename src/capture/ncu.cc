@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "capture/reason.h"
 #include "capture/subprocess.h"
 
 namespace llmprof {
@@ -67,8 +68,8 @@ std::vector<std::string> filter_options(const NcuTool& ncu, const NcuFilter& fil
   if (filter.is_per_launch_config) {
     if (!ncu.has_per_launch_config) {
       throw Error(ErrorKind::kEnvironment,
-                  fmt::format("tool_too_old: ncu {} has no --filter-mode per-launch-config",
-                              ncu.version.text()));
+                  fmt::format("{}: ncu {} has no --filter-mode per-launch-config",
+                              code_of(Reason::kToolTooOld), ncu.version.text()));
     }
     options.insert(options.end(), {"--filter-mode", "per-launch-config"});
   }
@@ -106,13 +107,13 @@ std::set<std::string> first_words(std::string_view table) {
   return words;
 }
 
-Error unknown_name(const char* kind, const std::string& name, const std::set<std::string>& known,
-                   const std::string& list_command) {
+Error unknown_name(Reason reason, const char* kind, const std::string& name,
+                   const std::set<std::string>& known, const std::string& list_command) {
   const std::vector<std::string> names(known.begin(), known.end());
   const auto guess = nearest(name, names);
   return {ErrorKind::kUsage,
-          fmt::format("unknown_{0}: this ncu has no {0} '{1}': it would measure nothing and exit 0",
-                      kind, printable(name)),
+          fmt::format("{0}: this ncu has no {1} '{2}': it would measure nothing and exit 0",
+                      code_of(reason), kind, printable(name)),
           guess ? fmt::format("did you mean '{}'? {} lists them", *guess, list_command)
                 : list_command + " lists them"};
 }
@@ -136,8 +137,8 @@ void check_metrics(const System& system, const NcuTool& ncu,
         std::none_of(std::begin(kUnlistedMetrics), std::end(kUnlistedMetrics),
                      [&](std::string_view start) { return metric.starts_with(start); });
     if (is_listed_kind && !known.contains(metric.substr(0, metric.find('.')))) {
-      throw unknown_name("metric", metric.substr(0, metric.find('.')), known,
-                         "ncu --query-metrics --chips CHIP");
+      throw unknown_name(Reason::kUnknownMetric, "metric", metric.substr(0, metric.find('.')),
+                         known, "ncu --query-metrics --chips CHIP");
     }
   }
 }
@@ -166,12 +167,13 @@ std::vector<std::string> build_ncu_cmd(const NcuTool& ncu, const NcuSettings& se
 void check_ncu_names(const System& system, const NcuTool& ncu, const NcuSettings& settings) {
   const std::set<std::string> sets(ncu.sets.begin(), ncu.sets.end());
   if (!settings.set.empty() && !sets.empty() && !sets.contains(settings.set)) {
-    throw unknown_name("set", settings.set, sets, "ncu --list-sets");
+    throw unknown_name(Reason::kUnknownSet, "set", settings.set, sets, "ncu --list-sets");
   }
   const std::set<std::string> sections = first_words(list_ncu_sections(system, ncu));
   for (const std::string& section : settings.sections) {
     if (!section.starts_with("regex:") && !sections.empty() && !sections.contains(section)) {
-      throw unknown_name("section", section, sections, "ncu --list-sections");
+      throw unknown_name(Reason::kUnknownSection, "section", section, sections,
+                         "ncu --list-sections");
     }
   }
   check_metrics(system, ncu, settings.metrics);

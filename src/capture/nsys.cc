@@ -20,6 +20,7 @@
 #include "base/sha256.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
+#include "capture/reason.h"
 #include "capture/subprocess.h"
 
 namespace llmprof {
@@ -109,8 +110,8 @@ std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings
   if (settings.trace_fork_before_exec) {
     if (!nsys.has_option("--trace-fork-before-exec")) {
       throw Error(ErrorKind::kEnvironment,
-                  fmt::format("tool_too_old: nsys {} cannot follow children that do not exec",
-                              nsys.version.text()),
+                  fmt::format("{}: nsys {} cannot follow children that do not exec",
+                              code_of(Reason::kToolTooOld), nsys.version.text()),
                   "install a newer nsys, or pipeline.nsys.trace_fork_before_exec=false");
     }
     argv.emplace_back("--trace-fork-before-exec=true");

@@ -43,7 +43,7 @@ std::optional<Tool> find_for(const char* pass, Tool (*ensure)(const System&), co
   try {
     return ensure(system);
   } catch (const Error& error) {
-    missing.push_back({"tool_missing", pass, error.message(), error.hint(), ""});
+    missing.push_back({Reason::kToolMissing, pass, error.message(), error.hint(), ""});
     return std::nullopt;
   }
 }
@@ -69,7 +69,7 @@ RunSetup make_setup(const RunRequest& request, const Config& config, const Syste
   setup.machine = machine_facts(system);
   if (setup.options.contract.gpu == Contract::Gpu::kRequired && setup.machine.gpus.empty()) {
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("no_gpu: contract.gpu=required, and {}",
+                fmt::format("{}: contract.gpu=required, and {}", code_of(Reason::kNoGpu),
                             setup.machine.gpu_problem.empty() ? "there is none"
                                                               : setup.machine.gpu_problem),
                 "llmprof doctor says what is missing");
@@ -103,7 +103,8 @@ std::optional<Profile> planned_recording(const RunRequest& request, const RunSet
   Profile profile = profile_for_plan(request.plan, system);
   if (!profile.trace || profile.trace->kernels.size() == 0) {
     throw Error(ErrorKind::kContract,
-                fmt::format("no_kernels: {} holds no kernel to plan for", request.plan),
+                fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels),
+                            request.plan),
                 "llmprof analyze says what it holds");
   }
   return profile;
@@ -143,7 +144,7 @@ Json pass_json(const PassRecord& record) {
   }
   return {{"pass", record.name},
           {"status", record.status},
-          {"reason", text_or_null(record.reason)},
+          {"reason", record.reason ? Json(code_of(*record.reason)) : Json(nullptr)},
           {"steps", steps}};
 }
 
@@ -153,17 +154,12 @@ Json contract_json(const Config& config, const std::vector<Breach>& breaches, bo
           {"findings", breaches_json(breaches)}};
 }
 
-// Interrupted before all else, then what the environment lacks, then what the capture lacks.
-int exit_code_of(const RunSession& session, const std::vector<Breach>& breaches) {
-  if (session.is_interrupted()) {
-    return kExitInterrupted;
-  }
+// The largest wins: interrupted, then what the environment lacks, then what the capture lacks.
+int exit_code_of(const std::vector<Breach>& breaches) {
   int code = kExitOk;
   for (const Breach& breach : breaches) {
-    for (const ReasonMeaning& reason : all_reasons()) {
-      if (breach.is_fatal && breach.reason == reason.code) {
-        code = std::max(code, reason.exit_code);
-      }
+    if (breach.is_fatal) {
+      code = std::max(code, info_of(breach.reason).exit_code);
     }
   }
   return code;
@@ -273,11 +269,11 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
         return record.status != "skipped" && record.name != "prepare";
       });
   if (!has_captured) {
-    breaches.push_back({"nothing_captured", "run",
+    breaches.push_back({Reason::kNothingCaptured, "run",
                         "no pass could run: the bundle holds nothing but where it comes from",
                         "llmprof doctor says what is missing", ""});
   }
-  const int code = exit_code_of(session, breaches);
+  const int code = exit_code_of(breaches);
   const Metrics metrics = write_run_report(setup, session, breaches, artifacts,
                                            std::chrono::system_clock::to_time_t(now));
   Json run = {{"command", request.command.empty() ? setup.work_argv : request.command},

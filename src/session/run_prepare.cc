@@ -38,39 +38,39 @@ void RunSession::run_prepare() {
     const std::size_t before = breaches_.size();
     progress_.note(fmt::format("making {}", printable(file.string())));
     make_inner_folder(artifacts_.path("prepare"), 0700);
-    PassRecord record{"prepare", "", "", {}, {}};
+    PassRecord record{"prepare", "", {}, {}, {}};
     const auto values = values_for("prepare");
     const StepResult step = run_step(record, "prepare", filled(setup_.target.prepare, values),
                                      system_.environment, setup_.options.limits);
     add(check_step("prepare", {}, step, {}));
-    if (may_go_on() && setup_.target.needs_preparation()) {
-      add({{"workload_failed", "prepare",
+    if (!stop_reason() && setup_.target.needs_preparation()) {
+      add({{Reason::kWorkloadFailed, "prepare",
             fmt::format("model.workload.prepare ran and left no {}", printable(file.string())), "",
             ""}});
     }
     progress_.end(outcome_of(breaches_, before));
     finish(std::move(record));
   }
-  if (!may_go_on()) {
+  if (stop_reason()) {
     return;
   }
   try {
     model_ = target_model(*setup_.config);
   } catch (const Error& error) {
-    add({{"pass_failed", "prepare", error.what(), error.hint(), ""}});
+    add({{Reason::kPassFailed, "prepare", error.what(), error.hint(), ""}});
   }
 }
 
 // The program once more, asked for a table of its operators: they are timed one by one, so this is
 // never the pass whose stages count.
 void RunSession::run_operators() {
-  if (!may_go_on()) {
-    return skip("operators", why_not(), "");
+  if (const auto reason = stop_reason()) {
+    return skip("operators", *reason, "");
   }
   progress_.begin("operators");
   const std::size_t before = breaches_.size();
   make_inner_folder(artifacts_.path("operators"), 0700);
-  PassRecord record{"operators", "", "", {}, {}};
+  PassRecord record{"operators", "", {}, {}, {}};
   std::vector<std::string> notes;
   std::vector<std::string> argv = work_argv("operators");
   const std::vector<std::string> asking = filled(setup_.target.operators, values_for("operators"));
@@ -90,7 +90,7 @@ void RunSession::run_operators() {
 void RunSession::read_operators() {
   const fs::path file = artifacts_.path(kOperatorsFile);
   if (!fs::exists(file)) {
-    add({{"report_missing", "operators", "the program wrote no table of its operators",
+    add({{Reason::kReportMissing, "operators", "the program wrote no table of its operators",
           "model.workload.operators says how it is asked; {file} is where it must write", ""}});
     return;
   }
@@ -100,7 +100,7 @@ void RunSession::read_operators() {
         fmt::format("{} operators; {} of the time of its passes has a name", operators.rows.size(),
                     format_fraction(fraction_of(operators.covered_ns, operators.whole_ns))));
   } catch (const Error& error) {
-    add({{"report_unreadable", "operators", error.what(), error.hint(), ""}});
+    add({{Reason::kReportUnreadable, "operators", error.what(), error.hint(), ""}});
   }
 }
 

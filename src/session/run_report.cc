@@ -58,7 +58,8 @@ EnvironmentMetrics environment_of(const MachineFacts& machine) {
 std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches) {
   std::vector<BreachMetrics> rows;
   for (const Breach& breach : breaches) {
-    rows.push_back({breach.reason, breach.pass, breach.is_fatal, breach.sentence, breach.next});
+    rows.push_back(
+        {code_of(breach.reason), breach.pass, breach.is_fatal, breach.sentence, breach.next});
   }
   return rows;
 }
@@ -96,7 +97,7 @@ std::vector<std::string> files_beside(const Artifacts& artifacts) {
 Json breaches_json(const std::vector<Breach>& breaches) {
   Json rows = Json::array();
   for (const Breach& breach : breaches) {
-    rows.push_back({{"reason", breach.reason},
+    rows.push_back({{"reason", code_of(breach.reason)},
                     {"pass", breach.pass},
                     {"fatal", breach.is_fatal},
                     {"sentence", breach.sentence},

@@ -111,7 +111,7 @@ std::map<std::string, std::string> profiled_environment(const System& system,
 std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before) {
   for (std::size_t i = before; i < breaches.size(); ++i) {
     if (breaches[i].is_fatal) {
-      return "failed (" + breaches[i].reason + ")";
+      return fmt::format("failed ({})", code_of(breaches[i].reason));
     }
   }
   return "done";
@@ -145,32 +145,30 @@ RunSession::~RunSession() {
 
 void RunSession::add(std::vector<Breach> breaches) {
   for (Breach& breach : breaches) {
-    is_interrupted_ = is_interrupted_ || breach.reason == "interrupted";
+    is_interrupted_ = is_interrupted_ || breach.reason == Reason::kInterrupted;
     breaches_.push_back(std::move(breach));
   }
 }
 
-bool RunSession::may_go_on() const {
-  return why_not().empty();
-}
-
-// Why no further pass makes sense; empty when one does.
-std::string RunSession::why_not() const {
+// Why no further pass makes sense; nothing where one does.
+std::optional<Reason> RunSession::stop_reason() const {
   if (is_interrupted_) {
-    return "interrupted";
+    return Reason::kInterrupted;
   }
   for (const Breach& breach : breaches_) {
-    if (breach.is_fatal && (breach.pass == "prepare" || breach.pass == "baseline")) {
-      return breach.pass + "_failed";
+    if (breach.is_fatal && breach.pass == "prepare") {
+      return Reason::kPrepareFailed;
+    }
+    if (breach.is_fatal && breach.pass == "baseline") {
+      return Reason::kBaselineFailed;
     }
   }
-  return "";
+  return std::nullopt;
 }
 
-void RunSession::skip(const std::string& pass, const std::string& reason,
-                      const std::string& sentence) {
+void RunSession::skip(const std::string& pass, Reason reason, const std::string& sentence) {
   progress_.begin(pass);
-  progress_.end(fmt::format("n/a ({})", reason));
+  progress_.end(fmt::format("n/a ({})", code_of(reason)));
   if (!sentence.empty()) {
     progress_.note(sentence);
   }
@@ -207,7 +205,7 @@ StepResult RunSession::run_step(PassRecord& record, const std::string& folder,
                                printable(fmt::format("{}", fmt::join(result.left_over, ", ")))));
   }
   if (result.has_lost_output) {
-    add({{"log_lost", record.name,
+    add({{Reason::kLogLost, record.name,
           fmt::format("{} lacks some of what the program printed: it could not be written",
                       step.log.string()),
           "free some space, or write elsewhere", "artifacts.stage2_dir=/path/with/space", false}});
@@ -229,9 +227,9 @@ void RunSession::guard(const std::string& pass, const std::function<void()>& bod
     body();
   } catch (const Error& error) {
     progress_.end("failed");
-    add({{error.kind() == ErrorKind::kEnvironment ? "tool_failed" : "pass_failed", pass,
+    add({{error.kind() == ErrorKind::kEnvironment ? Reason::kToolFailed : Reason::kPassFailed, pass,
           error.what(), error.hint(), ""}});
-    finish({pass, "", "", {}, {}});
+    finish({pass, "", {}, {}, {}});
   }
 }
 
@@ -257,12 +255,12 @@ void RunSession::ncu_pass() {
 }
 
 void RunSession::run_baseline() {
-  if (!may_go_on()) {
-    return skip("baseline", why_not(), "");
+  if (const auto reason = stop_reason()) {
+    return skip("baseline", *reason, "");
   }
   progress_.begin("baseline");
   const std::size_t before = breaches_.size();
-  PassRecord record{"baseline", "", "", {}, {}};
+  PassRecord record{"baseline", "", {}, {}, {}};
   std::vector<std::string> notes;
   Environment environment = work_environment(system_, setup_.options.workload, false, notes);
   for (const auto& [name, value] :
@@ -278,12 +276,12 @@ void RunSession::run_baseline() {
 }
 
 void RunSession::run_companion() {
-  if (!may_go_on()) {
-    return skip("companion", why_not(), "");
+  if (const auto reason = stop_reason()) {
+    return skip("companion", *reason, "");
   }
   progress_.begin("companion");
   const std::size_t before = breaches_.size();
-  PassRecord record{"companion", "", "", {}, {}};
+  PassRecord record{"companion", "", {}, {}, {}};
   std::vector<std::string> notes;
   const StepResult step = run_step(record, "nsys", work_argv("nsys"),
                                    work_environment(system_, setup_.options.workload, false, notes),
@@ -309,7 +307,8 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
   if (is_marked) {
     baseline_times_ = times;
   } else {
-    add({{"no_marks", "baseline", "the program marked no stage: times are of the whole run only",
+    add({{Reason::kNoMarks, "baseline",
+          "the program marked no stage: times are of the whole run only",
           "mark prefill and decode: docs/marking.md", "", false}});
   }
   std::uint64_t lost = 0;
@@ -317,7 +316,7 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
     lost += process.num_lost;
   }
   if (lost > 0) {
-    add({{"marks_lost", "baseline", fmt::format("the stage timer lost {} ranges", lost),
+    add({{Reason::kMarksLost, "baseline", fmt::format("the stage timer lost {} ranges", lost),
           "free space in TMPDIR, or mark fewer ranges", "", false}});
   }
   add(check_stages("baseline", setup_.options.contract, instances_of(baseline_times_)));
@@ -332,21 +331,21 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
 }
 
 void RunSession::run_nsys() {
-  if (!may_go_on()) {
-    return skip("nsys", why_not(), "");
+  if (const auto reason = stop_reason()) {
+    return skip("nsys", *reason, "");
   }
   if (!setup_.nsys) {
-    return skip("nsys", "tool_missing", "");
+    return skip("nsys", Reason::kToolMissing, "");
   }
   const std::size_t before = breaches_.size();
-  PassRecord record{"nsys", "", "", {}, {}};
+  PassRecord record{"nsys", "", {}, {}, {}};
   const std::vector<SeenMark>* seen = baseline_marks_ ? &*baseline_marks_ : nullptr;
   Gate& gate = gate_;
   try {
     gate = choose_gate(setup_.options.gate, seen);
   } catch (const Error& error) {
-    add({{"gate_not_fired", "nsys", error.message(), error.hint(), ""}});
-    skip("nsys", "gate_not_fired", "");
+    add({{Reason::kGateNotFired, "nsys", error.message(), error.hint(), ""}});
+    skip("nsys", Reason::kGateNotFired, "");
     return;
   }
   progress_.begin("nsys");
@@ -417,7 +416,7 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     options.has_timeline = true;
     profile_ = profile(load_trace(sqlite, kReadThreads), recording_rules(), options);
   } catch (const Error& error) {
-    add({{"report_unreadable", "nsys", error.what(), error.hint(), ""}});
+    add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), ""}});
     if (!is_clean) {
       leave_out_recording(report, sqlite);
     }
@@ -462,7 +461,7 @@ Evidence RunSession::take_evidence() {
     evidence.model->model_name = model_->name;
     evidence.model->llm = model_->llm;
     if (gpu_name_of(profile_->analysis).empty() && setup_.machine.gpus.empty()) {
-      evidence.model->gpu.reason = "no_gpu";
+      evidence.model->gpu.reason = code_of(Reason::kNoGpu);
     }
   }
   return evidence;

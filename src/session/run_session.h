@@ -26,8 +26,8 @@ namespace llmprof {
 // A pass as the manifest tells it.
 struct PassRecord {
   std::string name;
-  std::string status;  // done, failed, skipped
-  std::string reason;  // why it was skipped, as no_gpu
+  std::string status;            // done, failed, skipped
+  std::optional<Reason> reason;  // why it was skipped
   std::vector<std::vector<std::string>> commands;
   std::vector<StepResult> steps;  // of those commands that were started
 };
@@ -72,7 +72,6 @@ class RunSession {
   // What the other passes know: counters, operators, times without a profiler, the model.
   Evidence take_evidence();
   const std::optional<NamedModel>& model() const { return model_; }
-  bool is_interrupted() const { return is_interrupted_; }
   int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran
 
  private:
@@ -87,10 +86,9 @@ class RunSession {
                       const std::vector<std::string>& argv,
                       std::map<std::string, std::string> environment, const StepLimits& limits);
   void add(std::vector<Breach> breaches);
-  void skip(const std::string& pass, const std::string& reason, const std::string& sentence);
+  void skip(const std::string& pass, Reason reason, const std::string& sentence);
   void finish(PassRecord record);
-  bool may_go_on() const;
-  std::string why_not() const;
+  std::optional<Reason> stop_reason() const;
   std::map<std::string, std::string> values_for(const std::string& folder) const;
   std::vector<std::string> work_argv(const std::string& folder) const;
 

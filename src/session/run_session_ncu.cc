@@ -26,42 +26,42 @@ void RunSession::read_counters() {
   try {
     counters_ = counters_of(counters_in(artifacts_.root()));
   } catch (const Error& error) {
-    add({{"report_unreadable", "ncu", error.what(), error.hint(), ""}});
+    add({{Reason::kReportUnreadable, "ncu", error.what(), error.hint(), ""}});
   }
 }
 
 void RunSession::run_ncu() {
-  if (!may_go_on()) {
-    return skip("ncu", why_not(), "");
+  if (const auto reason = stop_reason()) {
+    return skip("ncu", *reason, "");
   }
   const std::optional<Profile>& source = setup_.planned_from ? setup_.planned_from : profile_;
   const bool has_kernels = source && source->trace && source->trace->kernels.size() > 0;
   if (!has_kernels && setup_.machine.gpus.empty()) {
-    return skip("ncu", "no_gpu", "");
+    return skip("ncu", Reason::kNoGpu, "");
   }
   if (!has_kernels) {
-    return skip("ncu", source ? "no_kernels" : "no_recording",
+    return skip("ncu", source ? Reason::kNoKernels : Reason::kNoRecording,
                 "the plan for ncu is made from the kernels of a recording");
   }
   if (!setup_.ncu) {
-    return skip("ncu", "tool_missing", "");
+    return skip("ncu", Reason::kToolMissing, "");
   }
   if (setup_.machine.counters_need_admin.value_or(false) && !setup_.machine.has_cap_sys_admin &&
       !setup_.machine.has_cap_perfmon) {
-    add({{"counter_permission", "ncu",
+    add({{Reason::kCounterPermission, "ncu",
           "the driver keeps hardware counters for administrators: ncu was not started",
           "llmprof doctor says how to allow them", ""}});
-    return skip("ncu", "counter_permission", "");
+    return skip("ncu", Reason::kCounterPermission, "");
   }
   progress_.begin("ncu");
   const std::size_t before = breaches_.size();
-  PassRecord record{"ncu", "", "", {}, {}};
+  PassRecord record{"ncu", "", {}, {}, {}};
   const NcuPlan plan =
       make_plan(setup_.options, *setup_.ncu, *source, static_cast<double>(baseline_ns_) / 1e9);
   artifacts_.write("ncu/plan.json", to_json_text(plan_json(plan)));
   artifacts_.write("ncu/sections.txt", list_ncu_sections(system_, *setup_.ncu));
   if (plan.kernels.empty()) {
-    add({{"nothing_to_profile", "ncu",
+    add({{Reason::kNothingToProfile, "ncu",
           "no launch of the recording deserves counters; ncu/plan.json says why of each", "", ""}});
   }
   run_ncu_plan(plan, seen_marks(*source->trace), record);

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Breach secrets_breach(const std::string& pass, const std::string& sentence) {
-  return {"secrets_in_report",          pass, sentence, "if the bundle stays with you",
+  return {Reason::kSecretsInReport,     pass, sentence, "if the bundle stays with you",
           "artifacts.keep_report=true", false};
 }
 

@@ -137,7 +137,7 @@ Rows format_rows() {
 
 Rows reason_rows() {
   Rows rows;
-  for (const ReasonMeaning& reason : all_reasons()) {
+  for (const ReasonInfo& reason : all_reasons()) {
     rows.push_back(
         {{"reason", reason.code}, {"exit_code", reason.exit_code}, {"meaning", reason.meaning}});
   }

@@ -102,7 +102,8 @@ int run_plan(const PlanCommandOptions& asked, Context& context) {
   const Analysis& analysis = profile.analysis;
   if (!profile.trace || profile.trace->kernels.size() == 0) {
     throw Error(ErrorKind::kContract,
-                fmt::format("no_kernels: {} holds no kernel to plan for", asked.recording),
+                fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels),
+                            asked.recording),
                 "llmprof analyze says what it holds");
   }
   if (2 * analysis.opaque_graph_ns > analysis.kernel_ns) {

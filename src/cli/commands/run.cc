@@ -45,8 +45,8 @@ std::string next_command(const RunRequest& request, const std::string& next_over
 void print_breaches(const RunRequest& request, const std::vector<Breach>& breaches,
                     Console& console) {
   for (const Breach& breach : breaches) {
-    console.err(
-        fmt::format("{} ({}): {}\n", breach.reason, breach.pass, printable(breach.sentence)));
+    console.err(fmt::format("{} ({}): {}\n", code_of(breach.reason), breach.pass,
+                            printable(breach.sentence)));
     if (!breach.next_override.empty()) {
       console.err(fmt::format("  next: {}: {}\n", breach.next,
                               printable(next_command(request, breach.next_override))));
@@ -78,7 +78,8 @@ int print_dry(const RunSetup& setup, Console& console) {
     console.out(fmt::format("# {}\n{}\n", command.pass, printable(shell_text(argv))));
   }
   for (const Breach& breach : setup.missing) {
-    console.out(fmt::format("# {}: {} ({})\n", breach.pass, breach.sentence, breach.reason));
+    console.out(
+        fmt::format("# {}: {} ({})\n", breach.pass, breach.sentence, code_of(breach.reason)));
   }
   return setup.missing.empty() ? kExitOk : kExitEnvironment;
 }
@@ -93,7 +94,8 @@ RunOutcome run_once(const RunCommandOptions& options, Context& context) {
     return outcome;
   }
   const bool is_quiet = options.is_one_of_many && options.progress == "auto";
-  ConsoleProgress progress(context.console, is_quiet ? "none" : options.progress, prepared.num_steps);
+  ConsoleProgress progress(context.console, is_quiet ? "none" : options.progress,
+                           prepared.num_steps);
   RunOutcome outcome = execute_run(prepared, options.request, context.system, progress);
   if (options.progress == "json") {
     context.console.err(to_json_line({{"event", "result"},
