@@ -29,17 +29,15 @@ std::string_view stage_timer_library() {
 }
 
 std::filesystem::path write_stage_timer_library(const std::filesystem::path& directory) {
-  std::filesystem::path library = directory / "libllmprof_nvtx.so";
+  std::filesystem::path library = directory / kStageTimerLibrary;
   write_file(library, stage_timer_library());
   return library;
 }
 
 std::map<std::string, std::string> stage_timer_environment(
-    const std::filesystem::path& library, const std::filesystem::path& ranges_directory,
-    std::uint64_t max_bytes) {
-  return {{"NVTX_INJECTION64_PATH", std::filesystem::absolute(library).string()},
-          {"LLMPROF_NVTX_DIR", std::filesystem::absolute(ranges_directory).string()},
-          {"LLMPROF_NVTX_MAX_BYTES", std::to_string(max_bytes)}};
+    const std::filesystem::path& library, const std::filesystem::path& ranges_directory) {
+  return {{"NVTX_INJECTION64_PATH", library.string()},
+          {"LLMPROF_NVTX_DIR", ranges_directory.string()}};
 }
 
 }  // namespace llmprof

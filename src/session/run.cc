@@ -66,6 +66,7 @@ RunSetup make_setup(const RunRequest& request, const Config& config, const Syste
                 "llmprof run [OVERRIDE...] -- PROGRAM [ARGUMENT...]");
   }
   setup.work_argv = build_work_argv(system, setup.options.workload, command);
+  setup.passes = passes_of(setup.options, setup.target);
   setup.machine = machine_facts(system);
   if (setup.options.contract.gpu == Contract::Gpu::kRequired && setup.machine.gpus.empty()) {
     throw Error(ErrorKind::kEnvironment,
@@ -201,17 +202,6 @@ Config config_of(const RunRequest& request, std::vector<std::string>& notes) {
   return config;
 }
 
-int num_steps_of(const RunSetup& setup) {
-  const RunOptions& options = setup.options;
-  int count = 0;
-  for (const bool is_wanted :
-       {setup.target.needs_preparation(), options.has_baseline, options.has_operators,
-        options.has_companion, options.has_nsys, options.has_ncu}) {
-    count += is_wanted ? 1 : 0;
-  }
-  return count;
-}
-
 }  // namespace
 
 PreparedRun prepare_run(const RunRequest& request, const System& system) {
@@ -221,7 +211,6 @@ PreparedRun prepare_run(const RunRequest& request, const System& system) {
   run.setup = make_setup(request, run.config, system, run.notes);
   run.setup.planned_from = planned_recording(request, run.setup, system);
   run.notes.insert(run.notes.end(), run.config.notes.begin(), run.config.notes.end());
-  run.num_steps = num_steps_of(run.setup);
   return run;
 }
 
@@ -235,7 +224,6 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
       setup.rank ? create_rank_bundle(stage2_dir, *setup.rank) : Artifacts::create(stage2_dir, now);
   artifacts.write(kRunningFile,
                   running_text(session_name(artifacts), scratch_folder(artifacts, system)));
-  const RunOptions& options = setup.options;
   for (const std::string& note : prepared.notes) {
     progress.note(note);
   }
@@ -247,21 +235,7 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   machine["tools"] = tools_json(setup.nsys, setup.ncu);
   const Json inputs = provenance_inputs(request, config, setup, model);
   write_provenance(artifacts, {machine, system.environment, config.tree, inputs}, now);
-  if (options.has_baseline) {
-    session.baseline_pass();
-  }
-  if (options.has_operators) {
-    session.operators_pass();
-  }
-  if (options.has_companion) {
-    session.companion_pass();
-  }
-  if (options.has_nsys) {
-    session.nsys_pass();
-  }
-  if (options.has_ncu) {
-    session.ncu_pass();
-  }
+  session.run_passes();
   std::vector<Breach> breaches = setup.missing;
   breaches.insert(breaches.end(), session.breaches().begin(), session.breaches().end());
   const bool has_captured =

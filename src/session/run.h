@@ -26,7 +26,6 @@ struct PreparedRun {
   Config config;
   RunSetup setup;
   std::vector<std::string> notes;  // sentences for the user
-  int num_steps = 0;               // passes, and the preparation of the model
 };
 
 struct RunOutcome {

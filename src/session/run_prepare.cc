@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/temporary_file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "session/operator_table.h"
@@ -15,76 +14,25 @@ namespace llmprof {
 
 namespace fs = std::filesystem;
 
-std::map<std::string, std::string> placeholder_values(const TargetWorkload& target,
-                                                      const fs::path& root,
-                                                      const std::string& folder) {
-  return {{"model", target.model_file.string()},
-          {"out", (root / folder).string()},
-          {"file", (root / kOperatorsFile).string()}};
-}
-
-std::map<std::string, std::string> RunSession::values_for(const std::string& folder) const {
-  return placeholder_values(setup_.target, fs::absolute(artifacts_.root()), folder);
-}
-
-std::vector<std::string> RunSession::work_argv(const std::string& folder) const {
-  return setup_.has_placeholders ? filled(setup_.work_argv, values_for(folder)) : setup_.work_argv;
-}
-
-void RunSession::run_prepare() {
-  if (setup_.target.needs_preparation()) {
-    const fs::path file = setup_.target.model_file;
-    progress_.begin("prepare");
-    const std::size_t before = breaches_.size();
-    progress_.note(fmt::format("making {}", printable(file.string())));
-    make_inner_folder(artifacts_.path("prepare"), 0700);
-    PassRecord record{"prepare", "", {}, {}, {}};
-    const auto values = values_for("prepare");
-    const StepResult step = run_step(record, "prepare", filled(setup_.target.prepare, values),
-                                     system_.environment, setup_.options.limits);
-    add(check_step("prepare", {}, step, {}));
-    if (!stop_reason() && setup_.target.needs_preparation()) {
-      add({{Reason::kWorkloadFailed, "prepare",
-            fmt::format("model.workload.prepare ran and left no {}", printable(file.string())), "",
-            ""}});
-    }
-    progress_.end(outcome_of(breaches_, before));
-    finish(std::move(record));
-  }
-  if (stop_reason()) {
-    return;
-  }
-  try {
-    model_ = target_model(*setup_.config);
-  } catch (const Error& error) {
-    add({{Reason::kPassFailed, "prepare", error.what(), error.hint(), ""}});
+void RunSession::run_prepare(const Pass& pass, PassRecord& record) {
+  const std::string file = printable(setup_.target.model_file.string());
+  progress_.note(fmt::format("making {}", file));
+  add(check_step(pass.name, {}, run_only_step(pass, record), {}));
+  if (!stop_reason() && setup_.target.needs_preparation()) {
+    add({{Reason::kWorkloadFailed, pass.name,
+          fmt::format("model.workload.prepare ran and left no {}", file), "", ""}});
   }
 }
 
 // The program once more, asked for a table of its operators: they are timed one by one, so this is
 // never the pass whose stages count.
-void RunSession::run_operators() {
-  if (const auto reason = stop_reason()) {
-    return skip("operators", *reason, "");
-  }
-  progress_.begin("operators");
-  const std::size_t before = breaches_.size();
-  make_inner_folder(artifacts_.path("operators"), 0700);
-  PassRecord record{"operators", "", {}, {}, {}};
-  std::vector<std::string> notes;
-  std::vector<std::string> argv = work_argv("operators");
-  const std::vector<std::string> asking = filled(setup_.target.operators, values_for("operators"));
-  argv.insert(argv.end(), asking.begin(), asking.end());
-  const StepResult step = run_step(record, "operators", argv,
-                                   work_environment(system_, setup_.options.workload, false, notes),
-                                   setup_.options.limits);
-  const std::vector<Breach> found = check_step("operators", setup_.options.contract, step, {});
+void RunSession::run_operators(const Pass& pass, PassRecord& record) {
+  const StepResult step = run_only_step(pass, record);
+  const std::vector<Breach> found = check_step(pass.name, setup_.options.contract, step, {});
   add(found);
   if (found.empty()) {
     read_operators();
   }
-  progress_.end(outcome_of(breaches_, before));
-  finish(std::move(record));
 }
 
 void RunSession::read_operators() {

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "bundle/scrub.h"
@@ -33,7 +34,6 @@
 #include "config/presets.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
-#include "session/ncu_plan_command.h"
 #include "session/nvtx_marks.h"
 #include "session/operator_table.h"
 #include "session/recording.h"
@@ -45,9 +45,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned kReadThreads = 2;
-constexpr const char* kTimerVariables[] = {"NVTX_INJECTION64_PATH", "LLMPROF_NVTX_DIR"};
-
-using Environment = std::map<std::string, std::string>;
 
 Stages stages_in(const Trace& trace, const Rules& rules) {
   return find_stages(trace, rules, 0, 0);
@@ -96,18 +93,7 @@ void make_scratch(const fs::path& scratch) {
   }
 }
 
-}  // namespace
-
-std::map<std::string, std::string> profiled_environment(const System& system,
-                                                        const WorkloadSettings& workload,
-                                                        std::vector<std::string>& notes) {
-  Environment environment = work_environment(system, workload, true, notes);
-  for (const char* name : kTimerVariables) {
-    environment.erase(name);
-  }
-  return environment;
-}
-
+// How a pass ended, in the words of its progress: by the fatal ones of `breaches` from `before` on.
 std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before) {
   for (std::size_t i = before; i < breaches.size(); ++i) {
     if (breaches[i].is_fatal) {
@@ -117,14 +103,16 @@ std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before) 
   return "done";
 }
 
+}  // namespace
+
 std::string session_name(const Artifacts& artifacts) {
   return fmt::format("llmprof-{}-{}", artifacts.run_id(), ::getpid());
 }
 
 fs::path scratch_folder(const Artifacts& artifacts, const System& system) {
-  static const std::uint64_t kNobodyKnows =
+  static const std::uint64_t kScratchNonce =
       (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
-  const std::string name = fmt::format("{}-{:016x}", session_name(artifacts), kNobodyKnows);
+  const std::string name = fmt::format("{}-{:016x}", session_name(artifacts), kScratchNonce);
   return fs::absolute(fs::path(system.temporary_directory()) / name).lexically_normal();
 }
 
@@ -134,7 +122,9 @@ RunSession::RunSession(const RunSetup& setup, const Artifacts& artifacts, const 
       artifacts_(artifacts),
       system_(system),
       progress_(progress),
-      scratch_(scratch_folder(artifacts, system)) {
+      scratch_(scratch_folder(artifacts, system)),
+      inputs_{setup, system, fs::absolute(artifacts.root()), scratch_, session_name(artifacts),
+              {},    {}} {
   make_scratch(scratch_);
 }
 
@@ -166,13 +156,13 @@ std::optional<Reason> RunSession::stop_reason() const {
   return std::nullopt;
 }
 
-void RunSession::skip(const std::string& pass, Reason reason, const std::string& sentence) {
-  progress_.begin(pass);
+void RunSession::skip(const Pass& pass, Reason reason) {
+  progress_.begin(pass.name);
   progress_.end(fmt::format("n/a ({})", code_of(reason)));
-  if (!sentence.empty()) {
-    progress_.note(sentence);
+  if (reason == Reason::kNoRecording || reason == Reason::kNoKernels) {
+    progress_.note("the plan for ncu is made from the kernels of a recording");
   }
-  passes_.push_back({pass, "skipped", reason, {}, {}});
+  passes_.push_back({pass.name, "skipped", reason, {}, {}});
 }
 
 void RunSession::finish(PassRecord record) {
@@ -184,17 +174,17 @@ void RunSession::finish(PassRecord record) {
 }
 
 // Runs one command of a pass: its line into cmd.txt, its output into log.txt of the folder.
-StepResult RunSession::run_step(PassRecord& record, const std::string& folder,
-                                const std::vector<std::string>& argv, Environment environment,
-                                const StepLimits& limits) {
-  const std::string line = shell_text(scrub_arguments(argv)) + "\n";
+StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
+                                const StepLimits& limits, PassRecord& record) {
+  const std::string folder = pass.folder;
+  const std::string line = shell_text(scrub_arguments(command.argv)) + "\n";
   command_lines_[folder] += line;
   artifacts_.write(folder + "/cmd.txt", command_lines_[folder]);
-  record.commands.push_back(argv);
-  environment[kRunVariable] = fs::absolute(artifacts_.root()).string();
+  record.commands.push_back(command.argv);
   Step step;
-  step.process.argv = argv;
-  step.process.environment = std::move(environment);
+  step.process.argv = command.argv;
+  step.process.environment = command.environment;
+  step.process.environment[kRunVariable] = inputs_.bundle.string();
   step.log = artifacts_.path(folder + "/log.txt");
   step.outputs = {artifacts_.path(folder), scratch_};
   step.limits = limits;
@@ -222,73 +212,91 @@ StepResult RunSession::run_step(PassRecord& record, const std::string& folder,
   return result;
 }
 
-void RunSession::guard(const std::string& pass, const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    progress_.end("failed");
-    add({{error.kind() == ErrorKind::kEnvironment ? Reason::kToolFailed : Reason::kPassFailed, pass,
-          error.what(), error.hint(), ""}});
-    finish({pass, "", {}, {}, {}});
-  }
+StepResult RunSession::run_only_step(const Pass& pass, PassRecord& record) {
+  return run_step(pass, pass.commands(inputs_).at(0), setup_.options.limits, record);
 }
 
 void RunSession::prepare() {
-  guard("prepare", [&] { run_prepare(); });
-}
-void RunSession::baseline_pass() {
-  guard("baseline", [&] { run_baseline(); });
-}
-void RunSession::operators_pass() {
-  guard("operators", [&] { run_operators(); });
-}
-void RunSession::companion_pass() {
-  guard("companion", [&] { run_companion(); });
-}
-void RunSession::nsys_pass() {
-  guard("nsys", [&] { run_nsys(); });
-  leave_out_secrets("nsys");
-}
-void RunSession::ncu_pass() {
-  guard("ncu", [&] { run_ncu(); });
-  leave_out_secrets("ncu");
+  for (const Pass& pass : setup_.passes) {
+    if (pass.kind == PassKind::kPrepare) {
+      run(pass);
+    }
+  }
+  if (stop_reason()) {
+    return;
+  }
+  try {
+    model_ = target_model(*setup_.config);
+  } catch (const Error& error) {
+    add({{Reason::kPassFailed, "prepare", error.what(), error.hint(), ""}});
+  }
 }
 
-void RunSession::run_baseline() {
-  if (const auto reason = stop_reason()) {
-    return skip("baseline", *reason, "");
+void RunSession::run_passes() {
+  for (const Pass& pass : setup_.passes) {
+    if (pass.kind != PassKind::kPrepare) {
+      run(pass);
+    }
   }
-  progress_.begin("baseline");
+}
+
+void RunSession::run(const Pass& pass) {
+  if (const auto reason = obstacle(pass)) {
+    return skip(pass, *reason);
+  }
+  progress_.begin(pass.name);
   const std::size_t before = breaches_.size();
-  PassRecord record{"baseline", "", {}, {}, {}};
-  std::vector<std::string> notes;
-  Environment environment = work_environment(system_, setup_.options.workload, false, notes);
-  for (const auto& [name, value] :
-       stage_timer_environment(write_stage_timer_library(scratch_), scratch_ / "ranges")) {
-    environment[name] = value;
+  PassRecord record{pass.name, "", {}, {}, {}};
+  try {
+    make_inner_folder(artifacts_.path(pass.folder), 0700);
+    run_body(pass, record);
+  } catch (const Error& error) {
+    add({{error.kind() == ErrorKind::kEnvironment ? Reason::kToolFailed : Reason::kPassFailed,
+          pass.name, error.what(), error.hint(), ""}});
   }
-  const StepResult step =
-      run_step(record, "stage1", work_argv("stage1"), environment, setup_.options.limits);
-  add(check_step("baseline", setup_.options.contract, step, {}));
+  leave_out_secrets(pass);
+  progress_.end(outcome_of(breaches_, before));
+  finish(std::move(record));
+}
+
+void RunSession::run_body(const Pass& pass, PassRecord& record) {
+  switch (pass.kind) {
+    case PassKind::kPrepare:
+      return run_prepare(pass, record);
+    case PassKind::kBaseline:
+      return run_baseline(pass, record);
+    case PassKind::kOperators:
+      return run_operators(pass, record);
+    case PassKind::kCompanion:
+      return run_companion(pass, record);
+    case PassKind::kNsys:
+      return run_nsys(pass, record);
+    case PassKind::kNcu:
+      return run_ncu(pass, record);
+  }
+}
+
+// Why a pass is left out; nothing where it can run.
+std::optional<Reason> RunSession::obstacle(const Pass& pass) {
+  if (const auto reason = stop_reason()) {
+    return reason;
+  }
+  return pass.kind == PassKind::kNsys  ? nsys_obstacle()
+         : pass.kind == PassKind::kNcu ? ncu_obstacle()
+                                       : std::nullopt;
+}
+
+void RunSession::run_baseline(const Pass& pass, PassRecord& record) {
+  write_stage_timer_library(scratch_);
+  const StepResult step = run_only_step(pass, record);
+  add(check_step(pass.name, setup_.options.contract, step, {}));
   read_baseline(scratch_ / "ranges", step);
-  progress_.end(outcome_of(breaches_, before));
-  finish(std::move(record));
 }
 
-void RunSession::run_companion() {
-  if (const auto reason = stop_reason()) {
-    return skip("companion", *reason, "");
-  }
-  progress_.begin("companion");
-  const std::size_t before = breaches_.size();
-  PassRecord record{"companion", "", {}, {}, {}};
-  std::vector<std::string> notes;
-  const StepResult step = run_step(record, "nsys", work_argv("nsys"),
-                                   work_environment(system_, setup_.options.workload, false, notes),
-                                   setup_.options.limits);
-  add(check_step("companion", setup_.options.contract, step, {}));
-  progress_.end(outcome_of(breaches_, before));
-  finish(std::move(record));
+// The program without a profiler once more, so that ranks under one do not wait for this rank.
+void RunSession::run_companion(const Pass& pass, PassRecord& record) {
+  const StepResult step = run_only_step(pass, record);
+  add(check_step(pass.name, setup_.options.contract, step, {}));
 }
 
 void RunSession::read_baseline(const fs::path& directory, const StepResult& step) {
@@ -330,47 +338,37 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
   artifacts_.write("stage1/metrics.json", to_json_text(document));
 }
 
-void RunSession::run_nsys() {
-  if (const auto reason = stop_reason()) {
-    return skip("nsys", *reason, "");
-  }
+std::optional<Reason> RunSession::nsys_obstacle() {
   if (!setup_.nsys) {
-    return skip("nsys", Reason::kToolMissing, "");
+    return Reason::kToolMissing;
   }
-  const std::size_t before = breaches_.size();
-  PassRecord record{"nsys", "", {}, {}, {}};
-  const std::vector<SeenMark>* seen = baseline_marks_ ? &*baseline_marks_ : nullptr;
-  Gate& gate = gate_;
   try {
-    gate = choose_gate(setup_.options.gate, seen);
+    inputs_.gate = choose_gate(setup_.options.gate, baseline_marks_ ? &*baseline_marks_ : nullptr);
   } catch (const Error& error) {
     add({{Reason::kGateNotFired, "nsys", error.message(), error.hint(), ""}});
-    skip("nsys", Reason::kGateNotFired, "");
-    return;
+    return Reason::kGateNotFired;
   }
-  progress_.begin("nsys");
+  return std::nullopt;
+}
+
+void RunSession::run_nsys(const Pass& pass, PassRecord& record) {
+  const Gate& gate = inputs_.gate;
   if (gate.kind == GateWish::Kind::kMark) {
     progress_.note(
         fmt::format("recording from the first {} ({})", printable(gate.mark.text()), gate.reason));
   }
-  const fs::path report = fs::absolute(artifacts_.path("nsys/run.nsys-rep"));
-  std::vector<std::string> notes;
-  Environment environment = profiled_environment(system_, setup_.options.workload, notes);
-  environment.merge(nsys_gate_environment(gate));
-  environment["TMPDIR"] = scratch_.string();
-  for (const std::string& note : notes) {
+  const PassCommand command = pass.commands(inputs_).at(0);
+  for (const std::string& note : command.notes) {
     progress_.note(note);
   }
-  const auto argv = build_nsys_cmd(
-      *setup_.nsys, setup_.options.nsys, gate,
-      {session_name(artifacts_), report, system_.temporary_directory()}, work_argv("nsys"));
+  const fs::path report = inputs_.bundle / "nsys/run.nsys-rep";
   const auto start = fs::file_time_type::clock::now();
-  StepResult step = run_step(record, "nsys", argv, environment, setup_.options.limits);
+  StepResult step = run_step(pass, command, setup_.options.limits, record);
   for (int retry = 0; retry < kMostRetries && agent_has_failed(step); ++retry) {
     progress_.note("nsys could not start its agent, and the program not at all: once more");
-    step = run_step(record, "nsys", argv, environment, setup_.options.limits);
+    step = run_step(pass, command, setup_.options.limits, record);
   }
-  const bool has_report = keep_report(report, step, gate, start);
+  const bool has_report = keep_report(report, step, start);
   // Where there is no report the reason is there, not in the exit code.
   if (has_report || step.end != StepEnd::kItself) {
     add(check_step("nsys", setup_.options.contract, step, expected_codes(setup_.options.nsys)));
@@ -378,13 +376,12 @@ void RunSession::run_nsys() {
   if (has_report) {
     read_recording(report, step.end != StepEnd::kItself);
   }
-  progress_.end(outcome_of(breaches_, before));
-  finish(std::move(record));
 }
 
 // True when the report is where it was asked for, if need be made by the importer.
-bool RunSession::keep_report(const fs::path& report, const StepResult& step, const Gate& gate,
+bool RunSession::keep_report(const fs::path& report, const StepResult& step,
                              fs::file_time_type start) {
+  const Gate& gate = inputs_.gate;
   std::error_code failure;
   const fs::path raw = find_with_suffix(scratch_, ".qdstrm");
   if (!fs::exists(report, failure) && !raw.empty() && !setup_.nsys->importer.empty() &&
@@ -440,9 +437,9 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
       (setup_.options.contract.gpu == Contract::Gpu::kAuto && !setup_.machine.gpus.empty());
   Expectations expected{is_gpu_expected, setup_.options.nsys.trace_fork_before_exec, 0, {}};
   // A window of its own holds fewer stages than the whole run.
-  if (!baseline_times_.empty() && gate_.kind != GateWish::Kind::kCudaProfilerApi &&
+  if (!baseline_times_.empty() && inputs_.gate.kind != GateWish::Kind::kCudaProfilerApi &&
       setup_.options.nsys.duration_s == 0 && !was_cut) {
-    const ExpectedStages stages = expected_stages(*baseline_trace_, baseline_stages_, gate_);
+    const ExpectedStages stages = expected_stages(*baseline_trace_, baseline_stages_, inputs_.gate);
     expected.num_processes_with_ranges = stages.num_processes;
     expected.stage_instances = stages.instances;
   }

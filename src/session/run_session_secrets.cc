@@ -63,17 +63,17 @@ void RunSession::leave_out_recording(const fs::path& report, const fs::path& sql
   }
 }
 
-void RunSession::leave_out_secrets(const std::string& pass) {
+void RunSession::leave_out_secrets(const Pass& pass) {
   if (setup_.options.keeps_report) {
     return;
   }
   const SecretValues values = secret_values(system_.environment);
   std::error_code failure;
-  for (const auto& entry : fs::directory_iterator(artifacts_.path(pass), failure)) {
+  for (const auto& entry : fs::directory_iterator(artifacts_.path(pass.folder), failure)) {
     if (is_report_of_profiler(entry.path()) && may_hold_secret(entry.path(), values)) {
       fs::remove(entry.path(), failure);
-      add({secrets_breach(pass, fmt::format("{} may hold a key: it was left out of the bundle",
-                                            entry.path().filename().string()))});
+      add({secrets_breach(pass.name, fmt::format("{} may hold a key: it was left out of the bundle",
+                                                 entry.path().filename().string()))});
     }
   }
 }

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "cli/progress.h"
 #include "report/sections.h"
-#include "session/run_dry.h"
 
 namespace llmprof {
 namespace {
@@ -66,16 +65,19 @@ void print_end(const RunCommandOptions& options, const RunOutcome& outcome, Cons
 }
 
 int print_dry(const RunSetup& setup, Console& console) {
-  for (const DryCommand& command : dry_commands(setup)) {
-    std::vector<std::string> argv;
-    if (!command.environment.empty()) {
-      argv.emplace_back("env");
-      for (const auto& [name, value] : command.environment) {
-        argv.push_back(name + "=" + value);
+  const CommandInputs inputs = dry_inputs(setup);
+  for (const Pass& pass : setup.passes) {
+    for (const PassCommand& command : pass.commands(inputs)) {
+      std::vector<std::string> argv;
+      if (!command.environment.empty()) {
+        argv.emplace_back("env");
+        for (const auto& [name, value] : command.environment) {
+          argv.push_back(name + "=" + value);
+        }
       }
+      argv.insert(argv.end(), command.argv.begin(), command.argv.end());
+      console.out(fmt::format("# {}\n{}\n", pass.name, printable(shell_text(argv))));
     }
-    argv.insert(argv.end(), command.argv.begin(), command.argv.end());
-    console.out(fmt::format("# {}\n{}\n", command.pass, printable(shell_text(argv))));
   }
   for (const Breach& breach : setup.missing) {
     console.out(
@@ -95,7 +97,7 @@ RunOutcome run_once(const RunCommandOptions& options, Context& context) {
   }
   const bool is_quiet = options.is_one_of_many && options.progress == "auto";
   ConsoleProgress progress(context.console, is_quiet ? "none" : options.progress,
-                           prepared.num_steps);
+                           static_cast<int>(prepared.setup.passes.size()));
   RunOutcome outcome = execute_run(prepared, options.request, context.system, progress);
   if (options.progress == "json") {
     context.console.err(to_json_line({{"event", "result"},

@@ -267,10 +267,9 @@ TEST(NvtxLibrary, IsASharedLibraryAndIsWrittenOut) {
   const TemporaryDirectory directory;
   const auto library = write_stage_timer_library(directory.path());
   EXPECT_EQ(std::filesystem::file_size(library), stage_timer_library().size());
-  const auto environment = stage_timer_environment(library, directory.path(), 5);
+  const auto environment = stage_timer_environment(library, directory.path());
   EXPECT_EQ(environment.at("NVTX_INJECTION64_PATH"), library.string());
   EXPECT_EQ(environment.at("LLMPROF_NVTX_DIR"), directory.path().string());
-  EXPECT_EQ(environment.at("LLMPROF_NVTX_MAX_BYTES"), "5");
 }
 
 }  // namespace

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Commands of each pass: program, arguments and environment.
+#include "session/run_passes.h"
+
+#include <fmt/format.h>
+
+#include "capture/nvtx_library.h"
+#include "session/ncu_plan_command.h"
+#include "session/nvtx_marks.h"
+#include "session/operator_table.h"
+
+namespace llmprof {
+namespace {
+
+std::vector<std::string> filled_for(const CommandInputs& inputs,
+                                    const std::vector<std::string>& words,
+                                    const std::string& folder) {
+  return filled(words, {{"model", inputs.setup.target.model_file.string()},
+                        {"out", (inputs.bundle / folder).string()},
+                        {"file", (inputs.bundle / kOperatorsFile).string()}});
+}
+
+// The program without a profiler.
+PassCommand bare_command(const CommandInputs& inputs, const std::string& folder) {
+  const RunSetup& setup = inputs.setup;
+  PassCommand command;
+  command.argv =
+      setup.has_placeholders ? filled_for(inputs, setup.work_argv, folder) : setup.work_argv;
+  command.environment =
+      work_environment(inputs.system, setup.options.workload, false, command.notes);
+  return command;
+}
+
+// The program as a profiler starts it. nsys brings its own injection: ours must not be beside it.
+PassCommand profiled_command(const CommandInputs& inputs, const std::string& folder) {
+  PassCommand command = bare_command(inputs, folder);
+  command.environment =
+      work_environment(inputs.system, inputs.setup.options.workload, true, command.notes);
+  for (const auto& [name, value] : stage_timer_environment({}, {})) {
+    command.environment.erase(name);
+  }
+  return command;
+}
+
+std::vector<PassCommand> prepare_commands(const CommandInputs& inputs) {
+  return {
+      {filled_for(inputs, inputs.setup.target.prepare, "prepare"), inputs.system.environment, {}}};
+}
+
+std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
+  PassCommand command = bare_command(inputs, "stage1");
+  for (const auto& [name, value] :
+       stage_timer_environment(inputs.scratch / kStageTimerLibrary, inputs.scratch / "ranges")) {
+    command.environment[name] = value;
+  }
+  return {command};
+}
+
+std::vector<PassCommand> operators_commands(const CommandInputs& inputs) {
+  PassCommand command = bare_command(inputs, "operators");
+  for (std::string& word : filled_for(inputs, inputs.setup.target.operators, "operators")) {
+    command.argv.push_back(std::move(word));
+  }
+  return {command};
+}
+
+std::vector<PassCommand> companion_commands(const CommandInputs& inputs) {
+  return {bare_command(inputs, "nsys")};
+}
+
+std::vector<PassCommand> nsys_commands(const CommandInputs& inputs) {
+  if (!inputs.setup.nsys) {
+    return {};
+  }
+  PassCommand command = profiled_command(inputs, "nsys");
+  command.argv = build_nsys_cmd(
+      *inputs.setup.nsys, inputs.setup.options.nsys, inputs.gate,
+      {inputs.session, inputs.bundle / "nsys/run.nsys-rep", inputs.system.temporary_directory()},
+      command.argv);
+  command.environment.merge(nsys_gate_environment(inputs.gate));
+  command.environment["TMPDIR"] = inputs.scratch.string();
+  return {command};
+}
+
+std::vector<PassCommand> ncu_commands(const CommandInputs& inputs) {
+  std::vector<PassCommand> commands;
+  const PassCommand program = profiled_command(inputs, "ncu");
+  for (const NcuStep& step : inputs.ncu) {
+    commands.push_back(program);
+    commands.back().argv = build_ncu_cmd(*inputs.setup.ncu, inputs.setup.options.ncu, step.filter,
+                                         inputs.bundle / "ncu" / step.report, program.argv);
+  }
+  return commands;
+}
+
+}  // namespace
+
+std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>& seen) {
+  std::vector<NcuStep> steps;
+  for (const PlannedCommand& command : plan.commands) {
+    const std::string name =
+        command.stages.size() == 1 ? command.stages[0] : fmt::format("run{}", steps.size());
+    steps.push_back({filter_of(command, seen), name + ".ncu-rep"});
+  }
+  return steps;
+}
+
+std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target) {
+  const std::pair<bool, Pass> all[] = {
+      {target.needs_preparation(), {PassKind::kPrepare, "prepare", "prepare", prepare_commands}},
+      {options.has_baseline, {PassKind::kBaseline, "baseline", "stage1", baseline_commands}},
+      {options.has_operators, {PassKind::kOperators, "operators", "operators", operators_commands}},
+      {options.has_companion, {PassKind::kCompanion, "companion", "nsys", companion_commands}},
+      {options.has_nsys, {PassKind::kNsys, "nsys", "nsys", nsys_commands}},
+      {options.has_ncu, {PassKind::kNcu, "ncu", "ncu", ncu_commands}}};
+  std::vector<Pass> passes;
+  for (const auto& [is_wanted, pass] : all) {
+    if (is_wanted) {
+      passes.push_back(pass);
+    }
+  }
+  return passes;
+}
+
+CommandInputs dry_inputs(const RunSetup& setup) {
+  static const System kNoEnvironment;
+  CommandInputs inputs{setup, kNoEnvironment, "BUNDLE", "SCRATCH", "llmprof-RUN", {}, {}};
+  inputs.gate = choose_gate(setup.options.gate, nullptr);
+  if (setup.ncu && setup.planned_from) {
+    inputs.ncu = ncu_steps(make_plan(setup.options, *setup.ncu, *setup.planned_from, 0),
+                           seen_marks(*setup.planned_from->trace));
+  } else if (setup.ncu) {
+    NcuFilter filter;
+    filter.names = {"PLANNED_KERNEL"};
+    filter.is_per_launch_config = setup.ncu->has_per_launch_config;
+    if (setup.options.is_ncu_gated) {
+      filter.marks = {{{"LLM", "prefill"}, 1, true, true, false},
+                      {{"LLM", "decode_all"}, 1, true, true, false}};
+    }
+    inputs.ncu = {{filter, "run0.ncu-rep"}};
+  }
+  return inputs;
+}
+
+}  // namespace llmprof

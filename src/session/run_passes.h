@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// List of the passes of a run: a run executes it, a dry run prints it.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/counters/ncu_plan.h"
+#include "analysis/profile.h"
+#include "capture/contract.h"
+#include "capture/launcher.h"
+#include "capture/machine.h"
+#include "capture/system.h"
+#include "session/model_target.h"
+#include "session/run_options.h"
+
+namespace llmprof {
+
+struct CommandInputs;
+
+// One command of a pass.
+struct PassCommand {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;
+  std::vector<std::string> notes;  // what was taken out of the user's environment
+};
+
+enum class PassKind { kPrepare, kBaseline, kOperators, kCompanion, kNsys, kNcu };
+
+struct Pass {
+  PassKind kind;
+  const char* name;    // in the manifest and in messages
+  const char* folder;  // of the bundle
+  // In the order in which they are started. None where the pass has no tool.
+  std::vector<PassCommand> (*commands)(const CommandInputs&);
+};
+
+// What is known before the first pass.
+struct RunSetup {
+  RunOptions options;
+  std::vector<std::string> work_argv;
+  bool has_placeholders = false;  // in work_argv: it is the target's own
+  TargetWorkload target;
+  std::vector<Pass> passes;  // that are wanted, in order
+  const Config* config = nullptr;
+  MachineFacts machine;
+  std::optional<NsysTool> nsys;
+  std::optional<NcuTool> ncu;
+  std::vector<Breach> missing;       // tools a pass needs and that are not there
+  std::optional<LaunchedRank> rank;  // of many; nothing: a run of its own
+  // A recording to plan ncu from, in place of this run's own. Its numbers stay out of this run.
+  std::optional<Profile> planned_from;
+};
+
+// One start of ncu.
+struct NcuStep {
+  NcuFilter filter;
+  std::string report;  // file in ncu/
+};
+std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>& seen);
+
+// What commands are made of.
+struct CommandInputs {
+  const RunSetup& setup;
+  const System& system;
+  std::filesystem::path bundle;   // absolute
+  std::filesystem::path scratch;  // absolute
+  std::string session;            // name of the session of nsys
+  Gate gate;                      // chosen by the marks of the baseline pass
+  std::vector<NcuStep> ncu;       // planned by the recording
+};
+
+std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target);
+
+// For a dry run. Words in capitals stand for what only a run knows: its folders, and the kernels of
+// a plan that is made from its recording. The environment holds only what a run adds.
+CommandInputs dry_inputs(const RunSetup& setup);
+
+}  // namespace llmprof
