@@ -21,8 +21,8 @@ each nanosecond of the GPU went, how far that is from the speed of light of the 
 """
 TAIL = r""".SH FILES
 .TP
-.I tmp/stage2/
-Bundles of runs, one folder each; artifacts.stage2_dir names another place.
+.I llmprof-runs/
+Bundles of runs, one folder each; artifacts.dir names another place.
 .TP
 .I .llmprof/baselines/
 Baselines of llmprof gate.

@@ -32,7 +32,7 @@ def main():
         ncu.write_text(NCU)
         ncu.chmod(0o755)
         result = subprocess.run([arguments.program, "run", "--progress", "plain", "--passes", "baseline,ncu", "--plan", str(other),
-                                 f"artifacts.stage2_dir={folder / 'runs'}", "--", arguments.workload],
+                                 f"artifacts.dir={folder / 'runs'}", "--", arguments.workload],
                                 capture_output=True, text=True, timeout=120,
                                 env={"PATH": os.environ["PATH"], "HOME": directory, "TMPDIR": directory, "LLMPROF_NCU": str(ncu)})
         assert result.returncode == 4, result

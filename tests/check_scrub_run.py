@@ -38,7 +38,7 @@ class Bench:
         nsys = place / "nsys"
         nsys.write_text(NSYS.replace("PROFILE", profile).replace("EXPORT", export))
         nsys.chmod(0o755)
-        result = subprocess.run([self.program, "run", "--progress", "plain", f"artifacts.stage2_dir={place / 'runs'}", *overrides, "--", *command],
+        result = subprocess.run([self.program, "run", "--progress", "plain", f"artifacts.dir={place / 'runs'}", *overrides, "--", *command],
                                 capture_output=True, text=True, timeout=120,
                                 env={"PATH": os.environ["PATH"], "HOME": str(place), "TMPDIR": str(place), "LLMPROF_NSYS": str(nsys)})
         bundle = next((place / "runs").iterdir())
@@ -87,10 +87,10 @@ def main():
         # A key of several lines in the log; names of ranges: "decode" is as long as "pwd=x1".
         script = f"printf -- '-----BEGIN PRIVATE KEY-----\\n{LINE}\\n-----END PRIVATE KEY-----\\nfine\\n'"
         files, _ = bench.run(clean_report, "exit 1", command=("/bin/sh", "-c", script))
-        assert not holders(files, LINE) and b"fine" in files["stage1/log.txt"], files["stage1/log.txt"]
+        assert not holders(files, LINE) and b"fine" in files["baseline/log.txt"], files["baseline/log.txt"]
         script = f'{asked.workload}; sed -i s/decode/pwd=x1/g "$LLMPROF_NVTX_DIR"/*'
         files, _ = bench.run(clean_report, "exit 1", command=("/bin/sh", "-c", script))
-        assert b"pwd=[scrubbed]" in files["stage1/ranges.csv"] and not holders(files, "pwd=x1"), files["stage1/ranges.csv"][:500]
+        assert b"pwd=[scrubbed]" in files["baseline/ranges.csv"] and not holders(files, "pwd=x1"), files["baseline/ranges.csv"][:500]
     print("no bundle holds a key")
     return 0
 

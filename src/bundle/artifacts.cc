@@ -54,28 +54,28 @@ bool make_folder(const fs::path& folder) {
     throw Error(
         ErrorKind::kFailure,
         fmt::format("cannot create {}: {}", folder.parent_path().string(), failure.message()),
-        "choose another place: artifacts.stage2_dir=/some/directory");
+        "choose another place: artifacts.dir=/some/directory");
   }
   return make_private_directory(folder);
 }
 
 }  // namespace
 
-fs::path make_run_folder(const fs::path& stage2_dir, std::chrono::system_clock::time_point now,
+fs::path make_run_folder(const fs::path& directory, std::chrono::system_clock::time_point now,
                          std::string_view suffix) {
   const std::string name = fmt::format("{:%Y%m%d-%H%M%S}{}", utc_of(now), suffix);
   for (int n = 1; n <= kMostRunsASecond; ++n) {
-    fs::path folder = stage2_dir / (n == 1 ? name : fmt::format("{}-{}", name, n));
+    fs::path folder = directory / (n == 1 ? name : fmt::format("{}-{}", name, n));
     if (make_folder(folder)) {
       return folder;
     }
   }
   throw Error(ErrorKind::kFailure,
-              fmt::format("{} holds {} runs of one second", stage2_dir.string(), kMostRunsASecond));
+              fmt::format("{} holds {} runs of one second", directory.string(), kMostRunsASecond));
 }
 
-Artifacts Artifacts::create(const fs::path& stage2_dir, std::chrono::system_clock::time_point now) {
-  Artifacts artifacts(make_run_folder(stage2_dir, now, ""));
+Artifacts Artifacts::create(const fs::path& directory, std::chrono::system_clock::time_point now) {
+  Artifacts artifacts(make_run_folder(directory, now, ""));
   artifacts.make_parts();
   return artifacts;
 }
@@ -96,7 +96,7 @@ std::optional<Artifacts> Artifacts::create_named(const fs::path& directory,
 }
 
 void Artifacts::make_parts() const {
-  for (const char* folder : {"nsys", "ncu", "stage1"}) {
+  for (const char* folder : {"nsys", "ncu", "baseline"}) {
     make_private_directory(root_ / folder);
   }
 }

@@ -17,10 +17,10 @@ namespace llmprof {
 // A run bundle on disk: one folder with everything a run measured and produced, and its inputs.
 class Artifacts {
  public:
-  // Creates <stage2_dir>/<run id>/ with nsys/, ncu/ and stage1/ in it, readable only by its owner.
+  // Creates <directory>/<run id>/ with nsys/, ncu/ and baseline/ in it, readable only by its owner.
   // The run id is `now` in UTC as YYYYMMDD-HHMMSS; a second run in the same second becomes ...-2.
   // Throws kFailure.
-  static Artifacts create(const std::filesystem::path& stage2_dir,
+  static Artifacts create(const std::filesystem::path& directory,
                           std::chrono::system_clock::time_point now);
 
   // <directory>/<name>/ with the same layout; nullopt if it exists. The first caller creates
@@ -60,9 +60,9 @@ struct Provenance {
 void write_provenance(const Artifacts& artifacts, const Provenance& provenance,
                       std::chrono::system_clock::time_point now);
 
-// Creates a folder in `stage2_dir`, readable only by its owner, named after the second and
+// Creates a folder in `directory`, readable only by its owner, named after the second and
 // `suffix`.
-std::filesystem::path make_run_folder(const std::filesystem::path& stage2_dir,
+std::filesystem::path make_run_folder(const std::filesystem::path& directory,
                                       std::chrono::system_clock::time_point now,
                                       std::string_view suffix);
 

@@ -86,7 +86,7 @@ std::vector<Breach> check_step(const std::string& pass, const Contract& contract
                fmt::format("run.max_report_bytes={}", 4 * step.bytes), false}};
     case StepEnd::kDiskFull:
       return {{Reason::kDiskFull, pass, after + ": the disk was about to be full",
-               "free some space, or write elsewhere", "artifacts.stage2_dir=/path/with/space"}};
+               "free some space, or write elsewhere", "artifacts.dir=/path/with/space"}};
     case StepEnd::kNoProgress:
       return {{Reason::kNoProgress, pass,
                after + fmt::format(": it neither wrote nor printed anything{}", saying(step)),

@@ -232,7 +232,7 @@ Check check_disk(const Facts& facts) {
     return {"disk", kFail,
             fmt::format("bundles cannot be written to {}: {} is not a writable directory",
                         facts.artifacts_dir.string(), place.string()),
-            "put them elsewhere: artifacts.stage2_dir=/some/directory"};
+            "put them elsewhere: artifacts.dir=/some/directory"};
   }
   const auto free = free_bytes(place);
   if (!free) {
@@ -240,8 +240,7 @@ Check check_disk(const Facts& facts) {
   }
   const std::string finding =
       fmt::format("{} free for bundles in {}", format_bytes(*free), facts.artifacts_dir.string());
-  const std::string remedy =
-      "free some, or put bundles elsewhere: artifacts.stage2_dir=/large/disk/stage2";
+  const std::string remedy = "free some, or put bundles elsewhere: artifacts.dir=/large/disk";
   if (*free < kLeastDisk) {
     return {"disk", kFail, finding, remedy};
   }

@@ -107,7 +107,7 @@ Error unknown_word(const std::string& word, const std::string& path,
     std::vector<std::string> known = {"--help", "--version", "--color"};
     for (const Option& option : options) {
       if (!option.is_positional()) {
-        known.push_back(option.name);
+        known.push_back(option.long_name());
       }
     }
     const std::string typed = word.substr(0, word.find('='));

@@ -35,6 +35,7 @@ struct Option {
   bool is_required = false;
 
   bool is_positional() const { return !name.starts_with('-'); }
+  std::string long_name() const { return name.substr(name.find("--")); }  // of "-o,--out"
 };
 
 struct Command {

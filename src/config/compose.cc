@@ -31,6 +31,7 @@ namespace {
 constexpr std::string_view kModePath = "run.mode";
 constexpr std::string_view kTargetPath = "model.target";
 constexpr std::string_view kTargetGroup = "model/llm";
+constexpr std::string_view kOldFolderPath = "artifacts.stage2_dir";  // now artifacts.dir
 
 std::string joined(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
@@ -107,7 +108,7 @@ class Composer {
 
   // Everything merged before known_ is taken defines keys; everything after may only set them.
   Config run() {
-    merge(runner_.values, "runner/stage2.yaml", Unknown::kAdd);
+    merge(runner_.values, "runner/default.yaml", Unknown::kAdd);
     mount_presets();
     known_ = config_.tree;
     collect_paths(known_, "", known_paths_);
@@ -268,7 +269,8 @@ class Composer {
       target = Json::object();
       config_.origins.erase(path);
     }
-    for (const auto& [key, value] : layer.items()) {
+    for (const auto& [given_key, value] : layer.items()) {
+      const std::string key = current_key(path, given_key);
       const std::string key_path = joined(path, key);
       if (key.find('.') != std::string::npos) {
         throw Error(ErrorKind::kUsage, fmt::format("key '{}' has a dot", printable(key_path)),
@@ -284,6 +286,15 @@ class Composer {
         config_.origins[key_path] = origin;
       }
     }
+  }
+
+  // Today's name of a key.
+  std::string current_key(const std::string& path, const std::string& key) {
+    if (joined(path, key) != kOldFolderPath) {
+      return key;
+    }
+    config_.notes.emplace_back("artifacts.stage2_dir is an old name of artifacts.dir");
+    return "dir";
   }
 
   void forget_origins(const std::string& path) {

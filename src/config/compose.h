@@ -19,7 +19,7 @@ struct Config {
   std::vector<std::string> notes;  // sentences for the user: accepted, but look twice
 };
 
-// Merges, in increasing priority: conf/runner/stage2.yaml, the chosen presets, `user_file`,
+// Merges, in increasing priority: conf/runner/default.yaml, the chosen presets, `user_file`,
 // `overrides` in their order.
 //
 // An override is one argument in a subset of Hydra's grammar:

@@ -16,7 +16,7 @@ Options options_of(const Config& config) {
   }
   options.mode = mode == "light" ? Options::Mode::kLight : Options::Mode::kDeep;
   options.top_n_kernels = reader.whole_from("run.top_n_kernels", 1);
-  options.stage2_dir = reader.text("artifacts.stage2_dir");
+  options.artifacts_dir = reader.text("artifacts.dir");
   return options;
 }
 

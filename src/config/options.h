@@ -15,7 +15,7 @@ struct Options {
 
   Mode mode = Mode::kDeep;
   std::int64_t top_n_kernels = 0;
-  std::filesystem::path stage2_dir;
+  std::filesystem::path artifacts_dir;
 };
 
 // Throws kUsage, naming the key and where its value came from.

@@ -21,7 +21,7 @@
 namespace llmprof {
 namespace {
 
-constexpr std::string_view kRunner = "runner/stage2.yaml";
+constexpr std::string_view kRunner = "runner/default.yaml";
 constexpr std::string_view kSuffix = ".yaml";
 
 PresetGroup parse_group(const std::string& declaration, const Json& choice) {

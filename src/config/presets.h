@@ -11,8 +11,8 @@
 namespace llmprof {
 
 // A preset group: the folder conf/<name>/, whose files are alternatives, and the key under which
-// the chosen one is mounted. Declared in the `defaults` list of conf/runner/stage2.yaml, in Hydra's
-// notation `name@mount: choice`.
+// the chosen one is mounted. Declared in the `defaults` list of conf/runner/default.yaml, in
+// Hydra's notation `name@mount: choice`.
 struct PresetGroup {
   std::string name;            // "profiling/ncu"
   std::string mount;           // "pipeline.ncu"
@@ -25,7 +25,7 @@ std::vector<std::string> preset_names(std::string_view group);
 // conf/<path>, parsed. Throws kFailure if it was not compiled in.
 Json embedded_yaml(std::string_view path);
 
-// Declarations of conf/runner/stage2.yaml besides values: its groups, and the presets that each
+// Declarations of conf/runner/default.yaml besides values: its groups, and the presets that each
 // run.mode selects.
 struct RunnerDeclaration {
   Json values;  // the file without the two declarations

@@ -235,7 +235,7 @@ std::string source_text(std::string_view source, const FormatInfo& format) {
       {"graphs", format.graphs},
       {"calls", format.calls},
       {"marks", format.marks},
-      {"baseline", "stage1/ranges.csv"},
+      {"baseline", "baseline/ranges.csv"},
       {"ncu", "ncu's reports"},
       {"model", "the model's configuration"},
       {"gpus", "conf/hardware/gpus.yaml"},

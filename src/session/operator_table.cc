@@ -97,8 +97,14 @@ Operators operators_of(const OperatorTable& table) {
   return operators;
 }
 
+std::filesystem::path baseline_file(const std::filesystem::path& bundle, const std::string& name) {
+  std::error_code ignored;
+  const std::filesystem::path old = bundle / "stage1" / name;
+  return std::filesystem::is_regular_file(old, ignored) ? old : bundle / "baseline" / name;
+}
+
 void read_operators(const std::filesystem::path& bundle, Evidence& evidence) {
-  const std::filesystem::path file = bundle / kOperatorsFile;
+  const std::filesystem::path file = baseline_file(bundle, "operators.csv");
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) {
     return;

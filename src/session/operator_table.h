@@ -16,6 +16,9 @@ Operators operators_of(const OperatorTable& table);
 void read_operators(const std::filesystem::path& bundle, Evidence& evidence);
 
 // Where a bundle keeps it.
-inline constexpr const char* kOperatorsFile = "stage1/operators.csv";
+inline constexpr const char* kOperatorsFile = "baseline/operators.csv";
+
+// A file of the baseline pass in a bundle. Bundles of earlier versions have it in stage1/.
+std::filesystem::path baseline_file(const std::filesystem::path& bundle, const std::string& name);
 
 }  // namespace llmprof

@@ -69,13 +69,13 @@ void choose_rank_passes(const LaunchedRank& rank, RunOptions& options,
   options.has_nsys = false;
 }
 
-Artifacts create_rank_bundle(const std::filesystem::path& stage2_dir, const LaunchedRank& rank) {
+Artifacts create_rank_bundle(const std::filesystem::path& directory, const LaunchedRank& rank) {
   const std::string folder = rank_folder({rank.rank, rank.attempt});
-  const auto artifacts = Artifacts::create_named(stage2_dir / rank.run_id, folder);
+  const auto artifacts = Artifacts::create_named(directory / rank.run_id, folder);
   if (!artifacts) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{} is there already: run {} has had this rank",
-                            (stage2_dir / rank.run_id / folder).string(), rank.run_id),
+                            (directory / rank.run_id / folder).string(), rank.run_id),
                 fmt::format("give each run its own {}", kRunIdVariable));
   }
   return *artifacts;

@@ -27,9 +27,9 @@ bool is_captured(const std::vector<std::string>& wish, std::int64_t rank);
 void choose_rank_passes(const LaunchedRank& rank, RunOptions& options,
                         std::vector<std::string>& notes);
 
-// Where its bundle goes: below <stage2_dir>/<run id>/. Throws kUsage where this rank and attempt
+// Where its bundle goes: below <directory>/<run id>/. Throws kUsage where this rank and attempt
 // has one already.
-Artifacts create_rank_bundle(const std::filesystem::path& stage2_dir, const LaunchedRank& rank);
+Artifacts create_rank_bundle(const std::filesystem::path& directory, const LaunchedRank& rank);
 
 // Of a run with or without ranks.
 RankIdentity identity_of(const std::optional<LaunchedRank>& rank, const Artifacts& artifacts,

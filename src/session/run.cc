@@ -189,6 +189,9 @@ Config config_of(const RunRequest& request, std::vector<std::string>& notes) {
   if (!request.passes.empty()) {
     overrides.push_back("run.passes=[" + request.passes + "]");
   }
+  if (!request.out.empty()) {
+    overrides.push_back("artifacts.dir=" + Json(request.out).dump());
+  }
   Config config = compose(user_file(request.file), overrides);
   std::vector<std::string> command = request.command;
   if (command.empty()) {
@@ -219,9 +222,9 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   const Config& config = prepared.config;
   const RunSetup& setup = prepared.setup;
   const auto now = std::chrono::system_clock::now();
-  const std::filesystem::path& stage2_dir = setup.options.common.stage2_dir;
+  const std::filesystem::path& directory = setup.options.common.artifacts_dir;
   const Artifacts artifacts =
-      setup.rank ? create_rank_bundle(stage2_dir, *setup.rank) : Artifacts::create(stage2_dir, now);
+      setup.rank ? create_rank_bundle(directory, *setup.rank) : Artifacts::create(directory, now);
   artifacts.write(kRunningFile,
                   running_text(session_name(artifacts), scratch_folder(artifacts, system)));
   for (const std::string& note : prepared.notes) {

@@ -16,6 +16,7 @@ namespace llmprof {
 struct RunRequest {
   std::string passes;                  // comma-separated; empty: as configured
   std::string plan;                    // a recording to plan ncu from
+  std::string out;                     // folder for bundles; empty: as configured
   std::string file;                    // of configuration; empty: the user's own
   std::vector<std::string> overrides;  // of configuration
   std::vector<std::string> command;    // the program and its arguments

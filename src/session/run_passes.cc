@@ -49,7 +49,7 @@ std::vector<PassCommand> prepare_commands(const CommandInputs& inputs) {
 }
 
 std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
-  PassCommand command = bare_command(inputs, "stage1");
+  PassCommand command = bare_command(inputs, "baseline");
   for (const auto& [name, value] :
        stage_timer_environment(inputs.scratch / kStageTimerLibrary, inputs.scratch / "ranges")) {
     command.environment[name] = value;
@@ -109,7 +109,7 @@ std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>&
 std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target) {
   const std::pair<bool, Pass> all[] = {
       {target.needs_preparation(), {PassKind::kPrepare, "prepare", "prepare", prepare_commands}},
-      {options.has_baseline, {PassKind::kBaseline, "baseline", "stage1", baseline_commands}},
+      {options.has_baseline, {PassKind::kBaseline, "baseline", "baseline", baseline_commands}},
       {options.has_operators, {PassKind::kOperators, "operators", "operators", operators_commands}},
       {options.has_companion, {PassKind::kCompanion, "companion", "nsys", companion_commands}},
       {options.has_nsys, {PassKind::kNsys, "nsys", "nsys", nsys_commands}},

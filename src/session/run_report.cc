@@ -79,9 +79,9 @@ FindingFacts machine_findings(const MachineFacts& machine) {
 std::vector<std::string> files_beside(const Artifacts& artifacts) {
   std::vector<std::string> files;
   for (const char* name :
-       {"manifest.json", "env.json", "config.yaml", "inputs.yaml", "stage1/metrics.json",
-        "stage1/ranges.csv", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep", "nsys/run.sqlite",
-        "ncu/plan.json", "ncu/log.txt"}) {
+       {"manifest.json", "env.json", "config.yaml", "inputs.yaml", "baseline/metrics.json",
+        "baseline/ranges.csv", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep",
+        "nsys/run.sqlite", "ncu/plan.json", "ncu/log.txt"}) {
     std::error_code ignored;
     // The manifest lists all others and is written last.
     if (std::string(name) == "manifest.json" ||

@@ -198,7 +198,7 @@ StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
     add({{Reason::kLogLost, record.name,
           fmt::format("{} lacks some of what the program printed: it could not be written",
                       step.log.string()),
-          "free some space, or write elsewhere", "artifacts.stage2_dir=/path/with/space", false}});
+          "free some space, or write elsewhere", "artifacts.dir=/path/with/space", false}});
   }
   try {
     scrub_log(step.log, secret_values(system_.environment));
@@ -304,7 +304,7 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
   baseline_trace_ = trace_of(run);
   baseline_marks_ = seen_marks(run);
   scrub_ranges(run);  // a gate needs the names as they are, the bundle does not
-  FileWriter csv(artifacts_.path("stage1/ranges.csv"));
+  FileWriter csv(artifacts_.path("baseline/ranges.csv"));
   write_timed_ranges_csv(run, [&](std::string_view piece) { csv.write(piece); });
   csv.commit();
   baseline_stages_ = stages_in(*baseline_trace_, recording_rules());
@@ -328,14 +328,14 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
           "free space in TMPDIR, or mark fewer ranges", "", false}});
   }
   add(check_stages("baseline", setup_.options.contract, instances_of(baseline_times_)));
-  Json document = json_document("stage1", 1);
+  Json document = json_document("baseline", 1);
   document["wall_ns"] = step.duration_ns;
   document["exit_code"] = step.exit_code;
   document["processes"] = run.processes.size();
   document["ranges_lost"] = lost;
   document["stage_source"] = is_marked ? Json(stages.source) : Json(nullptr);
   document["stages"] = stage_times_json(baseline_times_);
-  artifacts_.write("stage1/metrics.json", to_json_text(document));
+  artifacts_.write("baseline/metrics.json", to_json_text(document));
 }
 
 std::optional<Reason> RunSession::nsys_obstacle() {

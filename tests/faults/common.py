@@ -121,7 +121,7 @@ def verify_bundle(program, folder):
 def verify_one(program, bundle):
     """A bundle is whole, and says what was lost of it."""
     assert (bundle / "report.md").exists(), "no report"
-    stage = bundle / "stage1"
+    stage = bundle / "baseline"
     subprocess.run([program, "artifacts", "--verify", bundle], check=True, stdout=subprocess.DEVNULL)
     assert "llmprof_nvtx_workload" in (stage / "cmd.txt").read_text()
     with (stage / "ranges.csv").open() as table:
@@ -133,7 +133,7 @@ def verify_one(program, bundle):
     findings = str(manifest["run"]["contract"]["findings"])
     log = (stage / "log.txt").read_text().splitlines()
     assert (log[:1] == ["started"] and log[-1:] == ["ended"]) or "log_lost" in findings, f"the log has {log}, and {findings} says nothing"
-    for name in ("metrics.json", "stage1/metrics.json"):
+    for name in ("metrics.json", "baseline/metrics.json"):
         check_durations(json.loads((bundle / name).read_text()), 60e9)
 
 
@@ -153,7 +153,7 @@ def commands(program, workload, scratch):
         make_recording(folder / "run.sqlite", "analyze-graph", secrets=2)
         (folder / "x.log").write_text(f"the token is\nhf_token={SECRET}\n")
 
-    return [Command("run", [program, "run", "--passes", "baseline", "artifacts.stage2_dir={}", "--", "sh", "-c",
+    return [Command("run", [program, "run", "--passes", "baseline", "artifacts.dir={}", "--", "sh", "-c",
                             f"echo started; {workload} --steps {STEPS} --prefill-ms 1 --step-ms 1 && echo ended"],
                     verify=lambda folder: verify_bundle(program, folder)),
             Command("analyze --out", [program, "analyze", recording, "--out", "{}"]),

@@ -59,7 +59,7 @@ def gguf_params(path):
 
 def operators_of(run):
     """Share of the passes' time that has a name, by stage, and the sum of every layer."""
-    rows = list(csv.DictReader((run.bundle / "stage1/operators.csv").open()))
+    rows = list(csv.DictReader((run.bundle / "baseline/operators.csv").open()))
     stages = {row["stage"]: row for row in rows if row["kind"] == "stage"}
     shares, layers = {}, {}
     for stage, whole in stages.items():
@@ -77,14 +77,14 @@ class Llama:
 
     def run(self, target, *words):
         """By name alone; only the place of the model's file is ours."""
-        argv = [self.runner.program, "run", "--progress", "plain", f"artifacts.stage2_dir={self.runner.directory}",
+        argv = [self.runner.program, "run", "--progress", "plain", f"artifacts.dir={self.runner.directory}",
                 f"model.target={target}", f"model.config={self.models}/{target}.gguf", *words]
         return self.runner.checked(argv, PATH=f"{self.llama_runner.parent}:{os.environ['PATH']}")
 
     def check_timers(self, run):
         """TTFT and TPOT of the pass without a profiler are those the program measured in the same pass."""
-        stages = {row["stage"]: row for row in run.json("stage1/metrics.json")["stages"]}
-        own = run.json("stage1/workload.json")
+        stages = {row["stage"]: row for row in run.json("baseline/metrics.json")["stages"]}
+        own = run.json("baseline/workload.json")
         for stage, timer in (("prefill", "ttft_ns"), ("decode_step", "tpot_ns")):
             mine, its = stages[stage]["mean_ns"], own["aggregates"][timer]["mean"]
             assert stages[stage]["n"] == own["aggregates"][timer]["n"], "a warm-up was counted as a stage"
@@ -92,7 +92,7 @@ class Llama:
             print(f"  {timer[:4]}: llmprof {mine / 1e6:.3f} ms, the program {its / 1e6:.3f} ms ({mine / its - 1:+.3%})")
         assert stages["prefill"]["tokens"] == own["batch"] * own["prompt_tokens"] * len(own["requests"])
         assert stages["decode_step"]["tokens"] == own["batch"] * (own["new_tokens"] - 1) * len(own["requests"])
-        hashes = {run.json(f"{folder}/workload.json")["output_hash"] for folder in ("stage1", "operators", "nsys")}
+        hashes = {run.json(f"{folder}/workload.json")["output_hash"] for folder in ("baseline", "operators", "nsys")}
         assert len(hashes) == 1, "the passes did not compute the same"
 
     def check_model(self, run, target):
@@ -102,7 +102,7 @@ class Llama:
         listed = {row["model"]: row for row in json.loads(subprocess.run(
             [self.runner.program, "list", "models", "--json"], capture_output=True, check=True).stdout)["rows"]}
         assert inputs["target"] == target and inputs["params"] == params == listed[target]["params"], (inputs, params)
-        assert run.json("stage1/workload.json")["model"]["params"] == params
+        assert run.json("baseline/workload.json")["model"]["params"] == params
         assert inputs["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert inputs["sha256"] in (run.bundle / "inputs.yaml").read_text()
 
@@ -110,7 +110,7 @@ class Llama:
         """FLOPs and bytes without a GPU, from the file itself, as llmprof model says."""
         efficiency = run.json("metrics.json")["efficiency"]
         assert efficiency["reason"] == "no_gpu" and efficiency["gpu"] is None, efficiency
-        own = run.json("stage1/workload.json")
+        own = run.json("baseline/workload.json")
         prefill = {row["stage"]: row for row in efficiency["stages"]}["prefill"]
         said = json.loads(subprocess.run(
             [self.runner.program, "model", self.models / f"{target}.gguf", "--json", "--prefill",
@@ -134,7 +134,7 @@ class Llama:
         run = self.run(target)
         assert run.code == 0, run
         for name in ("manifest.json", "env.json", "config.yaml", "inputs.yaml", "metrics.json", "kernels.md",
-                     "stage1/metrics.json", "stage1/ranges.csv", "stage1/workload.json", "stage1/operators.csv",
+                     "baseline/metrics.json", "baseline/ranges.csv", "baseline/workload.json", "baseline/operators.csv",
                      "nsys/run.sqlite", "nsys/workload.json"):
             assert (run.bundle / name).stat().st_size > 0, name
         assert has_report(run), run
@@ -148,7 +148,7 @@ class Llama:
         rows = self.check_operators(run, num_layers)
         # nsys' stages beside them: the same instances, the tokens with them.
         profiled = {row["stage"]: row for row in run.json("metrics.json")["stages"]}
-        baseline = {row["stage"]: row for row in run.json("stage1/metrics.json")["stages"]}
+        baseline = {row["stage"]: row for row in run.json("baseline/metrics.json")["stages"]}
         for stage in ("prefill", "decode", "decode_step"):
             assert profiled[stage]["instances"] == baseline[stage]["n"], stage
             assert profiled[stage]["tokens"] == baseline[stage]["tokens"], stage
@@ -177,7 +177,7 @@ def check_llama_100m(llama):
 
 def check_moe(llama):
     run, _, rows = llama.check_target("moe_tiny", 4)
-    assert run.json("stage1/workload.json")["batch"] == 2
+    assert run.json("baseline/workload.json")["batch"] == 2
     assert any(row["op"] == "MUL_MAT_ID" and row["name"] == "ffn_up_exps" for row in rows)
 
 
@@ -250,7 +250,7 @@ def check_dry(llama):
                             text=True, env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
     lines = result.stdout.splitlines()
     assert result.returncode == 0 and lines[::2] == ["# baseline", "# nsys", "# ncu"], result
-    for folder, line in zip(("stage1", "nsys", "ncu"), lines[1::2]):
+    for folder, line in zip(("baseline", "nsys", "ncu"), lines[1::2]):
         assert "bench latency --model deepseek-ai/DeepSeek-OCR" in line and f"BUNDLE/{folder}/workload.json" in line, line
         assert "VLLM_WORKER_MULTIPROC_METHOD=spawn" in line, "not recognised as vLLM"
     away = subprocess.run([llama.runner.program, "run", "--dry-run", "model.target=deepseek_ocr"], capture_output=True,

@@ -13,7 +13,7 @@ import tempfile
 
 
 def repeats(program, folder, *words, code, timeout=300):
-    result = subprocess.run([program, "run", "--passes", "baseline", f"artifacts.stage2_dir={folder / 'runs'}", *words],
+    result = subprocess.run([program, "run", "--passes", "baseline", f"artifacts.dir={folder / 'runs'}", *words],
                             capture_output=True, text=True, timeout=timeout, cwd=folder)
     assert result.returncode in code, (result.returncode, result.stdout, result.stderr)
     lines = result.stdout.splitlines()

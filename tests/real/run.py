@@ -45,8 +45,8 @@ def check_whole(runner):
     """Stage times of the two passes stand in the bundle as the files behind them say."""
     run = runner.run()
     assert run.code == 0, run
-    for name in ("manifest.json", "env.json", "config.yaml", "inputs.yaml", "stage1/ranges.csv", "stage1/metrics.json",
-                 "stage1/log.txt", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep", "nsys/run.sqlite",
+    for name in ("manifest.json", "env.json", "config.yaml", "inputs.yaml", "baseline/ranges.csv", "baseline/metrics.json",
+                 "baseline/log.txt", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep", "nsys/run.sqlite",
                  "metrics.json", *REPORTS, "trace.pftrace", "kernels.pb.gz"):
         assert (run.bundle / name).stat().st_size > 0, name
     assert not (run.bundle / "running.json").exists()
@@ -54,14 +54,14 @@ def check_whole(runner):
     assert "30." in (run.bundle / "stakeholder_summary.md").read_text(), "the time to first token"
     assert run.step("ncu")["status"] == "skipped" and run.step("ncu")["reason"] == "no_gpu"
 
-    rows = list(csv.DictReader((run.bundle / "stage1/ranges.csv").open()))
+    rows = list(csv.DictReader((run.bundle / "baseline/ranges.csv").open()))
     steps = [int(r["duration_ns"]) for r in rows if r["name"] == "decode_step"]
     assert len(steps) == 20 and {r["domain"] for r in rows} == {"LLM"}, rows
-    stage1 = {s["stage"]: s for s in run.json("stage1/metrics.json")["stages"]}
-    assert stage1["decode_step"]["n"] == 20 and stage1["prefill"]["n"] == 1
-    assert abs(stage1["decode_step"]["mean_ns"] - mean(steps)) < 1
-    assert stage1["prefill"]["tokens"] == 512 and stage1["decode_step"]["tokens"] == 20
-    assert 30e6 <= stage1["prefill"]["mean_ns"] < 300e6, stage1["prefill"]
+    baseline = {s["stage"]: s for s in run.json("baseline/metrics.json")["stages"]}
+    assert baseline["decode_step"]["n"] == 20 and baseline["prefill"]["n"] == 1
+    assert abs(baseline["decode_step"]["mean_ns"] - mean(steps)) < 1
+    assert baseline["prefill"]["tokens"] == 512 and baseline["decode_step"]["tokens"] == 20
+    assert 30e6 <= baseline["prefill"]["mean_ns"] < 300e6, baseline["prefill"]
 
     with sqlite3.connect(run.bundle / "nsys/run.sqlite") as database:
         profiled = [row[0] for row in database.execute(
@@ -204,11 +204,11 @@ def check_contract(runner):
         (tools / name).symlink_to(shutil.which(name))
     bare = runner.run(PATH=str(tools))
     assert bare.code == 5 and "tool_missing" in bare.findings(), bare
-    assert bare.step("baseline")["status"] == "done" and bare.json("stage1/metrics.json")["stages"]
+    assert bare.step("baseline")["status"] == "done" and bare.json("baseline/metrics.json")["stages"]
     blocked = runner.directory / "a-file"
     blocked.write_text("")
-    nowhere = runner.run(f"artifacts.stage2_dir={blocked}/below")
-    assert nowhere.code == 1 and "artifacts.stage2_dir" in nowhere.err, nowhere
+    nowhere = runner.run(f"artifacts.dir={blocked}/below")
+    assert nowhere.code == 1 and "artifacts.dir" in nowhere.err, nowhere
     for name, words in (("unknown_set", ["pipeline.ncu.set=nosuch"]),
                         ("unknown_section", ["pipeline.ncu.sections=[SpeedOfLigth]"]),
                         ("unknown_metric", ["pipeline.ncu.metrics=[dram__bytez.sum]"])):

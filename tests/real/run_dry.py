@@ -11,7 +11,7 @@ import tempfile
 
 
 def dry(program, directory, *overrides):
-    result = subprocess.run([program, "run", "--dry-run", f"artifacts.stage2_dir={directory}/none", *overrides, "--",
+    result = subprocess.run([program, "run", "--dry-run", f"artifacts.dir={directory}/none", *overrides, "--",
                              "/bin/true"], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result
     assert not (directory / "none").exists(), "a dry run made a bundle"

@@ -41,7 +41,7 @@ class Runner:
 
     def argv(self, *words, command=()):
         options = [word for word in words]
-        return [self.program, "run", "--progress", "plain", f"artifacts.stage2_dir={self.directory}", *options,
+        return [self.program, "run", "--progress", "plain", f"artifacts.dir={self.directory}", *options,
                 "--", *(command or [self.workload])]
 
     def run(self, *words, command=(), timeout=120, **environment):
@@ -89,7 +89,7 @@ def has_report(run):
 
 def leftovers(runner):
     """What doctor says of runs that were cut off."""
-    printed = subprocess.run([runner.program, "doctor", "--json", f"artifacts.stage2_dir={runner.directory}"],
+    printed = subprocess.run([runner.program, "doctor", "--json", f"artifacts.dir={runner.directory}"],
                              capture_output=True, text=True, timeout=120).stdout
     return next(check for check in json.loads(printed)["checks"] if check["id"] == "leftovers")
 

@@ -99,7 +99,7 @@ class Job:
         self.out = cluster.directory / "runs"
 
     def command(self, *overrides, workload=()):
-        return [self.program, "run", "--progress", "plain", "--passes", "nsys", f"artifacts.stage2_dir={self.out}",
+        return [self.program, "run", "--progress", "plain", "--passes", "nsys", f"artifacts.dir={self.out}",
                 "run.min_free_bytes=0", *overrides, "--",
                 *(workload or [self.workload, "--steps", "3", "--prefill-ms", "5", "--step-ms", "1"])]
 

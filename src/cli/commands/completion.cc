@@ -33,7 +33,7 @@ std::vector<std::string> words_of(const std::vector<Option>& options) {
           option.suggestions == nullptr ? std::vector<std::string>{} : option.suggestions();
       words.insert(words.end(), likely.begin(), likely.end());
     } else {
-      words.push_back(option.name);
+      words.push_back(option.long_name());
     }
   }
   return words;

@@ -93,7 +93,7 @@ void print(const Diagnosis& diagnosis, Console& console) {
 
 int run_doctor(const DoctorOptions& asked, Context& context) {
   const Options options = options_of(compose(user_file(asked.file), asked.overrides));
-  Diagnosis diagnosis = diagnose(context.system, options.stage2_dir);
+  Diagnosis diagnosis = diagnose(context.system, options.artifacts_dir);
   diagnosis.checks.push_back(
       {"analysis_memory", CheckStatus::kOk, largest_recording(context.system), ""});
   if (asked.json) {

@@ -58,7 +58,7 @@ Command export_command() {
   add_recording_options(command, asked->recording);
   command.examples =
       "  llmprof export run.sqlite\n"
-      "  llmprof export tmp/stage2/20261115-101500 --format pprof --out kernels.pb.gz\n";
+      "  llmprof export llmprof-runs/20261115-101500 --format pprof --out kernels.pb.gz\n";
   command.run = [asked](Context& context) { return run_export(*asked, context); };
   return command;
 }

@@ -143,8 +143,8 @@ Command gate_command() {
   add_output_options(command, asked->output);
   add_judge_options(command, asked->judge);
   command.examples =
-      "  llmprof gate tmp/stage2/* --baseline main --budget budgets.yaml --out gate.html\n"
-      "  llmprof gate tmp/stage2/* --self-test\n";
+      "  llmprof gate llmprof-runs/* --baseline main --budget budgets.yaml --out gate.html\n"
+      "  llmprof gate llmprof-runs/* --self-test\n";
   command.run = [asked](Context& context) { return run_gate(*asked, context); };
   return command;
 }

@@ -27,6 +27,7 @@ struct LaunchCommandOptions {
   std::string launcher;
   std::string ranks;
   std::string nodes;
+  std::string out;
   std::vector<std::string> overrides;
   std::vector<std::string> command;
 };
@@ -38,15 +39,15 @@ std::string new_run_id(const System& system) {
                                                      std::chrono::system_clock::now())));
 }
 
-std::vector<std::string> launcher_argv(const LaunchCommandOptions& asked) {
-  const std::size_t ranks = positive_number("--ranks", asked.ranks);
-  const std::size_t nodes = asked.nodes.empty() ? 0 : positive_number("--nodes", asked.nodes);
+std::vector<std::string> launcher_argv(const LaunchCommandOptions& options) {
+  const std::size_t ranks = positive_number("--ranks", options.ranks);
+  const std::size_t nodes = options.nodes.empty() ? 0 : positive_number("--nodes", options.nodes);
   if (nodes > 0 && ranks % nodes != 0) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{} ranks do not spread evenly over {} nodes", ranks, nodes));
   }
   std::vector<std::string> argv;
-  if (asked.launcher == "slurm") {
+  if (options.launcher == "slurm") {
     argv = {"srun", fmt::format("--ntasks={}", ranks)};
     if (nodes > 0) {
       argv.push_back(fmt::format("--nodes={}", nodes));
@@ -62,30 +63,34 @@ std::vector<std::string> launcher_argv(const LaunchCommandOptions& asked) {
   return argv;
 }
 
-int run_launch(const LaunchCommandOptions& asked, Context& context) {
-  if (asked.command.empty()) {
+int run_launch(const LaunchCommandOptions& options, Context& context) {
+  if (options.command.empty()) {
     throw Error(ErrorKind::kUsage, "launch: needs a program behind --",
                 "llmprof launch slurm --ranks 16 -- PROGRAM [ARGUMENT...]");
   }
   // A configuration that is wrong is told here, not by a thousand ranks.
-  const RunOptions options = run_options_of(compose(std::nullopt, asked.overrides));
-  std::vector<std::string> argv = launcher_argv(asked);
+  const RunOptions run = run_options_of(compose(std::nullopt, options.overrides));
+  std::vector<std::string> argv = launcher_argv(options);
   argv.insert(argv.end(), {"llmprof", "run"});
-  argv.insert(argv.end(), asked.overrides.begin(), asked.overrides.end());
+  if (!options.out.empty()) {
+    argv.insert(argv.end(), {"--out", options.out});
+  }
+  argv.insert(argv.end(), options.overrides.begin(), options.overrides.end());
   argv.emplace_back("--");
-  argv.insert(argv.end(), asked.command.begin(), asked.command.end());
+  argv.insert(argv.end(), options.command.begin(), options.command.end());
   const std::string run_id = new_run_id(context.system);
-  context.console.out(
-      fmt::format("export {}={}\n{}\nllmprof merge {}\n", kRunIdVariable,
-                  printable(shell_text({run_id})), printable(shell_text(argv)),
-                  printable(shell_text({(options.common.stage2_dir / run_id).string()}))));
+  const std::filesystem::path folder =
+      options.out.empty() ? run.common.artifacts_dir : std::filesystem::path(options.out);
+  context.console.out(fmt::format("export {}={}\n{}\nllmprof merge {}\n", kRunIdVariable,
+                                  printable(shell_text({run_id})), printable(shell_text(argv)),
+                                  printable(shell_text({(folder / run_id).string()}))));
   return kExitOk;
 }
 
 }  // namespace
 
 Command launch_command() {
-  auto asked = std::make_shared<LaunchCommandOptions>();
+  auto options = std::make_shared<LaunchCommandOptions>();
   Command command;
   command.name = "launch";
   command.summary = "Print the lines that run a program on many ranks and merge what they leave";
@@ -93,18 +98,19 @@ Command launch_command() {
       {"LAUNCHER",
        "",
        "slurm (srun) or mpi (mpirun of Open MPI)",
-       &asked->launcher,
+       &options->launcher,
        {"slurm", "mpi"},
        nullptr,
        true},
-      override_option(asked->overrides),
-      {"--ranks", "N", "How many", &asked->ranks, {}, nullptr, true},
-      {"--nodes", "N", "Spread evenly over so many nodes", &asked->nodes},
+      override_option(options->overrides),
+      {"--ranks", "N", "How many", &options->ranks, {}, nullptr, true},
+      {"--nodes", "N", "Spread evenly over so many nodes", &options->nodes},
+      {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (llmprof-runs)", &options->out},
   };
   command.examples =
       "  llmprof launch slurm --ranks 16 --nodes 2 ranks.capture=every:8 -- ./train\n";
-  command.rest = &asked->command;
-  command.run = [asked](Context& context) { return run_launch(*asked, context); };
+  command.rest = &options->command;
+  command.run = [options](Context& context) { return run_launch(*options, context); };
   return command;
 }
 

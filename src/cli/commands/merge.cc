@@ -233,7 +233,7 @@ Command merge_command() {
       json_option(asked->is_json),
   };
   command.examples =
-      "  llmprof merge tmp/stage2/4711 --html report.html\n"
+      "  llmprof merge llmprof-runs/4711 --html report.html\n"
       "  llmprof merge rack1.llmprof rack2.llmprof --out all.llmprof --json\n";
   command.run = [asked](Context& context) { return run_merge(*asked, context); };
   return command;

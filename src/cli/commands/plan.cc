@@ -18,6 +18,7 @@
 #include "ingest/ingest.h"
 #include "session/ncu_plan_command.h"
 #include "session/nvtx_marks.h"
+#include "session/operator_table.h"
 #include "session/recording.h"
 
 namespace llmprof {
@@ -32,8 +33,7 @@ struct PlanCommandOptions {
 
 // The time one run of the program took, if the recording stands in a bundle that says so.
 double program_seconds(const std::string& recording) {
-  const std::filesystem::path metrics =
-      std::filesystem::path(recording) / "stage1" / "metrics.json";
+  const std::filesystem::path metrics = baseline_file(recording, "metrics.json");
   std::error_code ignored;
   if (!std::filesystem::exists(metrics, ignored)) {
     return 0;

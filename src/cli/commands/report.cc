@@ -114,7 +114,7 @@ Command report_command() {
   };
   add_recording_options(command, asked->recording);
   command.examples =
-      "  llmprof report tmp/stage2/20261115-101500\n"
+      "  llmprof report llmprof-runs/20261115-101500\n"
       "  llmprof report run.sqlite --section findings,ledger --format md\n";
   command.run = [asked](Context& context) { return run_report(*asked, context); };
   return command;

@@ -31,6 +31,9 @@ std::string next_command(const RunRequest& request, const std::string& next_over
     argv.insert(argv.end(), {"--plan", request.plan});
   }
   const std::string key = next_override.substr(0, next_override.find('=') + 1);
+  if (!request.out.empty() && key != "artifacts.dir=") {
+    argv.insert(argv.end(), {"--out", request.out});
+  }
   std::copy_if(request.overrides.begin(), request.overrides.end(), std::back_inserter(argv),
                [&](const std::string& given) { return !given.starts_with(key); });
   argv.push_back(next_override);
@@ -139,6 +142,8 @@ Command run_command() {
        &options->request.passes},
       {"--dry-run", "", "Check everything, print the commands, start nothing", &options->dry_run},
       {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &options->request.plan},
+      {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (llmprof-runs)",
+       &options->request.out},
       {"--progress",
        "HOW",
        "On standard error: auto, plain, json or none",

@@ -86,7 +86,7 @@ RunCommandOptions other_run(const RunCommandOptions& options) {
 // A run of a side into `folder`. Throws what a run throws.
 RunOutcome run_into(const fs::path& folder, const Side& side, Context& context) {
   RunCommandOptions options = side.options;
-  options.request.overrides.push_back("artifacts.stage2_dir=" + Json(folder.string()).dump());
+  options.request.out = folder.string();
   return run_once(options, context);
 }
 
@@ -196,9 +196,12 @@ int run_repeats(const RunCommandOptions& options, Context& context) {
     }
     return kExitOk;
   }
-  const Options configured =
-      options_of(compose(user_file(options.request.file), options.request.overrides));
-  runs.group = make_run_folder(configured.stage2_dir, std::chrono::system_clock::now(), "-repeats");
+  const fs::path folder =
+      options.request.out.empty()
+          ? options_of(compose(user_file(options.request.file), options.request.overrides))
+                .artifacts_dir
+          : fs::path(options.request.out);
+  runs.group = make_run_folder(folder, std::chrono::system_clock::now(), "-repeats");
   const InterruptCounter interrupts;
   int code = warm_up(runs, context);
   if (code == kExitOk) {

@@ -108,7 +108,7 @@ Command scrub_command() {
   };
   command.examples =
       "  llmprof scrub run.sqlite\n"
-      "  llmprof scrub tmp/stage2/20261114-235400 --secrets my-secrets.txt\n";
+      "  llmprof scrub llmprof-runs/20261114-235400 --secrets my-secrets.txt\n";
   command.run = [asked](Context& context) { return run_scrub(*asked, context); };
   return command;
 }

@@ -78,7 +78,7 @@ Command view_command() {
   command.summary = "Say where a bundle's report.html is, and how to fetch it";
   command.options = {
       {"BUNDLE", "", "Folder of a run or of analyze --out", bundle.get(), {}, nullptr, true}};
-  command.examples = "  llmprof view tmp/stage2/20261115-101500\n";
+  command.examples = "  llmprof view llmprof-runs/20261115-101500\n";
   command.run = [bundle](Context& context) { return run_view(*bundle, context); };
   return command;
 }

@@ -30,9 +30,9 @@ const auto kNow = std::chrono::system_clock::from_time_t(1794700447);
 
 TEST(Artifacts, ARunIdIsTheSecondInUtc) {
   const TemporaryDirectory directory;
-  const Artifacts artifacts = Artifacts::create(directory.path() / "tmp/stage2", kNow);
+  const Artifacts artifacts = Artifacts::create(directory.path() / "llmprof-runs", kNow);
   EXPECT_EQ(artifacts.run_id(), "20261114-235407");
-  for (const char* folder : {"nsys", "ncu", "stage1"}) {
+  for (const char* folder : {"nsys", "ncu", "baseline"}) {
     EXPECT_TRUE(fs::is_directory(artifacts.path(folder))) << folder;
   }
   struct stat facts {};
@@ -74,8 +74,8 @@ TEST(Artifacts, PathsStayInside) {
 TEST(Artifacts, AnUnusablePlaceSaysWhatToType) {
   const TemporaryDirectory directory;
   directory.add("file", "");
-  expect_error([&] { Artifacts::create(directory.path() / "file/stage2", kNow); },
-               ErrorKind::kFailure, HasSubstr("cannot create"), HasSubstr("artifacts.stage2_dir="));
+  expect_error([&] { Artifacts::create(directory.path() / "file/runs", kNow); },
+               ErrorKind::kFailure, HasSubstr("cannot create"), HasSubstr("artifacts.dir="));
 }
 
 class Bundle : public testing::Test {

@@ -22,11 +22,11 @@ std::string value_at(const Config& config, const std::string& path) {
   return value == nullptr ? "absent" : to_json_line(*value);
 }
 
-TEST(Compose, DefaultsHoldTheSpecificationsKeys) {
+TEST(Compose, DefaultsHaveTheKeysOfARun) {
   const Config config = compose(std::nullopt, {});
   EXPECT_EQ(value_at(config, "run.mode"), "\"deep\"");
   EXPECT_EQ(value_at(config, "run.top_n_kernels"), "20");
-  EXPECT_EQ(value_at(config, "artifacts.stage2_dir"), "\"tmp/stage2\"");
+  EXPECT_EQ(value_at(config, "artifacts.dir"), "\"llmprof-runs\"");
   EXPECT_EQ(value_at(config, "pipeline.nsys.enable"), "true");
   EXPECT_EQ(value_at(config, "pipeline.ncu.enable"), "true");
   EXPECT_EQ(value_at(config, "model.target"), "null");
@@ -34,6 +34,15 @@ TEST(Compose, DefaultsHoldTheSpecificationsKeys) {
   EXPECT_EQ(value_at(config, "defaults"), "absent");
   EXPECT_EQ(value_at(config, "modes"), "absent");
   EXPECT_THAT(config.notes, IsEmpty());
+}
+
+TEST(Compose, OldNameOfAKeyIsTakenWithANote) {
+  for (const char* given : {"artifacts.stage2_dir=here", "artifacts={stage2_dir: here}"}) {
+    const Config config = compose(std::nullopt, {given});
+    EXPECT_EQ(value_at(config, "artifacts.dir"), "\"here\"") << given;
+    EXPECT_EQ(value_at(config, "artifacts.stage2_dir"), "absent") << given;
+    EXPECT_THAT(config.notes, testing::ElementsAre(HasSubstr("artifacts.dir"))) << given;
+  }
 }
 
 TEST(Compose, EveryLeafHasAnOrigin) {

@@ -71,6 +71,16 @@ TEST(OperatorTable, CountsThatDoNotFitAreNotKnown) {
   EXPECT_EQ(operators.rows[0].bytes, 3);
 }
 
+TEST(OperatorTable, OfABundleOfAnEarlierVersionIsFound) {
+  const TemporaryDirectory bundle;
+  std::filesystem::create_directories(bundle.path() / "stage1");
+  write_file(bundle.path() / "stage1/operators.csv",
+             "kind,stage,op,calls,total_ns\nstage,a,,1,100\noperator,a,ADD,1,90\n");
+  Evidence evidence;
+  read_operators(bundle.path(), evidence);
+  EXPECT_TRUE(evidence.operators);
+}
+
 TEST(OperatorTable, OfABundleIsTakenWhereNothingBetterIsKnown) {
   const TemporaryDirectory bundle;
   Evidence none;
@@ -78,7 +88,7 @@ TEST(OperatorTable, OfABundleIsTakenWhereNothingBetterIsKnown) {
   EXPECT_FALSE(none.operators);
   EXPECT_TRUE(none.diagnostics.empty());
 
-  std::filesystem::create_directories(bundle.path() / "stage1");
+  std::filesystem::create_directories(bundle.path() / "baseline");
   write_file(bundle.path() / kOperatorsFile,
              "kind,stage,op,calls,total_ns\nstage,a,,1,100\noperator,a,ADD,1,90\nbroken\n");
   Evidence one;

@@ -11,9 +11,9 @@ import sys
 import tempfile
 
 # What a run of a target leaves, with a GPU or without.
-FILES = ["manifest.json", "env.json", "config.yaml", "inputs.yaml", "metrics.json", "kernels.md", "stage1/cmd.txt",
-         "stage1/log.txt", "stage1/metrics.json", "stage1/ranges.csv", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.sqlite"]
-OPERATOR_FILES = ["stage1/operators.csv", "operators/cmd.txt", "operators/log.txt"]
+FILES = ["manifest.json", "env.json", "config.yaml", "inputs.yaml", "metrics.json", "kernels.md", "baseline/cmd.txt",
+         "baseline/log.txt", "baseline/metrics.json", "baseline/ranges.csv", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.sqlite"]
+OPERATOR_FILES = ["baseline/operators.csv", "operators/cmd.txt", "operators/log.txt"]
 GPU_FILES = ["ncu/cmd.txt", "ncu/log.txt", "ncu/plan.json", "ncu/sections.txt"]
 METRICS = ["verdict", "capture", "findings", "stages", "baseline", "overhead", "ledgers", "efficiency", "families",
            "kernels", "counters", "data_quality"]

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from manual_stage2_profile import main, options
+from manual_profile import main, options
 
 
 def check(bundle, target):
