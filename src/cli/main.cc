@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program: arguments in, a command run, an exit code out. The only place that catches, and the
-// only one that reads the environment: everything below gets what it needs handed over.
+// Entry point: runs the command that the arguments name and returns its exit code.
+//
+// An Error that no caller could do without ends here, as a message and an exit code. Only here is
+// the environment read: everything below gets what it needs handed over.
 #include <cstdlib>
 #include <exception>
 #include <string>
