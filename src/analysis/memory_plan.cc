@@ -22,6 +22,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "trace/trace.h"
 
 namespace llmprof {
 namespace {
@@ -31,13 +32,8 @@ constexpr std::uint64_t kProgramBytes = 20 * kMiB;
 // Of the mapped file (SqliteFile::kMostMapped), or of a window on a text with what is parsed of it.
 constexpr std::uint64_t kWindowBytes = 16 * kMiB;
 
-// Columns: what a row of each table has in trace/trace.h.
-constexpr std::uint64_t kKernelColumns = 41;
-constexpr std::uint64_t kCopyColumns = 37;
-constexpr std::uint64_t kGraphColumns = 28;
-constexpr std::uint64_t kCallColumns = 28;   // 27 measured
-constexpr std::uint64_t kRangeColumns = 45;  // 8 of them until domains are known
-constexpr std::uint64_t kOpColumns = 25;
+// Columns of ranges, beyond those of the table: domain ids until their names are known.
+constexpr std::uint64_t kDomainIdBytes = 8;
 // A text in the pool and its entry in the table of texts; ids of an export have two lists.
 constexpr std::uint64_t kTextOverhead = 120;
 constexpr std::uint64_t kNameIdBytes = 8;
@@ -76,10 +72,12 @@ std::uint64_t with_spare(std::uint64_t bytes) {
 }
 
 std::uint64_t column_bytes(const TraceOutline& outline) {
-  return kKernelColumns * outline.num_kernels + kCopyColumns * outline.num_copies +
-         kGraphColumns * outline.num_graphs + kCallColumns * outline.num_calls +
-         kRangeColumns * outline.num_ranges + kOpColumns * outline.num_ops +
-         kTextOverhead * outline.num_texts + outline.text_bytes + kNameIdBytes * outline.name_ids;
+  return row_bytes<Kernels>() * outline.num_kernels + row_bytes<Copies>() * outline.num_copies +
+         row_bytes<GraphLaunches>() * outline.num_graphs +
+         row_bytes<ApiCalls>() * outline.num_calls +
+         (row_bytes<Ranges>() + kDomainIdBytes) * outline.num_ranges +
+         row_bytes<Ops>() * outline.num_ops + kTextOverhead * outline.num_texts +
+         outline.text_bytes + kNameIdBytes * outline.name_ids;
 }
 
 std::uint64_t picture_bytes(const TraceOutline& outline, const TimelineOptions& options) {

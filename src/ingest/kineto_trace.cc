@@ -100,19 +100,20 @@ void KinetoTrace::add(const KinetoEvent& event) {
   }
 }
 
-void KinetoTrace::add_times(GpuColumns& columns, const KinetoEvent& event) {
-  columns.start_ns.push_back(event.start_ns);
-  columns.end_ns.push_back(event.start_ns + event.duration_ns);
-  columns.correlation.push_back(event.correlation);
-  columns.device.push_back(device_of(event.device));
-  columns.stream.push_back(stream_of(event));
+template <typename Table>
+void KinetoTrace::add_gpu_columns(Table& table, const KinetoEvent& event) {
+  table.start_ns.push_back(event.start_ns);
+  table.end_ns.push_back(event.start_ns + event.duration_ns);
+  table.correlation.push_back(event.correlation);
+  table.device.push_back(device_of(event.device));
+  table.stream.push_back(stream_of(event));
 }
 
-void KinetoTrace::add_times(HostColumns& columns, const KinetoEvent& event, StringId name) {
-  columns.start_ns.push_back(event.start_ns);
-  columns.end_ns.push_back(event.start_ns + event.duration_ns);
-  columns.name.push_back(name);
-  columns.thread.push_back(thread_of(event));
+template <typename Table>
+void KinetoTrace::add_host_columns(Table& table, const KinetoEvent& event) {
+  table.start_ns.push_back(event.start_ns);
+  table.end_ns.push_back(event.start_ns + event.duration_ns);
+  table.thread.push_back(thread_of(event));
 }
 
 void KinetoTrace::add_gpu_work(const KinetoEvent& event) {
@@ -132,34 +133,37 @@ void KinetoTrace::add_kernel(const KinetoEvent& event) {
   if (kernel.correlation == kNone) {
     kernel.correlation = std::exchange(legacy_correlation_, kNone);
   }
-  add_times(kernels_, kernel);
-  kernel_name_.push_back(trace_.strings.intern(event.name));
-  kernel_shape_.push_back(shape_of(event.shape));
-  kernel_is_graph_node_.push_back(event.is_graph_node ? 1 : 0);
+  add_gpu_columns(kernels_, kernel);
+  kernels_.name.push_back(trace_.strings.intern(event.name));
+  kernels_.shape.push_back(shape_of(event.shape));
+  kernels_.is_graph_node.push_back(event.is_graph_node ? 1 : 0);
 }
 
 void KinetoTrace::add_copy(const KinetoEvent& event) {
-  add_times(copies_, event);
-  copy_bytes_.push_back(std::max<std::int64_t>(event.bytes, 0));
-  copy_kind_.push_back(event.kind == KinetoKind::kMemset ? CopyKind::kMemset
-                                                         : copy_kind_of(event.name));
+  add_gpu_columns(copies_, event);
+  copies_.size_bytes.push_back(std::max<std::int64_t>(event.bytes, 0));
+  copies_.kind.push_back(event.kind == KinetoKind::kMemset ? CopyKind::kMemset
+                                                           : copy_kind_of(event.name));
 }
 
 void KinetoTrace::add_call(const KinetoEvent& event, StringId name) {
-  add_times(calls_, event, name);
-  call_correlation_.push_back(event.correlation);
+  add_host_columns(calls_, event);
+  calls_.name.push_back(name);
+  calls_.correlation.push_back(event.correlation);
   if (event.correlation != kNone && trace_.strings[name].ends_with("GraphLaunch")) {
     graph_launches_.push_back(event.correlation);
   }
 }
 
 void KinetoTrace::add_range(const KinetoEvent& event) {
-  add_times(ranges_, event, trace_.strings.intern(event.name));
+  add_host_columns(ranges_, event);
+  ranges_.text.push_back(trace_.strings.intern(event.name));
 }
 
 void KinetoTrace::add_op(const KinetoEvent& event, StringId name, OpKind kind) {
-  add_times(ops_, event, name);
-  op_kind_.push_back(kind);
+  add_host_columns(ops_, event);
+  ops_.name.push_back(name);
+  ops_.kind.push_back(kind);
 }
 
 // Consecutive events mostly share a thread, so the last one is cached.
@@ -253,50 +257,33 @@ void KinetoTrace::place_gpu_work() {
   for (StreamInfo& stream : trace_.streams) {
     stream.process = process;
   }
-  trace_.kernels.process = Column<std::uint16_t>(trace_.kernels.size());
-  trace_.copies.process = Column<std::uint16_t>(trace_.copies.size());
   std::ranges::fill(trace_.kernels.process.span(), process);
   std::ranges::fill(trace_.copies.process.span(), process);
 }
 
 // Attributes that this format lacks are filled with their "absent" values.
 void KinetoTrace::finish_columns() {
-  const auto gpu = [](GpuColumns& from, auto& to) {
-    to.start_ns = from.start_ns.finish();
-    to.end_ns = from.end_ns.finish();
-    to.correlation = from.correlation.finish();
-    to.stream = from.stream.finish();
-    to.device = from.device.finish();
+  // A column that no event writes is zeros: mangled names, processes, domains, kinds of ranges.
+  const auto finish = [](auto& grown, auto& table) {
+    const std::size_t num_rows = grown.size();
+    const auto finish_column = [&]<typename Column>(Column& column, auto& grown_column) {
+      if (grown_column.size() == num_rows) {
+        column = grown_column.finish();
+      } else {
+        column = Column(num_rows);
+        for (auto& value : column.span()) {
+          value = {};
+        }
+      }
+    };
+    each_column(table, finish_column, grown);
   };
-  gpu(kernels_, trace_.kernels);
-  trace_.kernels.name = kernel_name_.finish();
-  trace_.kernels.shape = kernel_shape_.finish();
-  trace_.kernels.is_graph_node = kernel_is_graph_node_.finish();
-  trace_.kernels.mangled_name = Column<StringId>(trace_.kernels.size());
-  std::ranges::fill(trace_.kernels.mangled_name.span(), StringId{});
-  gpu(copies_, trace_.copies);
-  trace_.copies.size_bytes = copy_bytes_.finish();
-  trace_.copies.kind = copy_kind_.finish();
-  const auto host = [](HostColumns& from, auto& to) {
-    to.start_ns = from.start_ns.finish();
-    to.end_ns = from.end_ns.finish();
-    to.thread = from.thread.finish();
-  };
-  host(calls_, trace_.api_calls);
-  trace_.api_calls.name = calls_.name.finish();
-  trace_.api_calls.correlation = call_correlation_.finish();
-  host(ranges_, trace_.ranges);
-  Ranges& ranges = trace_.ranges;
-  ranges.text = ranges_.name.finish();
-  ranges.domain = Column<StringId>(ranges.size());
-  std::ranges::fill(ranges.domain.span(), StringId{});
-  ranges.payload = Column<std::int64_t>(ranges.size());
-  std::ranges::fill(ranges.payload.span(), kNoPayload);
-  ranges.kind = Column<RangeKind>(ranges.size());
-  std::ranges::fill(ranges.kind.span(), RangeKind::kPushPop);
-  host(ops_, trace_.ops);
-  trace_.ops.name = ops_.name.finish();
-  trace_.ops.kind = op_kind_.finish();
+  finish(kernels_, trace_.kernels);
+  finish(copies_, trace_.copies);
+  finish(calls_, trace_.api_calls);
+  finish(ranges_, trace_.ranges);
+  finish(ops_, trace_.ops);
+  std::ranges::fill(trace_.ranges.payload.span(), kNoPayload);
 }
 
 Trace KinetoTrace::finish() {

@@ -73,38 +73,17 @@ class KinetoTrace {
   void place_gpu_work();
   void finish_columns();
 
-  // Attributes of all GPU work.
-  struct GpuColumns {
-    GrowingColumn<std::int64_t> start_ns;
-    GrowingColumn<std::int64_t> end_ns;
-    GrowingColumn<std::uint32_t> correlation;
-    GrowingColumn<std::uint32_t> stream;
-    GrowingColumn<std::uint16_t> device;
-  };
-  // Attributes of all host events.
-  struct HostColumns {
-    GrowingColumn<std::int64_t> start_ns;
-    GrowingColumn<std::int64_t> end_ns;
-    GrowingColumn<StringId> name;
-    GrowingColumn<std::uint32_t> thread;
-  };
-
-  void add_times(GpuColumns& columns, const KinetoEvent& event);
-  void add_times(HostColumns& columns, const KinetoEvent& event, StringId name);
+  template <typename Table>
+  void add_gpu_columns(Table& table, const KinetoEvent& event);
+  template <typename Table>
+  void add_host_columns(Table& table, const KinetoEvent& event);
 
   Trace trace_;
-  GpuColumns kernels_;
-  GrowingColumn<StringId> kernel_name_;
-  GrowingColumn<std::uint32_t> kernel_shape_;
-  GrowingColumn<std::uint8_t> kernel_is_graph_node_;
-  GpuColumns copies_;
-  GrowingColumn<std::int64_t> copy_bytes_;
-  GrowingColumn<CopyKind> copy_kind_;
-  HostColumns calls_;
-  GrowingColumn<std::uint32_t> call_correlation_;
-  HostColumns ranges_;
-  HostColumns ops_;
-  GrowingColumn<OpKind> op_kind_;
+  KernelsOf<GrowingColumn> kernels_;
+  CopiesOf<GrowingColumn> copies_;
+  ApiCallsOf<GrowingColumn> calls_;
+  RangesOf<GrowingColumn> ranges_;
+  OpsOf<GrowingColumn> ops_;
 
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> threads_;  // (pid, tid)
   std::pair<std::int64_t, std::int64_t> last_thread_key_{-1, -1};

@@ -15,6 +15,14 @@
 
 namespace llmprof {
 
+// NVIDIA's layout of a global id: thread in the low 24 bits, process in the next 24, machine above.
+inline std::uint64_t process_part(std::uint64_t global_tid) {
+  return global_tid & ~0xffffffULL;
+}
+inline std::uint32_t pid_of(std::uint64_t global_id) {
+  return static_cast<std::uint32_t>((global_id >> 24) & 0xffffff);
+}
+
 // Numbers distinct keys in order of appearance. Consecutive rows mostly share them.
 template <typename Key>
 class Dictionary {

@@ -4,43 +4,32 @@
 //
 // The schema drifts: tables exist only if they have rows, columns are inserted in the middle,
 // metadata tables are renamed. So nothing is assumed: tables are probed, columns are requested by
-// name, and what is missing reads as null. Two identities need care. A correlation id is unique
-// only within a process, so rows carry their process. And a device number is CUDA's number for the
-// GPU within that process; where the export says which GPU that was (TARGET_INFO_CUDA_DEVICE),
-// device 0 of two processes may be two GPUs.
+// name (nsys_columns.h), and what is missing reads as null. A correlation id is unique only within
+// a process, so rows carry their process.
 //
 // Large tables are split into chunks that threads take in turn. Each chunk writes its rows to the
 // final columns and numbers the processes, devices, streams and shapes in its own small dictionary.
 // The dictionaries are joined in chunk order, so the result does not depend on thread timing.
-//
-// This is one class of more than five hundred lines: all its parts fill the same columns and
-// dictionaries.
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <set>
-#include <unordered_map>
+#include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "ingest/ingest.h"
+#include "ingest/nsys_columns.h"
 #include "ingest/nsys_keys.h"
+#include "ingest/nsys_numbers.h"
 #include "ingest/nsys_outline.h"
 #include "ingest/run_tasks.h"
 #include "ingest/sqlite_file.h"
 
 namespace llmprof {
 namespace {
-
-// NVIDIA's layout of a global id: thread in the low 24 bits, process in the next 24, machine above.
-std::uint64_t process_part(std::uint64_t global_tid) {
-  return global_tid & ~0xffffffULL;
-}
-std::uint32_t pid_of(std::uint64_t global_id) {
-  return static_cast<std::uint32_t>((global_id >> 24) & 0xffffff);
-}
 
 // Event types of NVTX_EVENTS (ENUM_NSYS_EVENT_TYPE; that table itself may be missing).
 enum NvtxEvent : std::int64_t {
@@ -68,29 +57,51 @@ std::uint32_t correlation_of(const SqlValue& value) {
              : kNone;
 }
 
-// Columns of all GPU work, by their position in a scan.
-enum GpuColumn { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, kFirstOwn };
-const std::vector<std::string> kGpuColumns = {"start",    "end",           "deviceId", "contextId",
-                                              "streamId", "correlationId", "globalPid"};
-
-std::vector<std::string> gpu_columns(const std::vector<std::string>& own) {
-  std::vector<std::string> columns = kGpuColumns;
-  columns.insert(columns.end(), own.begin(), own.end());
-  return columns;
-}
-
-// From copyKind, srcKind and dstKind. Memory kind 0 is pageable (ENUM_CUDA_MEM_KIND); recordings
-// before 2021 lack it.
-CopyKind copy_kind(const SqlValue* values) {
-  const auto kind = static_cast<CopyKind>(values[0].as_integer());
-  const auto is_pageable = [](const SqlValue& value) {
-    return !value.is_null() && value.as_integer() == 0;
+// Memory kind 0 is pageable (ENUM_CUDA_MEM_KIND); recordings before 2021 lack it.
+CopyKind copy_kind(const SqlValue* row) {
+  const auto kind = static_cast<CopyKind>(row[CopyRow::kCopyKind].as_integer());
+  const auto is_pageable = [&](int column) {
+    return !row[column].is_null() && row[column].as_integer() == 0;
   };
-  if (kind == CopyKind::kHostToDevice && is_pageable(values[1])) {
+  if (kind == CopyKind::kHostToDevice && is_pageable(CopyRow::kSourceKind)) {
     return CopyKind::kPageableToDevice;
   }
-  return kind == CopyKind::kDeviceToHost && is_pageable(values[2]) ? CopyKind::kDeviceToPageable
-                                                                   : kind;
+  const bool is_to_pageable = kind == CopyKind::kDeviceToHost && is_pageable(CopyRow::kTargetKind);
+  return is_to_pageable ? CopyKind::kDeviceToPageable : kind;
+}
+
+// A whole number in whichever column of payloads has one.
+std::int64_t payload_of(const SqlValue* row) {
+  for (int column = NvtxRow::kFirstPayload; column < NvtxRow::kNumColumns; ++column) {
+    if (row[column].kind == SqlValue::Kind::kInteger) {
+      return row[column].integer;
+    }
+  }
+  return kNoPayload;
+}
+
+// The kind of a range of this event type; none for what is neither a range nor a mark.
+std::optional<RangeKind> range_kind(std::int64_t event_type) {
+  switch (event_type) {
+    case kNvtxPushPop:
+    case kNvtxtPushPop:
+      return RangeKind::kPushPop;
+    case kNvtxStartEnd:
+    case kNvtxtStartEnd:
+      return RangeKind::kStartEnd;
+    case kNvtxMark:
+      return RangeKind::kMark;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Replaces the numbers of a chunk's own dictionary by those of the Trace.
+template <typename T>
+void renumber(std::span<T> column, const std::vector<T>& numbers) {
+  for (T& value : column) {
+    value = numbers[value];
+  }
 }
 
 // Loads one export. Methods run in the order of run(); only the scan tasks are parallel.
@@ -102,19 +113,20 @@ class Loader {
     read_strings();
     read_capture_info();
     load_tables();
-    read_devices();
+    numbers_.read_devices(file_);
     add_diagnostics();
     return std::move(trace_);
   }
 
  private:
   void read_strings() {
-    const TableScan scan(file_, "StringIds", {"id", "value"});
+    const TableScan scan(file_, "StringIds", column_names<StringRow>());
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
-        const std::string_view text = row[1].as_text();
-        names_.add(row[0].as_integer(), trace_.strings.intern(text));
-        api_names_.add(row[0].as_integer(), trace_.strings.intern(without_version(text)));
+        const std::int64_t id = row[StringRow::kId].as_integer();
+        const std::string_view text = row[StringRow::kValue].as_text();
+        names_.add(id, trace_.strings.intern(text));
+        api_names_.add(id, trace_.strings.intern(without_version(text)));
       });
     }
   }
@@ -158,12 +170,7 @@ class Loader {
       tasks.push_back([&scan, &keys, chunk, keep] {
         ChunkKeys& mine = keys[chunk];
         scan.scan(chunk, [&](std::size_t row, const SqlValue* values) { keep(row, values, mine); });
-        // Columns store them in 16 bits; no machine has more.
-        if (mine.processes.keys.size() > kMostProcesses ||
-            mine.devices.keys.size() > kMostProcesses) {
-          throw Error(ErrorKind::kInput,
-                      "the recording claims more processes than can be told apart");
-        }
+        require_16_bits(mine.processes.keys.size(), mine.devices.keys.size());
       });
     }
   }
@@ -171,58 +178,36 @@ class Loader {
   // The part of a GPU row that is the same for every kind of work.
   template <typename Table>
   static void keep_gpu_row(Table& table, std::size_t row, const SqlValue* values, ChunkKeys& keys) {
-    table.start_ns[row] = values[kStart].as_integer();
-    table.end_ns[row] = std::max(values[kEnd].as_integer(), table.start_ns[row]);
+    table.start_ns[row] = values[GpuRow::kStart].as_integer();
+    table.end_ns[row] = std::max(values[GpuRow::kEnd].as_integer(), table.start_ns[row]);
     keys.times.add(table.start_ns[row], table.end_ns[row]);
-    table.correlation[row] = correlation_of(values[kCorrelation]);
-    const auto global_pid = process_part(static_cast<std::uint64_t>(values[kProcess].as_integer()));
-    const std::uint32_t device = keys.devices.id({global_pid, values[kDevice].as_integer()});
+    table.correlation[row] = correlation_of(values[GpuRow::kCorrelation]);
+    const auto global_pid =
+        process_part(static_cast<std::uint64_t>(values[GpuRow::kProcess].as_integer()));
+    const std::uint32_t device =
+        keys.devices.id({global_pid, values[GpuRow::kDevice].as_integer()});
     table.process[row] = static_cast<std::uint16_t>(keys.processes.id(global_pid));
     table.device[row] = static_cast<std::uint16_t>(device);
-    table.stream[row] =
-        keys.streams.id({device, values[kContext].as_integer(), values[kStream].as_integer()});
-  }
-
-  template <typename Table>
-  static void size_gpu_columns(Table& table, std::size_t rows) {
-    table.start_ns = Column<std::int64_t>(rows);
-    table.end_ns = Column<std::int64_t>(rows);
-    table.correlation = Column<std::uint32_t>(rows);
-    table.stream = Column<std::uint32_t>(rows);
-    table.process = Column<std::uint16_t>(rows);
-    table.device = Column<std::uint16_t>(rows);
+    table.stream[row] = keys.streams.id(
+        {device, values[GpuRow::kContext].as_integer(), values[GpuRow::kStream].as_integer()});
   }
 
   void load_tables() {
+    // Columns get their final size before the tasks start, so that chunks can write in parallel.
     std::vector<std::function<void()>> tasks;
-    const TableScan ranges(file_, "NVTX_EVENTS",
-                           {"start", "end", "eventType", "text", "globalTid", "textId", "domainId",
-                            "uint64Value", "int64Value", "uint32Value", "int32Value"});
+    const TableScan ranges(file_, "NVTX_EVENTS", column_names<NvtxRow>());
     tasks.push_back([&] { load_ranges(ranges); });
 
-    // Columns get their final size before the tasks start, so that chunks can write in parallel.
-    const TableScan kernels(
-        file_, "CUPTI_ACTIVITY_KIND_KERNEL",
-        gpu_columns({"demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ",
-                     "blockX", "blockY", "blockZ", "graphNodeId"}));
-    size_gpu_columns(trace_.kernels, kernels.num_rows());
-    trace_.kernels.name = Column<StringId>(kernels.num_rows());
-    trace_.kernels.mangled_name = Column<StringId>(kernels.num_rows());
-    trace_.kernels.shape = Column<std::uint32_t>(kernels.num_rows());
-    trace_.kernels.is_graph_node = Column<std::uint8_t>(kernels.num_rows());
+    const TableScan kernels(file_, "CUPTI_ACTIVITY_KIND_KERNEL", column_names<GpuRow, KernelRow>());
+    make_rows(trace_.kernels, kernels.num_rows());
     std::vector<ChunkKeys> kernel_keys;
     add_tasks(kernels, kernel_keys, tasks,
               [this](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
                 keep_kernel(row, values, keys);
               });
 
-    const TableScan calls(file_, "CUPTI_ACTIVITY_KIND_RUNTIME",
-                          {"start", "end", "globalTid", "correlationId", "nameId"});
-    trace_.api_calls.start_ns = Column<std::int64_t>(calls.num_rows());
-    trace_.api_calls.end_ns = Column<std::int64_t>(calls.num_rows());
-    trace_.api_calls.name = Column<StringId>(calls.num_rows());
-    trace_.api_calls.correlation = Column<std::uint32_t>(calls.num_rows());
-    trace_.api_calls.thread = Column<std::uint32_t>(calls.num_rows());
+    const TableScan calls(file_, "CUPTI_ACTIVITY_KIND_RUNTIME", column_names<CallRow>());
+    make_rows(trace_.api_calls, calls.num_rows());
     std::vector<ChunkKeys> call_keys;
     add_tasks(calls, call_keys, tasks,
               [this](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
@@ -230,31 +215,28 @@ class Loader {
               });
 
     // Copies and memsets share columns; memsets come after the copies.
-    const TableScan copies(file_, "CUPTI_ACTIVITY_KIND_MEMCPY",
-                           gpu_columns({"bytes", "copyKind", "srcKind", "dstKind"}));
-    const TableScan memsets(file_, "CUPTI_ACTIVITY_KIND_MEMSET", gpu_columns({"bytes"}));
-    const std::size_t num_copies = copies.num_rows() + memsets.num_rows();
-    size_gpu_columns(trace_.copies, num_copies);
-    trace_.copies.size_bytes = Column<std::int64_t>(num_copies);
-    trace_.copies.kind = Column<CopyKind>(num_copies);
+    const TableScan copies(file_, "CUPTI_ACTIVITY_KIND_MEMCPY", column_names<GpuRow, CopyRow>());
+    const TableScan memsets(file_, "CUPTI_ACTIVITY_KIND_MEMSET", column_names<GpuRow, MemsetRow>());
+    const std::size_t first_memset = copies.num_rows();
+    make_rows(trace_.copies, copies.num_rows() + memsets.num_rows());
     std::vector<ChunkKeys> copy_keys;
     add_tasks(copies, copy_keys, tasks,
               [this](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
                 keep_gpu_row(trace_.copies, row, values, keys);
-                trace_.copies.size_bytes[row] = values[kFirstOwn].as_integer();
-                trace_.copies.kind[row] = copy_kind(values + kFirstOwn + 1);
+                trace_.copies.size_bytes[row] = values[CopyRow::kBytes].as_integer();
+                trace_.copies.kind[row] = copy_kind(values);
               });
     std::vector<ChunkKeys> memset_keys;
-    const std::size_t first_memset = copies.num_rows();
     add_tasks(memsets, memset_keys, tasks,
               [this, first_memset](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
                 keep_gpu_row(trace_.copies, first_memset + row, values, keys);
-                trace_.copies.size_bytes[first_memset + row] = values[kFirstOwn].as_integer();
+                trace_.copies.size_bytes[first_memset + row] =
+                    values[MemsetRow::kBytes].as_integer();
                 trace_.copies.kind[first_memset + row] = CopyKind::kMemset;
               });
 
-    const TableScan graphs(file_, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", gpu_columns({}));
-    size_gpu_columns(trace_.graphs, graphs.num_rows());
+    const TableScan graphs(file_, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", column_names<GpuRow>());
+    make_rows(trace_.graphs, graphs.num_rows());
     std::vector<ChunkKeys> graph_keys;
     add_tasks(graphs, graph_keys, tasks,
               [this](std::size_t row, const SqlValue* values, ChunkKeys& keys) {
@@ -263,19 +245,20 @@ class Loader {
 
     run_tasks(tasks, num_threads_);
     trace_.capture.has_kernel_table = kernels.num_rows() > 0;
-    trace_.capture.has_cuda =
-        kernels.num_rows() + calls.num_rows() + num_copies + graphs.num_rows() > 0;
+    trace_.capture.has_cuda = trace_.kernels.size() + trace_.api_calls.size() +
+                                  trace_.copies.size() + trace_.graphs.size() >
+                              0;
 
     // From here on single-threaded: chunk-local numbers become global ones.
-    read_device_map();
+    numbers_.read_device_map(file_);
     join_gpu_keys(kernels, kernel_keys, 0, trace_.kernels);
     join_shapes(kernels, kernel_keys);
     join_gpu_keys(copies, copy_keys, 0, trace_.copies);
     join_gpu_keys(memsets, memset_keys, first_memset, trace_.copies);
     join_gpu_keys(graphs, graph_keys, 0, trace_.graphs);
     join_threads(calls, call_keys);
-    for (std::size_t row = 0; row < trace_.ranges.size(); ++row) {
-      trace_.ranges.thread[row] = thread_number(range_threads_[trace_.ranges.thread[row]]);
+    for (std::uint32_t& thread : trace_.ranges.thread.span()) {
+      thread = numbers_.thread(range_threads_[thread]);
     }
     check_times({&kernel_keys, &call_keys, &copy_keys, &memset_keys, &graph_keys});
   }
@@ -289,71 +272,72 @@ class Loader {
     require_sum_fits(times_.sum_ns, "events");
   }
 
-  void keep_kernel(std::size_t row, const SqlValue* values, ChunkKeys& keys) {
+  [[gnu::flatten]] void keep_kernel(std::size_t row, const SqlValue* values, ChunkKeys& keys) {
     keep_gpu_row(trace_.kernels, row, values, keys);
-    const SqlValue* own = values + kFirstOwn;
     // Old exports have only the short name.
-    const SqlValue& name = own[0].is_null() ? own[1] : own[0];
+    const bool has_name = !values[KernelRow::kDemangledName].is_null();
+    const SqlValue& name = values[has_name ? KernelRow::kDemangledName : KernelRow::kShortName];
     trace_.kernels.name[row] = names_[name.as_integer()];
-    trace_.kernels.mangled_name[row] = own[2].is_null() ? StringId{} : names_[own[2].as_integer()];
+    const SqlValue& mangled = values[KernelRow::kMangledName];
+    trace_.kernels.mangled_name[row] =
+        mangled.is_null() ? StringId{} : names_[mangled.as_integer()];
     LaunchShape shape;
     for (int i = 0; i < 3; ++i) {
-      shape.grid[i] = static_cast<std::int32_t>(own[3 + i].as_integer());
-      shape.block[i] = static_cast<std::int32_t>(own[6 + i].as_integer());
+      shape.grid[i] = static_cast<std::int32_t>(values[KernelRow::kGridX + i].as_integer());
+      shape.block[i] = static_cast<std::int32_t>(values[KernelRow::kBlockX + i].as_integer());
     }
     trace_.kernels.shape[row] = keys.shapes.id(shape);
-    trace_.kernels.is_graph_node[row] = own[9].is_null() || own[9].as_integer() == 0 ? 0 : 1;
+    const SqlValue& node = values[KernelRow::kGraphNode];
+    trace_.kernels.is_graph_node[row] = node.is_null() || node.as_integer() == 0 ? 0 : 1;
   }
 
   void keep_call(std::size_t row, const SqlValue* values, ChunkKeys& keys) {
     ApiCalls& calls = trace_.api_calls;
-    calls.start_ns[row] = values[0].as_integer();
-    calls.end_ns[row] = std::max(values[1].as_integer(), calls.start_ns[row]);
+    calls.start_ns[row] = values[CallRow::kStart].as_integer();
+    calls.end_ns[row] = std::max(values[CallRow::kEnd].as_integer(), calls.start_ns[row]);
     keys.times.add(calls.start_ns[row], calls.end_ns[row]);
-    calls.thread[row] = keys.threads.id(static_cast<std::uint64_t>(values[2].as_integer()));
-    calls.correlation[row] = correlation_of(values[3]);
-    calls.name[row] = api_names_[values[4].as_integer()];
+    calls.thread[row] =
+        keys.threads.id(static_cast<std::uint64_t>(values[CallRow::kThread].as_integer()));
+    calls.correlation[row] = correlation_of(values[CallRow::kCorrelation]);
+    calls.name[row] = api_names_[values[CallRow::kName].as_integer()];
   }
 
   // A single task, because it interns texts; the other tasks do not touch the pool.
   void load_ranges(const TableScan& scan) {
     Ranges& ranges = trace_.ranges;
-    const std::size_t capacity = scan.num_rows();
-    size_ranges(ranges, capacity);
+    make_rows(ranges, scan.num_rows());
     std::map<std::pair<std::uint64_t, std::int64_t>, StringId> domains;
-    std::vector<std::int64_t> domain_ids(capacity);
+    std::vector<std::int64_t> domain_ids(scan.num_rows());
     Dictionary<std::uint64_t> threads;
     std::size_t kept = 0;
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
-        const std::int64_t type = row[2].as_integer();
-        const auto global_tid = static_cast<std::uint64_t>(row[4].as_integer());
-        const StringId text = row[3].kind == SqlValue::Kind::kText
-                                  ? trace_.strings.intern(row[3].text)
-                                  : names_[row[5].as_integer()];
+        const auto global_tid = static_cast<std::uint64_t>(row[NvtxRow::kThread].as_integer());
+        const std::int64_t domain_id = row[NvtxRow::kDomainId].as_integer();
+        const StringId text = row[NvtxRow::kText].kind == SqlValue::Kind::kText
+                                  ? trace_.strings.intern(row[NvtxRow::kText].text)
+                                  : names_[row[NvtxRow::kTextId].as_integer()];
+        const std::int64_t event_type = row[NvtxRow::kEventType].as_integer();
         // Domains may be created after their first use, so they are resolved at the end.
-        if (type == kNvtxDomainCreate) {
-          domains[{process_part(global_tid), row[6].as_integer()}] = text;
+        if (event_type == kNvtxDomainCreate) {
+          domains[{process_part(global_tid), domain_id}] = text;
+        }
+        const std::optional<RangeKind> kind = range_kind(event_type);
+        if (!kind) {
           return;
         }
-        RangeKind kind = RangeKind::kMark;
-        if (type == kNvtxPushPop || type == kNvtxtPushPop) {
-          kind = RangeKind::kPushPop;
-        } else if (type == kNvtxStartEnd || type == kNvtxtStartEnd) {
-          kind = RangeKind::kStartEnd;
-        } else if (type != kNvtxMark) {
-          return;
-        }
-        ranges.start_ns[kept] = row[0].as_integer();
-        const bool is_open = row[1].is_null() || row[1].as_integer() >= recording_end_ns_;
-        ranges.end_ns[kept] =
-            is_open ? kOpenEnd : std::max(row[1].as_integer(), row[0].as_integer());
-        times_.add(row[0].as_integer(), is_open ? row[0].as_integer() : ranges.end_ns[kept]);
+        const std::int64_t start_ns = row[NvtxRow::kStart].as_integer();
+        const SqlValue& end = row[NvtxRow::kEnd];
+        const bool is_open = end.is_null() || end.as_integer() >= recording_end_ns_;
+        const std::int64_t end_ns = is_open ? start_ns : std::max(end.as_integer(), start_ns);
+        times_.add(start_ns, end_ns);
+        ranges.start_ns[kept] = start_ns;
+        ranges.end_ns[kept] = is_open ? kOpenEnd : end_ns;
         ranges.text[kept] = text;
         ranges.thread[kept] = threads.id(global_tid);
-        ranges.kind[kept] = kind;
-        ranges.payload[kept] = payload_of(row + 7);
-        domain_ids[kept++] = row[6].as_integer();
+        ranges.kind[kept] = *kind;
+        ranges.payload[kept] = payload_of(row);
+        domain_ids[kept++] = domain_id;
       });
     }
     for (std::size_t i = 0; i < kept; ++i) {
@@ -362,208 +346,64 @@ class Loader {
       ranges.domain[i] = found == domains.end() ? StringId{} : found->second;
     }
     range_threads_ = threads.keys;
-    shrink_ranges(ranges, kept);
+    // Rows that are not ranges (domains, categories, names) were skipped.
+    each_column(ranges, [kept](auto& column) { column.shrink(kept); });
   }
 
-  static std::int64_t payload_of(const SqlValue* values) {
-    for (int i = 0; i < 4; ++i) {
-      if (values[i].kind == SqlValue::Kind::kInteger) {
-        return values[i].integer;
-      }
+  // Calls join(keys, first row, number of rows) for each chunk of a table.
+  template <typename Join>
+  static void each_chunk(const TableScan& scan, const std::vector<ChunkKeys>& keys, Join join) {
+    for (std::size_t chunk = 0; chunk < keys.size(); ++chunk) {
+      const std::size_t first = scan.first_row(chunk);
+      const bool is_last = chunk + 1 == keys.size();
+      join(keys[chunk], first, (is_last ? scan.num_rows() : scan.first_row(chunk + 1)) - first);
     }
-    return kNoPayload;
-  }
-
-  static void size_ranges(Ranges& ranges, std::size_t rows) {
-    ranges.start_ns = Column<std::int64_t>(rows);
-    ranges.end_ns = Column<std::int64_t>(rows);
-    ranges.text = Column<StringId>(rows);
-    ranges.domain = Column<StringId>(rows);
-    ranges.payload = Column<std::int64_t>(rows);
-    ranges.thread = Column<std::uint32_t>(rows);
-    ranges.kind = Column<RangeKind>(rows);
-  }
-
-  // Rows that are not ranges (domains, categories, names) were skipped.
-  static void shrink_ranges(Ranges& ranges, std::size_t rows) {
-    if (rows == ranges.size()) {
-      return;
-    }
-    Ranges all = std::move(ranges);
-    size_ranges(ranges, rows);
-    for (std::size_t i = 0; i < rows; ++i) {
-      ranges.start_ns[i] = all.start_ns[i];
-      ranges.end_ns[i] = all.end_ns[i];
-      ranges.text[i] = all.text[i];
-      ranges.domain[i] = all.domain[i];
-      ranges.payload[i] = all.payload[i];
-      ranges.thread[i] = all.thread[i];
-      ranges.kind[i] = all.kind[i];
-    }
-  }
-
-  static constexpr std::size_t kMostProcesses = UINT16_MAX;
-
-  std::uint16_t process_number(std::uint64_t global_pid) {
-    if (trace_.processes.size() > kMostProcesses || trace_.devices.size() > kMostProcesses) {
-      throw Error(ErrorKind::kInput, "the recording claims more processes than can be told apart");
-    }
-    const auto [entry, is_new] =
-        processes_.try_emplace(global_pid, static_cast<std::uint16_t>(trace_.processes.size()));
-    if (is_new) {
-      trace_.processes.push_back({global_pid, pid_of(global_pid)});
-    }
-    return entry->second;
-  }
-
-  std::uint32_t thread_number(std::uint64_t global_tid) {
-    const auto [entry, is_new] =
-        threads_.try_emplace(global_tid, static_cast<std::uint32_t>(trace_.threads.size()));
-    if (is_new) {
-      trace_.threads.push_back({global_tid, static_cast<std::uint32_t>(global_tid & 0xffffff),
-                                process_number(process_part(global_tid))});
-    }
-    return entry->second;
-  }
-
-  // The GPU of the machine behind a process's device number, if the export has it.
-  void read_device_map() {
-    if (!file_.has_table("TARGET_INFO_CUDA_DEVICE")) {
-      return;
-    }
-    file_.query("SELECT gpuId, cudaId, pid FROM TARGET_INFO_CUDA_DEVICE", [&](const auto& row) {
-      gpu_of_[{static_cast<std::uint32_t>(row[2].as_integer()), row[1].as_integer()}] =
-          row[0].as_integer();
-    });
-  }
-
-  // GPUs known by their number on the machine are distinguished from those known only by CUDA's
-  // number.
-  std::uint16_t device_number(const DeviceKey& key) {
-    const auto gpu = gpu_of_.find({pid_of(key.global_pid), key.ordinal});
-    const bool is_known = gpu != gpu_of_.end();
-    const std::pair<bool, std::int64_t> identity{is_known, is_known ? gpu->second : key.ordinal};
-    const auto [entry, is_new] =
-        devices_.try_emplace(identity, static_cast<std::uint16_t>(trace_.devices.size()));
-    if (is_new) {
-      DeviceInfo device;
-      device.ordinal = static_cast<std::uint32_t>(is_known ? gpu->second : key.ordinal);
-      trace_.devices.push_back(device);
-    }
-    return entry->second;
-  }
-
-  std::uint32_t stream_number(const StreamInfo& stream) {
-    const auto [entry, is_new] =
-        streams_.try_emplace(stream, static_cast<std::uint32_t>(trace_.streams.size()));
-    if (is_new) {
-      trace_.streams.push_back(stream);
-    }
-    return entry->second;
   }
 
   // Replaces chunk-local numbers of processes, devices and streams, in chunk order.
   template <typename Table>
   void join_gpu_keys(const TableScan& scan, const std::vector<ChunkKeys>& keys, std::size_t offset,
                      Table& table) {
-    for (std::size_t chunk = 0; chunk < keys.size(); ++chunk) {
-      const ChunkKeys& mine = keys[chunk];
+    each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
       std::vector<std::uint16_t> processes;
       for (const std::uint64_t global_pid : mine.processes.keys) {
-        processes.push_back(process_number(global_pid));
+        processes.push_back(numbers_.process(global_pid));
       }
       std::vector<std::uint16_t> devices;
       for (const DeviceKey& key : mine.devices.keys) {
-        devices.push_back(device_number(key));
+        devices.push_back(numbers_.device(key));
       }
       std::vector<std::uint32_t> streams;
       for (const StreamKey& key : mine.streams.keys) {
         const DeviceKey& device = mine.devices.keys[key.device];
-        streams.push_back(stream_number({process_number(device.global_pid), devices[key.device],
-                                         static_cast<std::uint32_t>(key.context),
-                                         static_cast<std::uint32_t>(key.stream)}));
+        streams.push_back(numbers_.stream({numbers_.process(device.global_pid), devices[key.device],
+                                           static_cast<std::uint32_t>(key.context),
+                                           static_cast<std::uint32_t>(key.stream)}));
       }
-      const std::size_t first = offset + scan.first_row(chunk);
-      const std::size_t last =
-          offset + (chunk + 1 < keys.size() ? scan.first_row(chunk + 1) : scan.num_rows());
-      for (std::size_t row = first; row < last; ++row) {
-        table.process[row] = processes[table.process[row]];
-        table.device[row] = devices[table.device[row]];
-        table.stream[row] = streams[table.stream[row]];
-      }
-    }
+      renumber(table.process.span().subspan(offset + first, num_rows), processes);
+      renumber(table.device.span().subspan(offset + first, num_rows), devices);
+      renumber(table.stream.span().subspan(offset + first, num_rows), streams);
+    });
   }
 
   void join_shapes(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
-    std::map<LaunchShape, std::uint32_t> shapes;
-    for (std::size_t chunk = 0; chunk < keys.size(); ++chunk) {
-      std::vector<std::uint32_t> numbers;
-      for (const LaunchShape& shape : keys[chunk].shapes.keys) {
-        const auto [entry, is_new] =
-            shapes.try_emplace(shape, static_cast<std::uint32_t>(trace_.shapes.size()));
-        if (is_new) {
-          trace_.shapes.push_back(shape);
-        }
-        numbers.push_back(entry->second);
+    each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
+      std::vector<std::uint32_t> shapes;
+      for (const LaunchShape& shape : mine.shapes.keys) {
+        shapes.push_back(numbers_.shape(shape));
       }
-      const std::size_t last =
-          chunk + 1 < keys.size() ? scan.first_row(chunk + 1) : scan.num_rows();
-      for (std::size_t row = scan.first_row(chunk); row < last; ++row) {
-        trace_.kernels.shape[row] = numbers[trace_.kernels.shape[row]];
-      }
-    }
+      renumber(trace_.kernels.shape.span().subspan(first, num_rows), shapes);
+    });
   }
 
   void join_threads(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
-    for (std::size_t chunk = 0; chunk < keys.size(); ++chunk) {
-      std::vector<std::uint32_t> numbers;
-      for (const std::uint64_t global_tid : keys[chunk].threads.keys) {
-        numbers.push_back(thread_number(global_tid));
+    each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
+      std::vector<std::uint32_t> threads;
+      for (const std::uint64_t global_tid : mine.threads.keys) {
+        threads.push_back(numbers_.thread(global_tid));
       }
-      const std::size_t last =
-          chunk + 1 < keys.size() ? scan.first_row(chunk + 1) : scan.num_rows();
-      for (std::size_t row = scan.first_row(chunk); row < last; ++row) {
-        trace_.api_calls.thread[row] = numbers[trace_.api_calls.thread[row]];
-      }
-    }
-  }
-
-  // Names and properties of the GPUs that did work. Adapters of other vendors are in the same
-  // table, with zeros and CUDA number 0, so a row counts only if it has memory bandwidth or
-  // processors.
-  void read_devices() {
-    const auto is_zero = [](const SqlValue& value) {
-      return !value.is_null() && value.as_integer() == 0;
-    };
-    const bool is_old = file_.has_table("TARGET_INFO_CUDA_GPU");
-    const char* table = is_old ? "TARGET_INFO_CUDA_GPU" : "TARGET_INFO_GPU";
-    const TableScan scan(
-        file_, table,
-        is_old
-            ? std::vector<std::string>{"deviceId", "deviceId", "name", "numMultiprocessors",
-                                       "globalMemorySize", "globalMemoryBandwidth", "coreClockRate"}
-            : std::vector<std::string>{"cuDevice", "id", "name", "smCount", "totalMemory",
-                                       "memoryBandwidth", "clockRate"});
-    for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
-      scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
-        for (const auto& [identity, number] : devices_) {
-          // Old captures have no CUDA number; the row's own id is used instead.
-          const bool by_row = identity.first || row[0].is_null();
-          const std::int64_t id = (by_row ? row[1] : row[0]).as_integer();
-          DeviceInfo& device = trace_.devices[number];
-          if (id != identity.second || !device.name.empty() ||
-              (is_zero(row[5]) && is_zero(row[3]))) {
-            continue;
-          }
-          device.name = row[2].as_text();
-          device.num_sms = static_cast<std::uint32_t>(row[3].as_integer());
-          device.memory_bytes = static_cast<std::uint64_t>(row[4].as_integer())
-                                << (is_old ? 20 : 0);
-          device.memory_bytes_per_s = static_cast<std::uint64_t>(row[5].as_integer());
-          device.clock_hz = static_cast<std::uint64_t>(row[6].as_integer()) * (is_old ? 1000 : 1);
-        }
-      });
-    }
+      renumber(trace_.api_calls.thread.span().subspan(first, num_rows), threads);
+    });
   }
 
   void add_diagnostics() {
@@ -589,16 +429,11 @@ class Loader {
   unsigned num_threads_;
   std::int64_t recording_end_ns_ = INT64_MAX;
   Trace trace_;
+  TraceNumbers numbers_{trace_};
   NameMap names_;
   NameMap api_names_;
   std::vector<std::uint64_t> range_threads_;
   SeenTimes times_;
-  std::map<std::uint64_t, std::uint16_t> processes_;
-  std::map<std::uint64_t, std::uint32_t> threads_;
-  std::map<StreamInfo, std::uint32_t> streams_;
-  std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t>
-      gpu_of_;  // (pid, CUDA number) -> GPU
-  std::map<std::pair<bool, std::int64_t>, std::uint16_t> devices_;
 };
 
 bool is_nsys_sqlite(const InputFile& file) {

@@ -24,10 +24,7 @@ Trace trace_of(const TimedRun& run) {
   for (const TimedProcess& process : run.processes) {
     num_ranges += process.ranges.size();
   }
-  trace.ranges = {Column<std::int64_t>(num_ranges), Column<std::int64_t>(num_ranges),
-                  Column<StringId>(num_ranges),     Column<StringId>(num_ranges),
-                  Column<std::int64_t>(num_ranges), Column<std::uint32_t>(num_ranges),
-                  Column<RangeKind>(num_ranges)};
+  make_rows(trace.ranges, num_ranges);
   std::size_t row = 0;
   for (const TimedProcess& process : run.processes) {
     // A process that became another program by exec left a file for each.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace llmprof {
 
@@ -23,6 +25,14 @@ class Column {
   bool empty() const { return size_ == 0; }
   std::span<T> span() { return {values_.get(), size_}; }
   std::span<const T> span() const { return {values_.get(), size_}; }
+  // Keeps the first rows only.
+  void shrink(std::size_t size) {
+    if (size < size_) {
+      Column kept(size);
+      std::copy_n(begin(), size, kept.values_.get());
+      *this = std::move(kept);
+    }
+  }
   const T* begin() const { return values_.get(); }
   const T* end() const { return values_.get() + size_; }
 

@@ -15,13 +15,15 @@
 namespace llmprof {
 namespace {
 
-template <typename T>
-void keep_rows(Column<T>& column, const std::vector<std::size_t>& rows) {
-  Column<T> kept(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    kept[i] = column[rows[i]];
-  }
-  column = std::move(kept);
+template <typename Table>
+void keep_rows(Table& table, const std::vector<std::size_t>& rows) {
+  each_column(table, [&]<typename Column>(Column& column) {
+    Column kept(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      kept[i] = column[rows[i]];
+    }
+    column = std::move(kept);
+  });
 }
 
 template <typename Keep>
@@ -35,58 +37,18 @@ std::vector<std::size_t> rows_where(std::size_t size, Keep keep) {
   return rows;
 }
 
-template <typename Table>
-void keep_common(Table& table, const std::vector<std::size_t>& rows) {
-  keep_rows(table.correlation, rows);
-  keep_rows(table.stream, rows);
-  keep_rows(table.process, rows);
-  keep_rows(table.device, rows);
-  keep_rows(table.start_ns, rows);
-  keep_rows(table.end_ns, rows);
-}
-
-// Keeps the rows for which the predicate of their kind of table returns true.
+// Keeps the rows for which keep_work(table, row), or keep_host(table, row), is true.
 template <typename KeepWork, typename KeepHost>
 void keep_where(Trace& trace, KeepWork keep_work, KeepHost keep_host) {
-  const auto work_rows = [&](const auto& table) {
-    return rows_where(table.size(), [&](std::size_t row) { return keep_work(table, row); });
+  const auto keep = [](auto& table, const auto& keeps) {
+    keep_rows(table, rows_where(table.size(), [&](std::size_t row) { return keeps(table, row); }));
   };
-  const auto host_rows = [&](const auto& table) {
-    return rows_where(table.size(), [&](std::size_t row) { return keep_host(table, row); });
-  };
-  // Every column of every table is listed here: a forgotten one would no longer match its rows.
-  const std::vector<std::size_t> kernels = work_rows(trace.kernels);
-  keep_rows(trace.kernels.name, kernels);
-  keep_rows(trace.kernels.mangled_name, kernels);
-  keep_rows(trace.kernels.shape, kernels);
-  keep_rows(trace.kernels.is_graph_node, kernels);
-  keep_common(trace.kernels, kernels);
-  const std::vector<std::size_t> copies = work_rows(trace.copies);
-  keep_rows(trace.copies.size_bytes, copies);
-  keep_rows(trace.copies.kind, copies);
-  keep_common(trace.copies, copies);
-  keep_common(trace.graphs, work_rows(trace.graphs));
-
-  const std::vector<std::size_t> calls = host_rows(trace.api_calls);
-  keep_rows(trace.api_calls.name, calls);
-  keep_rows(trace.api_calls.correlation, calls);
-  keep_rows(trace.api_calls.thread, calls);
-  keep_rows(trace.api_calls.start_ns, calls);
-  keep_rows(trace.api_calls.end_ns, calls);
-  const std::vector<std::size_t> ranges = host_rows(trace.ranges);
-  keep_rows(trace.ranges.text, ranges);
-  keep_rows(trace.ranges.domain, ranges);
-  keep_rows(trace.ranges.payload, ranges);
-  keep_rows(trace.ranges.kind, ranges);
-  keep_rows(trace.ranges.thread, ranges);
-  keep_rows(trace.ranges.start_ns, ranges);
-  keep_rows(trace.ranges.end_ns, ranges);
-  const std::vector<std::size_t> ops = host_rows(trace.ops);
-  keep_rows(trace.ops.name, ops);
-  keep_rows(trace.ops.kind, ops);
-  keep_rows(trace.ops.thread, ops);
-  keep_rows(trace.ops.start_ns, ops);
-  keep_rows(trace.ops.end_ns, ops);
+  keep(trace.kernels, keep_work);
+  keep(trace.copies, keep_work);
+  keep(trace.graphs, keep_work);
+  keep(trace.api_calls, keep_host);
+  keep(trace.ranges, keep_host);
+  keep(trace.ops, keep_host);
 }
 
 void drop_idle_devices(Trace& trace) {

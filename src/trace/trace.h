@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contents of a recording as columns, independent of the tool that wrote it. Importers fill it,
-// analyses read it.
+// The contents of a recording as tables of columns, independent of the tool that wrote it.
+// Importers fill it, analyses read it.
+//
+// A table is a struct of columns, and a template of their kind: Column here, columns that grow
+// where a file does not say how many rows it holds. trace/table.h loops over them.
 //
 // Times are nanoseconds on the recording's own clock and signed, because some precede its zero.
 // Rows are in file order, which is not time order. Devices, processes, threads and streams are
@@ -17,6 +20,7 @@
 #include "trace/diagnostics.h"
 #include "trace/format.h"
 #include "trace/string_pool.h"
+#include "trace/table.h"
 
 namespace llmprof {
 
@@ -41,8 +45,9 @@ struct LaunchShape {
   }
 };
 
-// GPU kernels, 42 bytes each.
-struct Kernels {
+// GPU kernels, 41 bytes each.
+template <template <typename> class Column>
+struct KernelsOf {
   Column<std::int64_t> start_ns;
   Column<std::int64_t> end_ns;
   Column<StringId> name;          // demangled
@@ -56,6 +61,7 @@ struct Kernels {
 
   std::size_t size() const { return start_ns.size(); }
 };
+using Kernels = KernelsOf<Column>;
 
 // The numbers of CUPTI, and above 100 our own.
 enum class CopyKind : std::uint8_t {
@@ -72,7 +78,8 @@ enum class CopyKind : std::uint8_t {
 };
 
 // Copies and memsets.
-struct Copies {
+template <template <typename> class Column>
+struct CopiesOf {
   Column<std::int64_t> start_ns;
   Column<std::int64_t> end_ns;
   Column<std::int64_t> size_bytes;
@@ -84,9 +91,11 @@ struct Copies {
 
   std::size_t size() const { return start_ns.size(); }
 };
+using Copies = CopiesOf<Column>;
 
 // Whole CUDA graphs whose kernels were not recorded (graph mode): time without kernel names.
-struct GraphLaunches {
+template <template <typename> class Column>
+struct GraphLaunchesOf {
   Column<std::int64_t> start_ns;
   Column<std::int64_t> end_ns;
   Column<std::uint32_t> correlation;
@@ -96,9 +105,11 @@ struct GraphLaunches {
 
   std::size_t size() const { return start_ns.size(); }
 };
+using GraphLaunches = GraphLaunchesOf<Column>;
 
-// Calls of the CUDA runtime and driver API on the host, 30 bytes each.
-struct ApiCalls {
+// Calls of the CUDA runtime and driver API on the host, 28 bytes each.
+template <template <typename> class Column>
+struct ApiCallsOf {
   Column<std::int64_t> start_ns;
   Column<std::int64_t> end_ns;
   Column<StringId> name;  // without the version suffix: cudaLaunchKernel
@@ -107,22 +118,24 @@ struct ApiCalls {
 
   std::size_t size() const { return start_ns.size(); }
 };
+using ApiCalls = ApiCallsOf<Column>;
 
 enum class RangeKind : std::uint8_t { kPushPop, kStartEnd, kMark };
 
 // NVTX ranges and marks.
-struct Ranges {
+template <template <typename> class Column>
+struct RangesOf {
   Column<std::int64_t> start_ns;
   Column<std::int64_t> end_ns;  // kOpenEnd where the recording has none
   Column<StringId> text;
   Column<StringId> domain;
-  Column<std::int64_t>
-      payload;  // a whole number attached to the range, kNoPayload where there is none
+  Column<std::int64_t> payload;  // a whole number of the range, kNoPayload where it has none
   Column<std::uint32_t> thread;
   Column<RangeKind> kind;
 
   std::size_t size() const { return start_ns.size(); }
 };
+using Ranges = RangesOf<Column>;
 inline constexpr std::int64_t kOpenEnd = INT64_MAX;
 inline constexpr std::int64_t kNoPayload = INT64_MIN;
 
@@ -130,7 +143,8 @@ enum class OpKind : std::uint8_t { kOperator, kModule };
 
 // Operators and modules as a framework's own profiler recorded them on the host. Those of one
 // thread nest. 25 bytes per row; nsys recordings have none (their operators are NVTX ranges).
-struct Ops {
+template <template <typename> class Column>
+struct OpsOf {
   Column<std::int64_t> start_ns;
   Column<std::int64_t> end_ns;
   Column<StringId> name;
@@ -139,6 +153,7 @@ struct Ops {
 
   std::size_t size() const { return start_ns.size(); }
 };
+using Ops = OpsOf<Column>;
 
 // Small tables that the columns refer to by index.
 struct ProcessInfo {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Columns of the tables of an nsys export that are read: for each table the names, and an enum of
+// their places in a row of a TableScan. The names are those of NVIDIA's schema.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace llmprof {
+
+struct StringRow {
+  enum { kId, kValue, kNumColumns };
+  static constexpr std::array kNames = {"id", "value"};
+  static_assert(kNames.size() == kNumColumns);
+};
+
+// Columns that all tables of GPU work share; those of one table follow them.
+struct GpuRow {
+  enum { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, kNumColumns };
+  static constexpr std::array kNames = {"start",    "end",           "deviceId", "contextId",
+                                        "streamId", "correlationId", "globalPid"};
+  static_assert(kNames.size() == kNumColumns);
+};
+
+struct KernelRow {
+  enum {
+    kDemangledName = GpuRow::kNumColumns,
+    kShortName,
+    kMangledName,
+    kGridX,  // Y and Z follow
+    kBlockX = kGridX + 3,
+    kGraphNode = kBlockX + 3,
+    kNumColumns,
+  };
+  static constexpr std::array kNames = {"demangledName", "shortName",  "mangledName", "gridX",
+                                        "gridY",         "gridZ",      "blockX",      "blockY",
+                                        "blockZ",        "graphNodeId"};
+  static_assert(GpuRow::kNumColumns + kNames.size() == kNumColumns);
+};
+
+struct CopyRow {
+  enum { kBytes = GpuRow::kNumColumns, kCopyKind, kSourceKind, kTargetKind, kNumColumns };
+  static constexpr std::array kNames = {"bytes", "copyKind", "srcKind", "dstKind"};
+  static_assert(GpuRow::kNumColumns + kNames.size() == kNumColumns);
+};
+
+struct MemsetRow {
+  enum { kBytes = GpuRow::kNumColumns, kNumColumns };
+  static constexpr std::array kNames = {"bytes"};
+  static_assert(GpuRow::kNumColumns + kNames.size() == kNumColumns);
+};
+
+struct CallRow {
+  enum { kStart, kEnd, kThread, kCorrelation, kName, kNumColumns };
+  static constexpr std::array kNames = {"start", "end", "globalTid", "correlationId", "nameId"};
+  static_assert(kNames.size() == kNumColumns);
+};
+
+struct NvtxRow {
+  enum {
+    kStart,
+    kEnd,
+    kEventType,
+    kText,
+    kThread,
+    kTextId,
+    kDomainId,
+    kFirstPayload,  // one column for each type of whole number
+    kNumColumns = kFirstPayload + 4,
+  };
+  static constexpr std::array kNames = {"start",      "end",         "eventType", "text",
+                                        "globalTid",  "textId",      "domainId",  "uint64Value",
+                                        "int64Value", "uint32Value", "int32Value"};
+  static_assert(kNames.size() == kNumColumns);
+};
+
+// GPUs of the machine: TARGET_INFO_GPU, or TARGET_INFO_CUDA_GPU before 2021 with names of its own.
+struct DeviceRow {
+  enum { kCudaDevice, kId, kName, kNumSms, kMemory, kMemoryBandwidth, kClock, kNumColumns };
+  static constexpr std::array kNames = {
+      "cuDevice", "id", "name", "smCount", "totalMemory", "memoryBandwidth", "clockRate"};
+  static_assert(kNames.size() == kNumColumns);
+};
+struct OldDeviceRow : DeviceRow {
+  static constexpr std::array kNames = {
+      "deviceId",           "deviceId",         "name",
+      "numMultiprocessors", "globalMemorySize", "globalMemoryBandwidth",
+      "coreClockRate"};
+  static_assert(kNames.size() == kNumColumns);
+};
+
+// Names of the columns of these rows, one after the other.
+template <typename... Rows>
+std::vector<std::string> column_names() {
+  std::vector<std::string> names;
+  (names.insert(names.end(), Rows::kNames.begin(), Rows::kNames.end()), ...);
+  return names;
+}
+
+}  // namespace llmprof
