@@ -247,7 +247,7 @@ Json metrics_json(const Analysis& analysis, const RunFacts& run = {});
 // missing leave their member as it is; unknown keys are ignored.
 Metrics metrics_from_json(const Json& json);
 
-// Stage times as rows: stage1/metrics.json, and `baseline` of metrics.json.
+// Stage times as rows: baseline/metrics.json, and `baseline` of metrics.json.
 Json stage_times_json(const std::vector<StageTimes>& stages);
 
 // The files of a report by name: report.html, report.md, stakeholder_summary.md, kernels.md,
