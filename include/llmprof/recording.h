@@ -79,6 +79,10 @@ struct Recording {
 // profiler. Throws Error.
 LLMPROF_API Recording read_recording(const std::string& path);
 
+// The same, with a file of your own rules for stages and families, whose rows come before those of
+// llmprof: docs/marking.md.
+LLMPROF_API Recording read_recording(const std::string& path, const std::string& rules_file);
+
 // "1.2.3" of the library that is loaded.
 LLMPROF_API const char* version();
 

@@ -34,6 +34,7 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
   analysis.capture = summary.capture;
   analysis.capture.has_cuda = !summary.rows.empty();
   analysis.diagnostics = summary.diagnostics;
+  analysis.diagnostics.insert(analysis.diagnostics.end(), rules.notes.begin(), rules.notes.end());
   analysis.is_summary = true;
   // A row a kernel: those split by shape are put together again.
   std::map<std::string, std::size_t> known;

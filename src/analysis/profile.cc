@@ -71,6 +71,8 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   Analysis& analysis = profile.analysis;
   analysis.capture = trace.capture;
   analysis.diagnostics = trace.diagnostics;
+  analysis.diagnostics.insert(analysis.diagnostics.end(), profile.rules.notes.begin(),
+                              profile.rules.notes.end());
   const Extent extent = extent_of(trace);
   analysis.capture_start_ns = extent.start_ns;
   analysis.capture_ns = extent.end_ns - extent.start_ns;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/diagnostics.h"
+
 namespace llmprof {
 
 // Kernel name -> family: the first rule one of whose words occurs in the name, upper and lower case
@@ -24,6 +26,9 @@ struct StageRule {
 struct Rules {
   std::vector<FamilyRule> families;
   std::vector<StageRule> stages;
+  std::size_t num_user_stages = 0;  // the first rows of `stages` are of the user's file
+  std::string user_file;            // its name; empty: there is none
+  Diagnostics notes;                // what a result must say of the rules
 };
 
 inline constexpr std::string_view kCommunication = "communication";

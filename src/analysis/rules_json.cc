@@ -3,32 +3,106 @@
 // Reading of rules from their configuration files.
 #include "analysis/rules_json.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/text.h"
+#include "base/yaml.h"
 
 namespace llmprof {
+namespace {
+
+[[noreturn]] void refuse_rules(const std::string& file, const std::string& what) {
+  throw Error(
+      ErrorKind::kUsage, fmt::format("{}: {}", printable(file), what),
+      "rows are as in conf/rules: stages: [{domain: \"\", text: my_prefill, stage: prefill}], "
+      "families: [{family: gemm, words: [my_gemm]}]");
+}
+
+// Calls read(row, name of the row) for each row of a list, if the file has it.
+template <typename Read>
+void each_rule(const Json& file, const std::string& name, const char* key, Read&& read) {
+  if (!file.contains(key)) {
+    return;
+  }
+  if (!file[key].is_array()) {
+    refuse_rules(name, fmt::format("{} is no list", key));
+  }
+  for (std::size_t row = 0; row < file[key].size(); ++row) {
+    const std::string where = fmt::format("row {} of {}", row + 1, key);
+    if (!file[key][row].is_object()) {
+      refuse_rules(name, where + " has no keys");
+    }
+    read(file[key][row], where);
+  }
+}
+
+std::string text_of_rule(const Json& value, const std::string& file, const std::string& what) {
+  if (!value.is_string()) {
+    refuse_rules(file, what + " is no text");
+  }
+  return value.get<std::string>();
+}
+
+std::vector<FamilyRule> families_in(const Json& file, const std::string& name) {
+  std::vector<FamilyRule> families;
+  each_rule(file, name, "families", [&](const Json& row, const std::string& where) {
+    FamilyRule rule{text_of_rule(row.value("family", Json()), name, where + ": family"), {}};
+    for (const Json& word : row.value("words", Json::array())) {
+      rule.words.push_back(to_lower(text_of_rule(word, name, where + ": a word")));
+    }
+    if (rule.words.empty() || std::ranges::count(rule.words, "") > 0) {
+      refuse_rules(name, where + " has no words, or an empty one");
+    }
+    families.push_back(std::move(rule));
+  });
+  return families;
+}
+
+std::vector<StageRule> stages_in(const Json& file, const std::string& name) {
+  std::vector<StageRule> stages;
+  each_rule(file, name, "stages", [&](const Json& row, const std::string& where) {
+    const auto text = [&](const char* key) {
+      return text_of_rule(row.value(key, Json()), name, fmt::format("{}: {}", where, key));
+    };
+    stages.push_back({text("domain"), text("text"), text("stage")});
+  });
+  return stages;
+}
+
+}  // namespace
 
 Rules rules_from(const Json& kernels, const Json& stages) {
   Rules rules;
-  try {
-    for (const Json& entry : kernels.at("families")) {
-      FamilyRule rule{entry.at("family").get<std::string>(), {}};
-      for (const Json& word : entry.at("words")) {
-        rule.words.push_back(to_lower(word.get<std::string>()));
-      }
-      rules.families.push_back(std::move(rule));
-    }
-    for (const Json& entry : stages.at("stages")) {
-      rules.stages.push_back({entry.at("domain").get<std::string>(),
-                              entry.at("text").get<std::string>(),
-                              entry.at("stage").get<std::string>()});
-    }
-  } catch (const Json::exception& error) {
-    throw Error(ErrorKind::kUsage, std::string("a rules file lacks a field: ") + error.what(),
-                "compare it with conf/rules");
-  }
+  rules.families = families_in(kernels, "conf/rules/kernels.yaml");
+  rules.stages = stages_in(stages, "conf/rules/stages.yaml");
   return rules;
+}
+
+void add_user_rules(const std::string& name, std::string_view text, Rules& rules) {
+  const Json file = parse_yaml(text, name);
+  if (!file.is_object() || file.empty()) {
+    refuse_rules(name, "it has neither stages nor families");
+  }
+  for (const auto& [key, value] : file.items()) {
+    if (key != "families" && key != "stages") {
+      refuse_rules(name, fmt::format("'{}' is neither stages nor families", printable(key)));
+    }
+  }
+  const std::vector<FamilyRule> families = families_in(file, name);
+  const std::vector<StageRule> stages = stages_in(file, name);
+  rules.families.insert(rules.families.begin(), families.begin(), families.end());
+  rules.stages.insert(rules.stages.begin(), stages.begin(), stages.end());
+  rules.num_user_stages += stages.size();
+  rules.user_file = name;
+  rules.notes.push_back(
+      {"user_rules", Severity::kInfo, static_cast<std::int64_t>(families.size() + stages.size()),
+       fmt::format("rules of {} (sha256 {}) come first: {} of stages, {} of families", name,
+                   sha256_hex(text), stages.size(), families.size())});
 }
 
 }  // namespace llmprof

@@ -10,4 +10,8 @@ namespace llmprof {
 // form.
 Rules rules_from(const Json& kernels, const Json& stages);
 
+// Puts the rows of a user's file first: `families` as in kernels.yaml, `stages` as in stages.yaml,
+// or both. Throws kUsage, naming the file and the row that is wrong.
+void add_user_rules(const std::string& name, std::string_view text, Rules& rules);
+
 }  // namespace llmprof

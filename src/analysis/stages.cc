@@ -4,7 +4,8 @@
 // they are.
 //
 // Library domains (NCCL, cuBLAS, cub, TensorRT) also push ranges, thousands of them, and none is a
-// stage: only the domain LLM, the two engines' own formats and the user's rules are looked at.
+// stage: only the domain LLM, the two engines' own formats and the rules are looked at. Rules of a
+// user's file come before all, since somebody wrote them for this recording.
 // Where a program marks steps but not the loop around them, the steps are the stage `decode`.
 //
 // A range without an end was open when the recording stopped. It is closed at the end of the
@@ -30,6 +31,8 @@ struct Found {
 // No step has more tokens or sequences: what says so counts something else, or comes from a
 // stranger. Sums of what is left cannot overflow.
 constexpr std::int64_t kMostTokens = 1'000'000'000;
+
+constexpr const char* kStageRules = "conf/rules/stages.yaml";
 
 // Digits at the start of a text.
 std::optional<std::int64_t> leading_number(std::string_view text) {
@@ -102,7 +105,7 @@ class Finder {
   Finder(const Trace& trace, std::int64_t end_ns) : trace_(trace), end_ns_(end_ns) {}
 
   template <typename Classify>
-  bool collect(const char* source, Classify classify) {
+  bool collect(std::string_view source, Classify classify) {
     for (std::size_t row = 0; row < trace_.ranges.size(); ++row) {
       if (trace_.ranges.kind[row] == RangeKind::kMark) {
         continue;
@@ -243,20 +246,29 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
   const auto by_sglang = [](std::string_view, std::string_view text) {
     return sglang_marker(text);
   };
+  bool has_user_stage = false;
   const auto by_rule = [&](std::string_view domain, std::string_view text) -> std::optional<Found> {
-    for (const StageRule& rule : rules.stages) {
-      if (matches(rule, domain, text)) {
-        return Found{rule.stage, std::nullopt};
+    for (std::size_t row = 0; row < rules.stages.size(); ++row) {
+      if (matches(rules.stages[row], domain, text)) {
+        has_user_stage |= row < rules.num_user_stages;
+        return Found{rules.stages[row].stage, std::nullopt};
       }
     }
     return std::nullopt;
   };
+  if (Finder own(trace, end_ns);
+      rules.num_user_stages > 0 &&
+      own.collect("rules of " + rules.user_file + " and " + kStageRules, by_rule) &&
+      has_user_stage) {
+    return own.finish();
+  }
   const bool has_domain = finder.collect("NVTX domain LLM", by_domain);
   // SGLang can be told to mark its steps in both ways, one inside the other.
   const char* engine = "step markers of the engine";
   const bool has_engine =
       !has_domain && (finder.collect(engine, by_vllm) || finder.collect(engine, by_sglang));
-  if (!has_domain && !has_engine && !finder.collect("rules of conf/rules/stages.yaml", by_rule)) {
+  if (!has_domain && !has_engine &&
+      !finder.collect(std::string("rules of ") + kStageRules, by_rule)) {
     finder.add_whole(start_ns);
   }
   Stages stages = finder.finish();

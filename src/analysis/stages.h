@@ -31,7 +31,8 @@ struct Stages {
   bool are_steps = false;  // instances of decode are single steps, not loops of them
 };
 
-// First source that has any instance wins: NVTX domain LLM, markers of vLLM and SGLang, the rules.
+// First source that has any instance wins: the rules where a row of a user's file fits, NVTX domain
+// LLM, markers of vLLM and SGLang, the rules.
 // None: one stage `all` over [start_ns, end_ns], on every thread.
 Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns,
                    std::int64_t end_ns);

@@ -52,8 +52,10 @@ LedgerRow ledger_row(const StageLedger& stage) {
   return row;
 }
 
-Recording recording_of(const std::string& path) {
-  const Analysis analysis = profile_recording(path, {}, this_system()).analysis;
+Recording recording_of(const std::string& path, const std::string& rules_file) {
+  RecordingOptions options;
+  options.rules = rules_file;
+  const Analysis analysis = profile_recording(path, options, this_system()).analysis;
   Recording recording;
   recording.format = analysis.capture.format.name;
   if (analysis.capture_ns > 0) {  // none in a summary, nor where nothing was recorded
@@ -92,7 +94,11 @@ WorkCost cost_at(const std::string& path, const LlmWork& work) {
 Error::~Error() = default;
 
 Recording read_recording(const std::string& path) {
-  return guarded([&] { return recording_of(path); });
+  return guarded([&] { return recording_of(path, ""); });
+}
+
+Recording read_recording(const std::string& path, const std::string& rules_file) {
+  return guarded([&] { return recording_of(path, rules_file); });
 }
 
 const char* version() {

@@ -6,6 +6,9 @@
 
 namespace llmprof {
 
+// --rules, for commands that do not take all options below.
+Option rules_option(std::string& target);
+
 // Adds the options of every command that reads a recording.
 void add_recording_options(Command& command, RecordingOptions& target);
 

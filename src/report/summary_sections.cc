@@ -208,9 +208,9 @@ Section quality_section(const Metrics& metrics, const SectionOptions& options) {
       rule += (rule.empty() ? "\"" : ", \"") + printable(name).substr(0, 60) + "\"";
     }
     section.notes.push_back(
-        "kernels without a family take more than 10 % of the time; a rule for "
-        "conf/rules/kernels.yaml, from which llmprof is built: {family: NAME, words: [" +
-        rule + "]}");
+        "kernels without a family take more than 10 % of the time; a file for --rules names it: "
+        "families: [{family: NAME, words: [" +
+        rule + "]}]");
   }
   for (const BreachMetrics& breach : metrics.contract.value_or(std::vector<BreachMetrics>())) {
     section.notes.push_back(fmt::format("{} ({}): {}", printable(breach.reason),

@@ -119,7 +119,7 @@ Profile profile_of(const std::string& path, const RecordingOptions& options, con
     apply_filter(filter, *trace);
   }
   Profile made =
-      profile(std::move(recording), recording_rules(),
+      profile(std::move(recording), recording_rules(options.rules),
               {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{}, wants.timer});
   made.analysis.capture.path = path;
   if (shortage) {
@@ -130,8 +130,12 @@ Profile profile_of(const std::string& path, const RecordingOptions& options, con
 
 }  // namespace
 
-Rules recording_rules() {
-  return rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
+Rules recording_rules(const std::string& user_file) {
+  Rules rules = rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
+  if (!user_file.empty()) {
+    add_user_rules(user_file, read_file(user_file), rules);
+  }
+  return rules;
 }
 
 Profile profile_recording(const std::string& path, const RecordingOptions& options,
@@ -149,8 +153,10 @@ Profile profile_recording(const std::string& path, const RecordingOptions& optio
   return made;
 }
 
-Profile profile_for_plan(const std::string& path, const System& system) {
-  return profile_of(path, {}, system, {});
+Profile profile_for_plan(const std::string& path, const std::string& rules, const System& system) {
+  RecordingOptions options;
+  options.rules = rules;
+  return profile_of(path, options, system, {});
 }
 
 TraceOutline outline_recording(const std::string& path) {
@@ -171,6 +177,11 @@ LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& opti
     Metrics metrics = metrics_of(made.analysis);
     Json json = metrics_json(metrics);
     return {std::move(json), std::move(metrics), std::move(made)};
+  }
+  if (!options.rules.empty()) {
+    throw Error(ErrorKind::kUsage, fmt::format("--rules: the metrics in {} are made already", path),
+                fmt::format("make them again: llmprof analyze RECORDING --rules {} --out DIR",
+                            options.rules));
   }
   const std::filesystem::path file = is_bundle ? inside : std::filesystem::path(path);
   Json json = parse_json(read_file(file, kMostBytes), file.string());

@@ -22,6 +22,7 @@ struct RecordingOptions {
   std::string pid;
   std::string threads = "2";
   std::string memory_limit;      // empty: none
+  std::string rules;             // a file of the user's own; empty: none
   std::vector<std::string> ncu;  // counters to join; empty: those of the bundle
 };
 
@@ -33,8 +34,9 @@ struct ProfileWants {
   PassTimer* timer = nullptr;
 };
 
-// The rules of conf/ that name stages and families.
-Rules recording_rules();
+// The rules that name stages and families: those of a user's file, if one is given, before those of
+// conf/. Throws kUsage.
+Rules recording_rules(const std::string& user_file = {});
 
 // Loads a recording, through nsys if it is a report, out of its bundle if it is one; profiles it,
 // and completes the profile with the counters and the table of operators that are given or stand in
@@ -44,7 +46,7 @@ Profile profile_recording(const std::string& path, const RecordingOptions& optio
                           const System& system, const ProfileWants& wants = {});
 
 // What the recording alone shows: no counters, no findings. For plans.
-Profile profile_for_plan(const std::string& path, const System& system);
+Profile profile_for_plan(const std::string& path, const std::string& rules, const System& system);
 
 // What a recording holds, as far as that is known without reading it: not of a report.
 TraceOutline outline_recording(const std::string& path);

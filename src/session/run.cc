@@ -52,6 +52,7 @@ RunSetup make_setup(const RunRequest& request, const Config& config, const Syste
                     std::vector<std::string>& notes) {
   RunSetup setup;
   setup.options = run_options_of(config);
+  setup.rules = recording_rules(request.rules);
   setup.rank = launched_rank(system);
   if (setup.rank) {
     choose_rank_passes(*setup.rank, setup.options, notes);
@@ -101,7 +102,7 @@ std::optional<Profile> planned_recording(const RunRequest& request, const RunSet
   if (!setup.options.has_ncu) {
     throw Error(ErrorKind::kUsage, "--plan is for the ncu pass, which is not among the passes");
   }
-  Profile profile = profile_for_plan(request.plan, system);
+  Profile profile = profile_for_plan(request.plan, request.rules, system);
   if (!profile.trace || profile.trace->kernels.size() == 0) {
     throw Error(ErrorKind::kContract,
                 fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels),

@@ -17,6 +17,7 @@ struct RunRequest {
   std::string passes;                  // comma-separated; empty: as configured
   std::string plan;                    // a recording to plan ncu from
   std::string out;                     // folder for bundles; empty: as configured
+  std::string rules;                   // a file of the user's own; empty: none
   std::string file;                    // of configuration; empty: the user's own
   std::vector<std::string> overrides;  // of configuration
   std::vector<std::string> command;    // the program and its arguments

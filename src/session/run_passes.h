@@ -47,6 +47,7 @@ struct RunSetup {
   TargetWorkload target;
   std::vector<Pass> passes;  // that are wanted, in order
   const Config* config = nullptr;
+  Rules rules;
   MachineFacts machine;
   std::optional<NsysTool> nsys;
   std::optional<NcuTool> ncu;

@@ -307,7 +307,7 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
   FileWriter csv(artifacts_.path("baseline/ranges.csv"));
   write_timed_ranges_csv(run, [&](std::string_view piece) { csv.write(piece); });
   csv.commit();
-  baseline_stages_ = stages_in(*baseline_trace_, recording_rules());
+  baseline_stages_ = stages_in(*baseline_trace_, setup_.rules);
   const Stages& stages = baseline_stages_;
   baseline_ns_ = step.duration_ns;
   std::vector<StageTimes> times = time_stages(stages);
@@ -411,7 +411,7 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     is_clean = true;
     ProfileOptions options;
     options.has_timeline = true;
-    profile_ = profile(load_trace(sqlite, kReadThreads), recording_rules(), options);
+    profile_ = profile(load_trace(sqlite, kReadThreads), setup_.rules, options);
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), ""}});
     if (!is_clean) {
@@ -452,6 +452,9 @@ Evidence RunSession::take_evidence() {
   llmprof::read_operators(artifacts_.root(), evidence);
   evidence.baseline = baseline_times_;
   evidence.gpus = known_gpus;
+  if (!profile_) {
+    evidence.diagnostics = setup_.rules.notes;
+  }
   evidence.machine_gpu = setup_.machine.gpus.empty() ? "" : setup_.machine.gpus.front().name;
   if (model_ && profile_) {
     evidence.model = EfficiencySetup();

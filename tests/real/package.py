@@ -22,6 +22,7 @@ llmprof::api::decode_cost(std::__cxx11::basic_string<char, std::char_traits<char
 llmprof::api::model_facts(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
 llmprof::api::prefill_cost(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, long, long)
 llmprof::api::read_recording(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
+llmprof::api::read_recording(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)
 llmprof::api::version()
 typeinfo for llmprof::api::Error
 typeinfo name for llmprof::api::Error

@@ -141,9 +141,7 @@ void check_other_family(const FindingContext& context) {
   }
   Finding& finding = context.note("other_family", "capture");
   finding.sentence = "kernels without a family take more than 10 % of the time";
-  finding.next =
-      "read them by name; words for a family stand in conf/rules/kernels.yaml, from which llmprof "
-      "is built";
+  finding.next = "read them by name; a file of words for families is read with --rules FILE";
   finding.evidence = {"families[family=other].total_ns", "unmatched_names"};
 }
 

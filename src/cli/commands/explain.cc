@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metric_catalog.h"
 #include "session/recording.h"
@@ -184,7 +185,7 @@ std::string source_rows_text(const ExplainOptions& asked, const std::vector<Path
   try {
     std::optional<Profile> made;
     if (!loaded.profile) {
-      made = profile_for_plan(asked.file, system);
+      made = profile_for_plan(asked.file, asked.recording.rules, system);
     }
     const Profile& profile = made ? *made : *loaded.profile;
     if (!profile.trace) {
@@ -265,6 +266,7 @@ Command explain_command() {
        nullptr,
        true},
       {"--rows", "N", "Rows of the recording to print (5)", &asked->rows},
+      rules_option(asked->recording.rules),
   };
   command.examples =
       "  llmprof explain run.sqlite capture.kernel_ns\n"

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/recording_options.h"
 #include "config/compose.h"
 #include "ingest/ingest.h"
 #include "session/ncu_plan_command.h"
@@ -27,6 +28,7 @@ namespace {
 struct PlanCommandOptions {
   bool json = false;
   std::string recording;
+  std::string rules;
   std::string file;
   std::vector<std::string> overrides;
 };
@@ -98,7 +100,7 @@ int run_plan(const PlanCommandOptions& asked, Context& context) {
   const RunOptions options = run_options_of(compose(user_file(asked.file), asked.overrides));
   std::vector<std::string> notes;
   const NcuTool ncu = ncu_for_plan(context.system, notes);
-  const Profile profile = profile_for_plan(asked.recording, context.system);
+  const Profile profile = profile_for_plan(asked.recording, asked.rules, context.system);
   const Analysis& analysis = profile.analysis;
   if (!profile.trace || profile.trace->kernels.size() == 0) {
     throw Error(ErrorKind::kContract,
@@ -150,6 +152,7 @@ Command plan_command() {
        {},
        nullptr,
        true},
+      rules_option(asked->rules),
       json_option(asked->json),
       config_option(asked->file),
       override_option(asked->overrides),

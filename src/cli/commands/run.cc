@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/progress.h"
+#include "cli/recording_options.h"
 #include "report/sections.h"
 
 namespace llmprof {
@@ -23,6 +24,9 @@ std::string next_command(const RunRequest& request, const std::string& next_over
   std::vector<std::string> argv = {"llmprof", "run"};
   if (!request.file.empty()) {
     argv.insert(argv.end(), {"--config", request.file});
+  }
+  if (!request.rules.empty()) {
+    argv.insert(argv.end(), {"--rules", request.rules});
   }
   if (!request.passes.empty()) {
     argv.insert(argv.end(), {"--passes", request.passes});
@@ -157,6 +161,7 @@ Command run_command() {
        "Runs with this laid over the configuration, interleaved A B B A, and compared; may be "
        "repeated",
        &options->against},
+      rules_option(options->request.rules),
       config_option(options->request.file),
       override_option(options->request.overrides),
   };

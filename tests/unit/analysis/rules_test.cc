@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families of conf/rules/kernels.yaml, on names as frameworks give them.
+// The families of conf/rules/kernels.yaml, on names as frameworks give them, and rules of a user.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analysis/rules_json.h"
 #include "base/json.h"
 #include "config/presets.h"
+#include "expect_error.h"
 
 namespace llmprof {
 namespace {
@@ -31,6 +33,40 @@ TEST(Rules, OfOtherVendorsAndOtherLayers) {
   EXPECT_EQ(family("sm50_xmma_pooling_coalescedC_NHWC_kMAX_3"), "reduction");
   EXPECT_EQ(family("implicit_convolve_sgemm<float>"), "gemm");
   EXPECT_EQ(family("convert_2"), "copy") << "no convolution";
+}
+
+TEST(Rules, RowsOfTheUserComeFirst) {
+  Rules rules = rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
+  const std::size_t num_embedded = rules.stages.size();
+  add_user_rules("my.yaml",
+                 "families: [{family: mine, words: [My_GEMM]}]\n"
+                 "stages: [{domain: app, text: read*, stage: prefill}]\n",
+                 rules);
+  EXPECT_EQ(family_of(rules, "void my_gemm_kernel()"), "mine");
+  EXPECT_EQ(family_of(rules, "void other_gemm_kernel()"), "gemm");
+  EXPECT_EQ(rules.stages.size(), num_embedded + 1);
+  EXPECT_EQ(rules.stages[0].domain, "app");
+  ASSERT_EQ(rules.notes.size(), 1U);
+  EXPECT_EQ(rules.notes[0].count, 2);
+  EXPECT_THAT(rules.notes[0].sentence, testing::ContainsRegex("my.yaml .sha256 [0-9a-f]{64}"));
+}
+
+TEST(Rules, AnErrorNamesTheFileAndTheRow) {
+  const auto refused = [](const char* text, const char* why) {
+    Rules rules;
+    expect_error([&] { add_user_rules("my.yaml", text, rules); }, ErrorKind::kUsage,
+                 testing::AllOf(testing::HasSubstr("my.yaml"), testing::HasSubstr(why)),
+                 testing::HasSubstr("conf/rules"));
+  };
+  refused("", "neither stages nor families");
+  refused("stage: []", "'stage' is neither");
+  refused("stages: 7", "stages is no list");
+  refused("stages: [7]", "row 1 of stages has no keys");
+  refused("stages: [{domain: '', text: a, stage: b}, {domain: '', text: a}]",
+          "row 2 of stages: stage is no text");
+  refused("families: [{family: [], words: [a]}]", "row 1 of families: family is no text");
+  refused("families: [{family: a, words: ['']}]", "row 1 of families has no words");
+  refused("families: [{family: a, words: 7}]", "row 1 of families: a word is no text");
 }
 
 }  // namespace

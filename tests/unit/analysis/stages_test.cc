@@ -114,11 +114,27 @@ TEST(Stages, NumbersThatNoStepHasAreNoCounts) {
               ElementsAre("prefill", "prefill", "prefill 1000000000"));
 }
 
-TEST(Stages, RulesOfTheUserComeLast) {
+TEST(Stages, RulesComeLast) {
   EXPECT_THAT(found({{"", "my_prefill of request 7", 0, 10},
                      {"mine", "decode", 10, 20},
                      {"other", "decode", 20, 30}}),
               ElementsAre("prefill", "decode"));
+}
+
+TEST(Stages, RulesOfAUsersFileComeFirstWhereOneFits) {
+  Rules rules;
+  rules.stages = {{"app", "read*", "prefill"}, {"", "decode", "decode"}};
+  rules.num_user_stages = 1;
+  rules.user_file = "my.yaml";
+  const Stages own = find_stages(
+      trace_of({{"LLM", "prefill", 0, 9}, {"app", "read 7", 10, 20}, {"", "decode", 20, 30}}),
+      rules, 0, 1000);
+  EXPECT_THAT(own.names, ElementsAre("prefill", "decode"));
+  EXPECT_EQ(own.instances.size(), 2U);
+  EXPECT_EQ(own.source, "rules of my.yaml and conf/rules/stages.yaml");
+  const Stages marked =
+      find_stages(trace_of({{"LLM", "prefill", 0, 9}, {"", "decode", 20, 30}}), rules, 0, 1000);
+  EXPECT_EQ(marked.source, "NVTX domain LLM");
 }
 
 TEST(Stages, AnOpenRangeIsClosedAtTheEndAndFlagged) {

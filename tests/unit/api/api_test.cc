@@ -57,6 +57,17 @@ TEST(Api, WhatASummaryDoesNotTellIsEmpty) {
   EXPECT_EQ(recording.kernels[1].max_ns, 130);
 }
 
+TEST(Api, RulesOfAFileComeFirst) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.add("sums.csv", kSummary).string();
+  const std::string rules =
+      folder.add("my.yaml", "families: [{family: mine, words: [g]}]\n").string();
+  const Recording recording = api::read_recording(path, rules);
+  EXPECT_EQ(recording.kernels[0].family, "mine");
+  EXPECT_THAT(recording.warnings, testing::Contains(testing::HasSubstr("my.yaml")));
+  EXPECT_THROW(api::read_recording(path, path), api::Error);
+}
+
 TEST(Api, WhatARecordingTellsIsThere) {
   const TemporaryDirectory folder;
   const std::string path = folder.path() / "run.sqlite";

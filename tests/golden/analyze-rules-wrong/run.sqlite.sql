@@ -1,0 +1,1 @@
+CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);
