@@ -14,7 +14,7 @@
 #include "capture/launcher.h"
 #include "capture/machine.h"
 #include "config/compose.h"
-#include "fleet/rank_summary.h"
+#include "fleet/summary/rank_summary.h"
 #include "session/run_options.h"
 
 namespace llmprof {
