@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "fleet/history/clickhouse.h"
 #include "fleet/history/clickhouse_schema.h"
 #include "fleet/history/history_queries.h"
