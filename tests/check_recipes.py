@@ -36,7 +36,7 @@ TOOLS = {"cmake", "cxx-compiler", "ninja"}
 
 def wanted_libraries(cmake):
     """Every find_package(... REQUIRED), and every find_path of headers alone."""
-    return re.findall(r"^find_package\(([\w-]+)[^)]*\bREQUIRED\b", cmake, re.M) + re.findall(
+    return re.findall(r"^ *find_package\(([\w-]+)[^)]*\bREQUIRED\b", cmake, re.M) + re.findall(
         r"^find_path\(\w+ (\w+)/\S+ REQUIRED\)", cmake, re.M)
 
 

@@ -20,7 +20,7 @@
 #include "analysis/duration_histogram.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "fleet/summary_file.h"
+#include "fleet/summary/summary_file.h"
 
 namespace {
 

@@ -25,7 +25,7 @@
 #include "analysis/duration_histogram.h"
 #include "base/file.h"
 #include "compare/statistics.h"
-#include "fleet/summary_file.h"
+#include "fleet/summary/summary_file.h"
 
 namespace {
 

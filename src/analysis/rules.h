@@ -27,8 +27,8 @@ struct Rules {
   std::vector<FamilyRule> families;
   std::vector<StageRule> stages;
   std::size_t num_user_stages = 0;  // the first rows of `stages` are of the user's file
-  std::string user_file;            // its name; empty: there is none
-  Diagnostics notes;                // what a result must say of the rules
+  std::string user_file = {};       // its name; empty: there is none
+  Diagnostics notes = {};           // what a result must say of the rules
 };
 
 inline constexpr std::string_view kCommunication = "communication";

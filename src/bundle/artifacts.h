@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace llmprof {
 
@@ -50,10 +50,10 @@ class Artifacts {
 
 // Inputs and environment of a run. Secrets are removed when it is written, whoever filled it in.
 struct Provenance {
-  Json machine;                                    // host, CPU, GPUs, driver, tool versions
-  std::map<std::string, std::string> environment;  // complete; an allow-list filters it
-  Json config;                                     // the composed configuration
-  Json inputs;  // command line, manifest, whatever the workload is fed
+  const Json& machine;                                    // host, CPU, GPUs, driver, tool versions
+  const std::map<std::string, std::string>& environment;  // complete; an allow-list filters it
+  const Json& config;                                     // the composed configuration
+  const Json& inputs;  // command line, manifest, whatever the workload is fed
 };
 
 // Writes env.json, config.yaml and inputs.yaml.

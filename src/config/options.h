@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <string>
 
-#include "config/compose.h"
-
 namespace llmprof {
+
+struct Config;
 
 // Typed configuration options. Values have been checked for meaning, not only for type.
 struct Options {

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "config/compose.h"
+#include "base/json_fwd.h"
 
 namespace llmprof {
+
+struct Config;
 
 // Values of a configuration by dotted path, checked against the expected type and range. Every
 // function throws kUsage, naming the key and where its value came from.

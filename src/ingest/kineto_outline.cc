@@ -17,7 +17,6 @@
 
 #include "base/error.h"
 #include "base/gzip_reader.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "ingest/ingest.h"

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "capture/tools.h"
+#include "config/compose.h"
 #include "config/reader.h"
 #include "model/checkpoint.h"
 

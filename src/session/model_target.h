@@ -12,10 +12,11 @@
 #include "analysis/efficiency.h"
 #include "capture/machine.h"
 #include "capture/system.h"
-#include "config/compose.h"
 #include "session/named_model.h"
 
 namespace llmprof {
+
+struct Config;
 
 // model.workload, and the file it is about. Argument lists, in which {model} stands for the model's
 // file, {out} for the folder of the pass in the bundle and {file} for where the table of operators

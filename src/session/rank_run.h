@@ -13,11 +13,12 @@
 #include "bundle/artifacts.h"
 #include "capture/launcher.h"
 #include "capture/machine.h"
-#include "config/compose.h"
-#include "fleet/rank_summary.h"
+#include "fleet/summary/rank_summary.h"
 #include "session/run_options.h"
 
 namespace llmprof {
+
+struct Config;
 
 // ranks.capture: "all", or numbers and "every:N". Throws kUsage.
 bool is_captured(const std::vector<std::string>& wish, std::int64_t rank);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "fleet/rank_summary.h"
+#include "fleet/summary/rank_summary.h"
 #include "report/metrics.h"
 
 namespace llmprof {

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "bundle/manifest.h"
 #include "capture/stale_runs.h"
+#include "config/compose.h"
 #include "config/reader.h"
 #include "session/machine_json.h"
 #include "session/rank_run.h"

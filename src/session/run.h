@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/compose.h"
 #include "report/metrics.h"
 #include "session/progress.h"
 #include "session/run_session.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "config/compose.h"
 #include "config/presets.h"
 #include "config/reader.h"
 #include "session/rank_run.h"

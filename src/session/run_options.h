@@ -11,10 +11,11 @@
 #include "capture/nsys.h"
 #include "capture/supervise.h"
 #include "capture/workload.h"
-#include "config/compose.h"
 #include "config/options.h"
 
 namespace llmprof {
+
+struct Config;
 
 // A configuration as the passes of a run need it: the plain structs of capture/, filled in.
 struct RunOptions {

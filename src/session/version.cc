@@ -5,7 +5,7 @@
 #include "session/version.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <openssl/crypto.h>
 
 #include "build_facts.h"

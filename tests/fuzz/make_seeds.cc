@@ -11,9 +11,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "fleet/fleet_summary.h"
-#include "fleet/merge.h"
-#include "fleet/summary_file.h"
+#include "fleet/merge/fleet_summary.h"
+#include "fleet/merge/merge.h"
+#include "fleet/summary/summary_file.h"
 #include "ingest/ncu_report_writer.h"
 #include "made_sqlite.h"
 #include "model/made_checkpoint.h"

@@ -18,10 +18,10 @@
 #include "cli/commands/budgets.h"
 #include "config/compose.h"
 #include "config/override.h"
-#include "fleet/fleet_summary.h"
-#include "fleet/merge.h"
-#include "fleet/summary_file.h"
-#include "fleet/table_file.h"
+#include "fleet/merge/fleet_summary.h"
+#include "fleet/merge/merge.h"
+#include "fleet/summary/columnar_file.h"
+#include "fleet/summary/summary_file.h"
 #include "ingest/ingest.h"
 #include "ingest/ncu_csv.h"
 #include "ingest/ncu_rep.h"
@@ -151,7 +151,7 @@ void run_summary(std::string_view bytes) {
   FleetMerge merge;
   merge.add(file);  // a rank's or a merged one
   fleet_bytes(merge.finish());
-  if (TableFile(file).kind() == kRankKind) {
+  if (ColumnarFile(file).kind() == kRankKind) {
     const std::string again = summary_bytes(read_summary(file));
     must(summary_bytes(read_summary(again)) == again, "a summary does not come back");
   }

@@ -14,9 +14,9 @@
 #include "cli/command.h"
 #include "cli/commands/fleet_target.h"
 #include "cli/commands/fleet_text.h"
-#include "fleet/push.h"
-#include "fleet/questions.h"
-#include "fleet/summary_folder.h"
+#include "fleet/history/push.h"
+#include "fleet/history/queries.h"
+#include "fleet/history/summary_folder.h"
 #include "session/recording.h"
 
 namespace llmprof {
@@ -72,6 +72,7 @@ int run_push(FleetCommandOptions& asked, Context& context) {
     throw Error(ErrorKind::kUsage, fmt::format("--batch-rows cannot be {}", batch_rows),
                 fmt::format("a server stores {} rows at once", kMostRowsAtOnce));
   }
+  ClickHouse server(options);
   std::vector<std::filesystem::path> files;
   for (const std::string& path : asked.files) {
     const std::vector<std::filesystem::path> found = summaries_in(path);
@@ -79,7 +80,6 @@ int run_push(FleetCommandOptions& asked, Context& context) {
   }
   Spool spool(spool_folder(asked.spool, options, context.system));
   spool_summaries(files, batch_rows, spool);
-  ClickHouse server(options);
   DrainedCounts sent;
   try {
     sent = drain(spool, server);

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "cli/command.h"
-#include "fleet/clickhouse.h"
-#include "fleet/history.h"
+#include "fleet/history/clickhouse.h"
+#include "fleet/history/history.h"
 
 namespace llmprof {
 

@@ -8,7 +8,7 @@
 
 namespace llmprof {
 
-// An answer of fleet/questions.h as lines for a person; names are made safe to show.
+// An answer of fleet/history/queries.h as lines for a person; names are made safe to show.
 std::string fleet_text(const Json& answer, std::size_t width);
 
 }  // namespace llmprof

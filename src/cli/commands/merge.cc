@@ -2,7 +2,7 @@
 //
 // llmprof merge: the summaries of a job's ranks, one answer. Twice over the files, the second time
 // only over those of late ranks: what made them late stands in their own.
-#include "fleet/merge.h"
+#include "fleet/merge/merge.h"
 
 #include <algorithm>
 #include <charconv>
@@ -20,8 +20,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "fleet/fleet_report.h"
-#include "fleet/summary_file.h"
+#include "fleet/merge/fleet_report.h"
+#include "fleet/summary/summary_file.h"
 #include "report/fleet.h"
 #include "session/rank_folder.h"
 #include "session/recording.h"
@@ -135,7 +135,7 @@ void explain(const MergedRanks& merged, FleetReport& report) {
       verdict.reason_absent = "its own summary is not among the files";
     } else {
       verdict.reason =
-          late_reason(merged.fleet, read_summary(read_file(file->second, kMostSummaryBytes)));
+          straggler_cause(merged.fleet, read_summary(read_file(file->second, kMostSummaryBytes)));
       verdict.reason_absent = verdict.reason ? "" : "no kernels to compare";
     }
   }

@@ -81,15 +81,14 @@ TEST(Artifacts, AnUnusablePlaceSaysWhatToType) {
 class Bundle : public testing::Test {
  protected:
   Bundle() : artifacts(Artifacts::create(directory.path(), kNow)) {
-    Provenance provenance;
-    provenance.machine = {{"hostname", "box"}};
-    provenance.environment = {{"CUDA_VISIBLE_DEVICES", "0,1"},
-                              {"VLLM_API_KEY", "planted-secret-1"},
-                              {"MY_PRIVATE_NOTE", "planted-secret-2"},
-                              {"HF_TOKEN", "planted-secret-3"}};
-    provenance.config = {{"run", {{"mode", "deep"}}}, {"env", {{"HF_TOKEN", "planted-secret-4"}}}};
-    provenance.inputs = {{"command", {"serve", "--api-key", "planted-secret-5", "--port", "80"}}};
-    write_provenance(artifacts, provenance, kNow);
+    const Json machine = {{"hostname", "box"}};
+    const std::map<std::string, std::string> environment = {{"CUDA_VISIBLE_DEVICES", "0,1"},
+                                                            {"VLLM_API_KEY", "planted-secret-1"},
+                                                            {"MY_PRIVATE_NOTE", "planted-secret-2"},
+                                                            {"HF_TOKEN", "planted-secret-3"}};
+    const Json config = {{"run", {{"mode", "deep"}}}, {"env", {{"HF_TOKEN", "planted-secret-4"}}}};
+    const Json inputs = {{"command", {"serve", "--api-key", "planted-secret-5", "--port", "80"}}};
+    write_provenance(artifacts, {machine, environment, config, inputs}, kNow);
     artifacts.write("nsys/log.txt", "hello\n");
     write_manifest(artifacts, {{"command", {"x", "--token=planted-secret-6"}}});
   }

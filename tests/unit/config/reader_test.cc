@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "config/compose.h"
 #include "expect_error.h"
 
 namespace llmprof {

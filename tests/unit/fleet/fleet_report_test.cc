@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/fleet_report.h"
+#include "fleet/merge/fleet_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fleet/merge.h"
-#include "fleet/summary_file.h"
+#include "fleet/merge/merge.h"
+#include "fleet/summary/summary_file.h"
 
 namespace llmprof {
 namespace {
@@ -108,7 +108,7 @@ TEST(FleetReport, ASlowGpuIsNoSlowKernelAndTheOtherWayRound) {
 TEST(FleetReport, SaysWhatMadeARankLate) {
   const std::vector<RankSummary> ranks = {rank_of(0, 100, 10), rank_of(1, 100, 10),
                                           rank_of(2, 150, 10)};
-  const auto reason = late_reason(merged(ranks), ranks[2]);
+  const auto reason = straggler_cause(merged(ranks), ranks[2]);
   ASSERT_TRUE(reason);
   EXPECT_EQ(reason->stage, "decode");
   EXPECT_EQ(reason->kernel, "gemm");
@@ -116,7 +116,7 @@ TEST(FleetReport, SaysWhatMadeARankLate) {
   EXPECT_EQ(reason->excess_ns, 500);
   EXPECT_DOUBLE_EQ(reason->kernel_ratio, 1.5);
   EXPECT_DOUBLE_EQ(reason->own_share_fraction, 1);
-  EXPECT_FALSE(late_reason(merged({ranks[0]}), ranks[0]));
+  EXPECT_FALSE(straggler_cause(merged({ranks[0]}), ranks[0]));
 }
 
 TEST(FleetReport, RanksWithoutKernelsAreComparedByTheHost) {

@@ -5,14 +5,15 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "fleet/clickhouse.h"
-#include "fleet/dialect.h"
-#include "fleet/history_queries.h"
-#include "fleet/history_rows.h"
-#include "fleet/push.h"
-#include "fleet/questions.h"
-#include "fleet/spool.h"
-#include "fleet/summary_file.h"
+#include "base/json.h"
+#include "fleet/history/clickhouse.h"
+#include "fleet/history/clickhouse_schema.h"
+#include "fleet/history/history_queries.h"
+#include "fleet/history/history_rows.h"
+#include "fleet/history/push.h"
+#include "fleet/history/queries.h"
+#include "fleet/history/spool.h"
+#include "fleet/summary/summary_file.h"
 #include "temporary.h"
 
 namespace llmprof {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/merge.h"
+#include "fleet/merge/merge.h"
 
 #include <algorithm>
 
@@ -9,8 +9,8 @@
 #include "analysis/duration_histogram.h"
 #include "compare/statistics.h"
 #include "expect_error.h"
-#include "fleet/summary_file.h"
-#include "fleet/table_file.h"
+#include "fleet/summary/columnar_file.h"
+#include "fleet/summary/summary_file.h"
 
 namespace llmprof {
 namespace {

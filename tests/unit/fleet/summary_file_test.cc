@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/summary_file.h"
+#include "fleet/summary/summary_file.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "compare/statistics.h"
-#include "fleet/table_file.h"
+#include "fleet/summary/columnar_file.h"
 
 namespace llmprof {
 namespace {
@@ -96,12 +96,12 @@ TEST(SummaryFile, HostileBytesEndInAnError) {
   EXPECT_LT(num_read, 19'000U);
 }
 
-TEST(TableFile, UnknownColumnsAreSkippedAndMissingOnesEmpty) {
-  TableWriter writer;
+TEST(ColumnarFile, UnknownColumnsAreSkippedAndMissingOnesEmpty) {
+  ColumnarWriter writer;
   const std::vector<std::int64_t> values = {1, 300, INT64_MAX, -5};
   writer.numbers("new.column", values);
   const std::string bytes = writer.finish("rank");
-  const TableFile file(bytes);
+  const ColumnarFile file(bytes);
   EXPECT_THAT(file.numbers("new.column"), testing::ElementsAre(1, 300, INT64_MAX, 0));
   EXPECT_TRUE(file.numbers("old.column").empty());
   EXPECT_THROW(file.text_ids("new.column"), Error);

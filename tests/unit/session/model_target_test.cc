@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "config/compose.h"
 #include "expect_error.h"
 #include "temporary.h"
 

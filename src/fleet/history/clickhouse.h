@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "fleet/history/clickhouse_schema.h"
+#include "fleet/history/http.h"
+
+namespace llmprof {
+
+// How to log in. Sent as headers, never as part of a URL.
+struct ServerCredentials {
+  std::string user;  // empty: the server's default user
+  std::string password;
+};
+
+// How to reach a server, and how long to try.
+struct ServerOptions {
+  std::vector<std::string> urls;  // equivalent nodes of one server or cluster
+  std::string database = "llmprof";
+  ServerCredentials credentials;
+  HttpOptions http;
+  int patience_s = 15;  // how long to retry
+};
+
+// Checks the URL of a server: http or https, a host, no credentials. Returns it without a trailing
+// slash. Throws kUsage.
+std::string checked_server_url(const std::string& url);
+
+// Why a statement failed. Sent rows must be kept, unless kBadRows.
+enum class Refusal {
+  kNotNow,    // may succeed later, or through another node
+  kNotThere,  // credentials, tables or the server itself are wrong
+  kBadRows,   // the server will never accept these rows
+};
+
+// An Error with its reason: kEnvironment for the first two kinds, kInput for the last.
+class ServerError : public Error {
+ public:
+  ServerError(Refusal refusal, std::string message, std::string hint = {})
+      : Error(refusal == Refusal::kBadRows ? ErrorKind::kInput : ErrorKind::kEnvironment,
+              std::move(message), std::move(hint)),
+        refusal_(refusal) {}
+  Refusal refusal() const { return refusal_; }
+
+ private:
+  Refusal refusal_;
+};
+
+// A server by its HTTP interface. Each request tries one node after the other, with growing delays,
+// until there is a response or the patience ends; then it throws ServerError.
+class ClickHouse {
+ public:
+  explicit ClickHouse(ServerOptions options);
+
+  const std::string& database() const { return options_.database; }
+  const Dialect& dialect();  // queried once
+
+  // A read-only query. Without a FORMAT in `sql` the result is tab-separated text. It is complete.
+  std::string ask(std::string_view sql);
+
+  void execute(std::string_view sql);
+
+  // Inserts rows in RowBinary. When it returns they are stored. Sending them again changes nothing.
+  void insert(std::string_view table, std::string_view sha256, std::string_view rows);
+
+  std::int64_t num_retries() const { return num_retries_; }
+
+ private:
+  std::string send(const std::string& parameters, std::string_view body);
+  std::string send_once(const std::string& url, const std::string& parameters,
+                        std::string_view body);
+
+  ServerOptions options_;
+  HttpClient http_;
+  std::vector<std::string> headers_;
+  std::optional<Dialect> dialect_;
+  std::size_t node_ = 0;
+  std::int64_t num_retries_ = 0;
+  std::mt19937 random_;
+};
+
+// Tab-separated text as ClickHouse writes it, unescaped. Throws kInput unless every line has
+// `num_columns`.
+std::vector<std::vector<std::string>> tab_separated(std::string_view text, std::size_t num_columns);
+
+// Numbers in such a text. Throw kInput.
+std::uint64_t server_number(std::string_view text);
+std::vector<std::uint64_t> server_numbers(std::string_view text);  // "[1,2]"
+
+}  // namespace llmprof

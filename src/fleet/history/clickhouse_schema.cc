@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ClickHouse schema of the history, adapted to the server's version.
+//
+// Fact rows contain only numbers: runs, stages, kernels and families are represented by the first
+// 64 bits of their SHA-256, and the table `names` has their names. So untrusted names never become
+// part of a statement, and a row takes the same few bytes whatever its kernel is called.
+//
+// Nothing is updated. A row is identified by its contents: `content` is the hash of the summary it
+// comes from. If the same row is sent again, in other batches or through another node,
+// ReplacingMergeTree keeps one. Which summary counts for a rank is recorded in `ranks`, which is
+// written last: a rank whose rows have only partly arrived is invisible. ClickHouse's own
+// deduplication of inserts (by hash or token) saves work, but it forgets after a while, and
+// correctness does not depend on it.
+//
+// There are no materialized views and no summing tables: fed twice, they count twice and cannot be
+// repaired.
+//
+// `kernel_runs` is `kernels` summed over ranks, created when a run is complete; queries over months
+// read it instead. `seals` records for which summaries it was created.
+#include "fleet/history/clickhouse_schema.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace llmprof {
+namespace {
+
+// A column: name, type, and codec if the server supports them.
+struct TableColumn {
+  const char* name;
+  const char* type;
+  const char* codec = "";  // where columns have codecs
+};
+
+// A table: its columns, version column, sort key and sharding key.
+struct HistoryTable {
+  const char* name;
+  std::vector<TableColumn> columns;
+  const char* version;  // of two rows with one key, the larger one stays
+  const char* order;
+  const char* shard;         // rows of one key are on one shard, or they would not meet
+  bool is_of_ranks = false;  // grows with ranks: may be dropped by age
+};
+
+// Codecs: numbers that grow or repeat in row order are small as differences.
+std::vector<HistoryTable> history_tables() {
+  const char* const delta = "CODEC(Delta, ZSTD(1))";
+  const char* const packed = "CODEC(T64, ZSTD(1))";
+  const std::vector<TableColumn> sums = {{"calls", "UInt64", packed},
+                                         {"total_ns", "UInt64", packed},
+                                         {"min_ns", "UInt64", packed},
+                                         {"max_ns", "UInt64", packed},
+                                         {"hist_steps", "Array(UInt16)", "CODEC(ZSTD(1))"},
+                                         {"hist_counts", "Array(UInt64)", "CODEC(ZSTD(1))"}};
+  std::vector<TableColumn> kernels = {
+      {"run_key", "UInt64", delta},   {"rank", "UInt32", delta},
+      {"content", "UInt64"},          {"day", "Date", delta},
+      {"stage_key", "UInt64", delta}, {"kernel_key", "UInt64", delta},
+      {"family_key", "UInt64", delta}};
+  kernels.insert(kernels.end(), sums.begin(), sums.end());
+  std::vector<TableColumn> kernel_runs = {
+      {"run_key", "UInt64", delta},    {"fingerprint", "UInt64", delta},
+      {"day", "Date", delta},          {"stage_key", "UInt64", delta},
+      {"kernel_key", "UInt64", delta}, {"family_key", "UInt64", delta},
+      {"ranks", "UInt32", delta}};
+  kernel_runs.insert(kernel_runs.end(), sums.begin(), sums.end());
+  return {
+      {"names",
+       {{"name_key", "UInt64", delta}, {"name", "String", "CODEC(ZSTD(1))"}},
+       "",
+       "name_key",
+       "name_key"},
+      {"kernels", kernels, "", "(run_key, stage_key, kernel_key, family_key, rank, content)",
+       "cityHash64(run_key, rank)", true},
+      {"stages",
+       {{"run_key", "UInt64"},
+        {"rank", "UInt32"},
+        {"content", "UInt64"},
+        {"day", "Date"},
+        {"stage_key", "UInt64"},
+        {"instances", "UInt64"},
+        {"total_ns", "UInt64"},
+        {"min_ns", "UInt64"},
+        {"max_ns", "UInt64"},
+        {"tokens", "UInt64"},
+        {"kernel_ns", "UInt64"},
+        {"window_ns", "UInt64"},
+        {"buckets_ns", "Array(UInt64)"},
+        {"model_flops", "UInt64"},
+        {"peak_flops", "UInt64"},
+        {"model_bytes", "UInt64"},
+        {"peak_bytes", "UInt64"}},
+       "",
+       "(run_key, stage_key, rank, content)",
+       "cityHash64(run_key, rank)"},
+      {"ranks",
+       {{"run_key", "UInt64"},
+        {"rank", "UInt32"},
+        {"attempt", "UInt32"},
+        {"content", "UInt64"},
+        {"day", "Date"},
+        {"ver", "UInt64"},
+        {"run_id", "String"},
+        {"num_ranks", "UInt32"},
+        {"node", "String"},
+        {"gpu", "Word"},
+        {"model", "Word"},
+        {"engine", "Word"},
+        {"engine_version", "Word"},
+        {"driver_version", "Word"},
+        {"llmprof_version", "Word"},
+        {"started_unix_s", "Int64"},
+        {"kernel_rows", "UInt64"},
+        {"stage_rows", "UInt64"}},
+       "ver",
+       "(run_key, rank)",
+       "cityHash64(run_key, rank)"},
+      {"kernel_runs", kernel_runs, "", "(run_key, fingerprint, stage_key, kernel_key, family_key)",
+       "cityHash64(run_key)"},
+      {"seals",
+       {{"run_key", "UInt64"},
+        {"fingerprint", "UInt64"},
+        {"day", "Date"},
+        {"ranks", "UInt32"},
+        {"rows", "UInt64"}},
+       "",
+       "(run_key, fingerprint)",
+       "cityHash64(run_key)"},
+  };
+}
+
+std::string column_text(const TableColumn& column, const Dialect& dialect) {
+  std::string type = column.type;
+  if (type == "Word") {  // text with few values
+    type = dialect.has_column_codecs ? "LowCardinality(String)" : "String";
+  }
+  const std::string codec = dialect.has_column_codecs ? column.codec : "";
+  return fmt::format("{} {}{}{}", column.name, type, codec.empty() ? "" : " ", codec);
+}
+
+// The table of names has no day and a single partition.
+bool has_day(const HistoryTable& table) {
+  return std::any_of(table.columns.begin(), table.columns.end(), [](const TableColumn& column) {
+    return std::string_view(column.name) == "day";
+  });
+}
+
+std::string engine_text(const HistoryTable& table, const Dialect& dialect,
+                        const SchemaOptions& options) {
+  const bool is_replicated = !options.cluster.empty();
+  std::string arguments = is_replicated
+                              ? fmt::format("'/clickhouse/tables/{{shard}}/{}/{}', '{{replica}}'",
+                                            options.database, table.name)
+                              : "";
+  if (*table.version != '\0') {
+    arguments += (arguments.empty() ? "" : ", ") + std::string(table.version);
+  }
+  std::string text = fmt::format("ENGINE = {}ReplacingMergeTree({})",
+                                 is_replicated ? "Replicated" : "", arguments);
+  if (has_day(table)) {
+    text += " PARTITION BY toYYYYMM(day)";
+  }
+  text += fmt::format(" ORDER BY {}", table.order);
+  if (table.is_of_ranks && options.keep_days > 0) {
+    text += fmt::format(" TTL day + INTERVAL {} DAY", options.keep_days);
+  }
+  if (is_replicated) {
+    text += " SETTINGS replicated_deduplication_window = 10000";
+  } else if (dialect.has_insert_token) {
+    text += " SETTINGS non_replicated_deduplication_window = 10000";
+  }
+  return text;
+}
+
+int number_at(std::string_view text, std::size_t& position) {
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data() + position, end, number);
+  if (failure != std::errc()) {
+    return -1;
+  }
+  position = static_cast<std::size_t>(stop - text.data());
+  return number;
+}
+
+}  // namespace
+
+Dialect dialect_of(std::string_view version) {
+  const std::string_view text = trim(version);
+  std::size_t position = 0;
+  Dialect dialect;
+  dialect.major = number_at(text, position);
+  const bool has_dot = position < text.size() && text[position] == '.';
+  ++position;
+  dialect.minor = has_dot ? number_at(text, position) : -1;
+  if (dialect.major < 1 || dialect.minor < 0 || text.size() > 64) {
+    throw Error(ErrorKind::kInput, "the server does not tell its version as ClickHouse does");
+  }
+  const auto is_since = [&](int major, int minor) {
+    return dialect.major > major || (dialect.major == major && dialect.minor >= minor);
+  };
+  // From ClickHouse's changelogs: T64 and TTL of tables 19.6..19.14, LowCardinality without a flag
+  // 19.0, insert_deduplication_token 22.2, non_replicated_deduplication_window 21.3.
+  dialect.has_column_codecs = is_since(20, 3);
+  dialect.has_insert_token = is_since(22, 2);
+  return dialect;
+}
+
+void check_identifier(std::string_view what, std::string_view name) {
+  const bool is_plain = !name.empty() && name.size() <= 64 &&
+                        std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+                        std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                          return c < 0x80 && (std::isalnum(c) != 0 || c == '_');
+                        });
+  if (!is_plain) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} cannot be '{}'", what, printable(name.substr(0, 80))),
+                "letters, digits and '_'");
+  }
+}
+
+std::vector<std::string> schema_statements(const Dialect& dialect, const SchemaOptions& options) {
+  check_identifier("--database", options.database);
+  if (!options.cluster.empty()) {
+    check_identifier("--cluster", options.cluster);
+  }
+  if (options.keep_days > 0 && !dialect.has_column_codecs) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("ClickHouse {}.{} cannot drop rows by age", dialect.major, dialect.minor),
+        "leave --keep-days out and drop old months yourself: ALTER TABLE kernels DROP "
+        "PARTITION 202601");
+  }
+  const std::string where =
+      options.cluster.empty() ? "" : fmt::format(" ON CLUSTER {}", options.cluster);
+  std::vector<std::string> statements = {
+      fmt::format("CREATE DATABASE IF NOT EXISTS {}{}", options.database, where)};
+  for (const HistoryTable& table : history_tables()) {
+    std::vector<std::string> columns;
+    for (const TableColumn& column : table.columns) {
+      columns.push_back(column_text(column, dialect));
+    }
+    // On a cluster each table is a local one plus a Distributed one of the plain name.
+    const bool is_cluster = !options.cluster.empty();
+    const std::string local = table.name + std::string(is_cluster ? "_local" : "");
+    statements.push_back(fmt::format("CREATE TABLE IF NOT EXISTS {}.{}{} ({}) {}", options.database,
+                                     local, where, fmt::join(columns, ", "),
+                                     engine_text(table, dialect, options)));
+    if (is_cluster) {
+      statements.push_back(
+          fmt::format("CREATE TABLE IF NOT EXISTS {0}.{1}{2} ({3}) ENGINE = Distributed({4}, {0}, "
+                      "{1}_local, {5})",
+                      options.database, table.name, where, fmt::join(columns, ", "),
+                      options.cluster, table.shard));
+    }
+  }
+  return statements;
+}
+
+std::string insert_parameters(const Dialect& dialect, std::string_view sha256) {
+  // Otherwise a Distributed table acknowledges before its shards have the rows.
+  std::string parameters = "&insert_distributed_sync=1";
+  if (dialect.has_insert_token) {
+    // Newer releases buffer inserts on the server first; an acknowledgement must mean that rows are
+    // stored.
+    parameters += fmt::format("&async_insert=0&insert_deduplication_token={}", sha256);
+  }
+  return parameters;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Measurements of many runs, as sums. A folder of summaries and a server provide the same sums, and
+// every query is answered from them by the same code (fleet/history/queries.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fleet/history/clickhouse.h"
+
+namespace llmprof {
+
+// A sum of many int64 that cannot overflow: one hour of 100,000 GPUs is 3.6e17 ns, and a history
+// has many hours.
+struct WideSum {
+  static constexpr std::int64_t kBillion = 1'000'000'000;
+  std::int64_t billions = 0;
+  std::int64_t rest = 0;  // below a billion
+
+  void add(std::int64_t value) { add_parts(value / kBillion, value % kBillion); }
+  void add_parts(std::int64_t more_billions, std::int64_t more_rest) {
+    rest += more_rest;
+    billions += more_billions + rest / kBillion;
+    rest %= kBillion;
+  }
+  void add(const WideSum& other) { add_parts(other.billions, other.rest); }
+  double value() const { return static_cast<double>(billions) * 1e9 + static_cast<double>(rest); }
+  bool operator==(const WideSum&) const = default;
+};
+
+// A run as currently known; of several attempts, the last one.
+struct KnownRun {
+  std::uint64_t run_key = 0;
+  std::int64_t attempt = 0;
+  std::string run_id;
+  std::int64_t ranks = 0;      // present
+  std::int64_t num_ranks = 0;  // expected; 0: unknown
+  // If ranks differ, the first in text order.
+  std::string model;
+  std::string gpu;
+  std::string engine;
+  std::string engine_version;
+  std::int64_t started_unix_s = 0;
+  std::int64_t day = 0;
+  std::uint64_t kernel_rows = 0;
+  std::uint64_t stage_rows = 0;
+  std::uint64_t fingerprint = 0;  // of the summaries it is made of
+  bool is_sealed = false;         // complete, checked, and summed over its ranks
+  std::uint64_t sealed_rows = 0;
+
+  bool is_complete() const { return num_ranks > 0 && ranks >= num_ranks; }
+};
+
+struct RunFilter {
+  std::int64_t since_day = 0;        // runs that began earlier are ignored
+  std::set<std::uint64_t> run_keys;  // empty: all
+};
+
+// A kernel in a stage, over all ranks of the selected runs.
+struct KernelSums {
+  std::uint64_t stage_key = 0;
+  std::uint64_t kernel_key = 0;
+  std::uint64_t family_key = 0;  // where there are several, the least
+  WideSum calls;
+  WideSum total_ns;
+  std::int64_t min_ns = 0;
+  std::int64_t max_ns = 0;
+  std::map<int, std::int64_t> histogram;
+
+  void add(const KernelSums& other);
+};
+
+// Sums by stage and kernel.
+class KernelTable {
+ public:
+  void add(const KernelSums& cell);
+  std::vector<KernelSums> rows() const;  // by stage, kernel
+
+ private:
+  std::map<std::pair<std::uint64_t, std::uint64_t>, KernelSums> sums_;
+};
+
+// Times of one stage on one rank.
+struct RankStageTimes {
+  std::int64_t rank = 0;
+  std::uint64_t stage_key = 0;
+  std::int64_t instances = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t kernel_ns = 0;
+  std::int64_t window_ns = 0;
+  std::int64_t compute_ns = 0;
+};
+
+// A stage of one run, over its ranks.
+struct StageSums {
+  std::uint64_t run_key = 0;
+  std::uint64_t stage_key = 0;
+  WideSum instances;
+  WideSum total_ns;
+  WideSum tokens;
+  WideSum model_flops;
+  WideSum peak_flops;
+  WideSum model_bytes;
+  WideSum peak_bytes;
+
+  void add(const StageSums& other);
+};
+
+// Where a rank ran.
+struct RankSite {
+  std::string node;
+  std::string gpu;
+};
+
+// Source of history: the queries are the same for a folder and a server.
+class HistorySource {
+ public:
+  virtual ~HistorySource() = default;
+
+  // Ordered by start, then name.
+  virtual std::vector<KnownRun> runs(const RunFilter& filter) = 0;
+
+  // Ordered by stage and kernel.
+  virtual std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) = 0;
+
+  // Ordered by run and stage.
+  virtual std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) = 0;
+
+  // Ordered by stage and rank.
+  virtual std::vector<RankStageTimes> rank_stages(const KnownRun& run) = 0;
+
+  virtual std::map<std::int64_t, RankSite> places(const KnownRun& run,
+                                                  const std::set<std::int64_t>& ranks) = 0;
+  virtual std::map<std::uint64_t, std::string> names(const std::set<std::uint64_t>& keys) = 0;
+
+  // Sentences on possible gaps in a result.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ protected:
+  void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
+
+ private:
+  std::vector<std::string> notes_;
+};
+
+// Summaries in a folder, at any depth. Unreadable files become notes.
+std::unique_ptr<HistorySource> folder_history(const std::filesystem::path& folder);
+
+// The tables created by `llmprof fleet init`. `server` must outlive the result.
+std::unique_ptr<HistorySource> server_history(ClickHouse& server);
+
+// By start, then name.
+void sort_runs(std::vector<KnownRun>& runs);
+
+}  // namespace llmprof

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SQL statements of the history queries.
+//
+// They use the part of SQL that ClickHouse 18.16 and its latest release share: no WITH of a
+// subquery, no window functions, no parameters, no join. Everything that is not fixed text is a
+// number.
+//
+// GLOBAL IN: on a cluster, the list of valid summaries is computed once and sent along; without
+// GLOBAL every shard would query every other.
+#include "fleet/history/history_queries.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace llmprof {
+namespace {
+
+std::string run_keys(std::span<const KnownRun> runs) {
+  std::vector<std::uint64_t> keys;
+  keys.reserve(runs.size());
+  for (const KnownRun& run : runs) {
+    keys.push_back(run.run_key);
+  }
+  return fmt::format("({})", fmt::join(keys, ","));
+}
+
+// "((1,0),(2,0))"; a list of one pair would be taken for the pair itself, so it is doubled.
+template <typename Second>
+std::string pairs(std::span<const KnownRun> runs, Second&& second) {
+  std::vector<std::string> texts;
+  for (const KnownRun& run : runs) {
+    texts.push_back(fmt::format("({},{})", run.run_key, second(run)));
+  }
+  if (texts.size() == 1) {
+    texts.push_back(texts[0]);
+  }
+  return fmt::format("({})", fmt::join(texts, ","));
+}
+
+std::string condition(const RunFilter& filter) {
+  std::string text = fmt::format("day >= toDate({})", filter.since_day);
+  if (!filter.run_keys.empty()) {
+    text += fmt::format(" AND run_key IN ({})", fmt::join(filter.run_keys, ","));
+  }
+  return text;
+}
+
+std::string wide_sum(const char* column) {
+  return fmt::format("sum(intDiv({0}, 1000000000)), sum({0} % 1000000000)", column);
+}
+
+constexpr const char* kHistogram = "(sumMap(hist_steps, hist_counts) AS h).1, h.2";
+
+std::string kernel_columns() {
+  return fmt::format(
+      "stage_key, kernel_key, min(family_key), count(), {}, {}, min(min_ns), max(max_ns), {}",
+      wide_sum("calls"), wide_sum("total_ns"), kHistogram);
+}
+
+}  // namespace
+
+std::string HistoryQueries::runs(const RunFilter& filter) const {
+  return fmt::format(
+      "SELECT run_key, attempt, count(), min(run_id), max(num_ranks), min(model), min(gpu), "
+      "min(engine), min(engine_version), min(started_unix_s), sum(kernel_rows), sum(stage_rows), "
+      "sum(content) FROM {}.ranks FINAL WHERE {} GROUP BY run_key, attempt "
+      "FORMAT TabSeparated",
+      database_, condition(filter));
+}
+
+std::string HistoryQueries::seals(const RunFilter& filter) const {
+  return fmt::format(
+      "SELECT run_key, fingerprint, max(rows) FROM {}.seals WHERE {} GROUP BY "
+      "run_key, fingerprint FORMAT TabSeparated",
+      database_, condition(filter));
+}
+
+std::string HistoryQueries::rows_that_count(std::span<const KnownRun> runs) const {
+  const std::string current = pairs(runs, [](const KnownRun& run) { return run.attempt; });
+  return fmt::format(
+      "run_key IN {} AND content GLOBAL IN (SELECT content FROM {}.ranks FINAL WHERE (run_key, "
+      "attempt) IN {})",
+      run_keys(runs), database_, current);
+}
+
+std::string HistoryQueries::kernels(std::span<const KnownRun> runs) const {
+  return fmt::format(
+      "SELECT {} FROM {}.kernels FINAL WHERE {} GROUP BY stage_key, kernel_key FORMAT TabSeparated",
+      kernel_columns(), database_, rows_that_count(runs));
+}
+
+std::string HistoryQueries::sealed_kernels(std::span<const KnownRun> runs) const {
+  return fmt::format(
+      "SELECT {} FROM {}.kernel_runs FINAL WHERE run_key IN {} AND (run_key, fingerprint) IN {} "
+      "GROUP BY stage_key, kernel_key FORMAT TabSeparated",
+      kernel_columns(), database_, run_keys(runs),
+      pairs(runs, [](const KnownRun& run) { return run.fingerprint; }));
+}
+
+std::string HistoryQueries::stages(std::span<const KnownRun> runs) const {
+  std::string sums;
+  for (const char* column : {"instances", "total_ns", "tokens", "model_flops", "peak_flops",
+                             "model_bytes", "peak_bytes"}) {
+    sums += ", " + wide_sum(column);
+  }
+  return fmt::format(
+      "SELECT run_key, stage_key, count(){} FROM {}.stages FINAL WHERE {} GROUP BY run_key, "
+      "stage_key FORMAT TabSeparated",
+      sums, database_, rows_that_count(runs));
+}
+
+std::string HistoryQueries::rank_stages(const KnownRun& run) const {
+  return fmt::format(
+      "SELECT stage_key, rank, instances, total_ns, kernel_ns, window_ns, buckets_ns[1], 1 FROM "
+      "{}.stages FINAL WHERE {} ORDER BY stage_key, rank FORMAT TabSeparated",
+      database_, rows_that_count(std::span(&run, 1)));
+}
+
+std::string HistoryQueries::places(const KnownRun& run, const std::set<std::int64_t>& ranks) const {
+  return fmt::format(
+      "SELECT rank, node, gpu FROM {}.ranks FINAL WHERE run_key = {} AND attempt = {} AND rank IN "
+      "({}) FORMAT TabSeparated",
+      database_, run.run_key, run.attempt, fmt::join(ranks, ","));
+}
+
+std::string HistoryQueries::names(std::span<const std::uint64_t> keys) const {
+  return fmt::format(
+      "SELECT name_key, any(name) FROM {}.names WHERE name_key IN ({}) GROUP BY name_key FORMAT "
+      "TabSeparated",
+      database_, fmt::join(keys, ","));
+}
+
+std::string HistoryQueries::rollup(const KnownRun& run) const {
+  return fmt::format(
+      "SELECT stage_key, kernel_key, family_key, count(), sum(calls), sum(total_ns), min(min_ns), "
+      "max(max_ns), {} FROM {}.kernels FINAL WHERE {} GROUP BY stage_key, kernel_key, family_key "
+      "ORDER BY stage_key, kernel_key, family_key FORMAT TabSeparated",
+      kHistogram, database_, rows_that_count(std::span(&run, 1)));
+}
+
+}  // namespace llmprof

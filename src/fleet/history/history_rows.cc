@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conversion of summaries to RowBinary rows for ClickHouse.
+//
+// Columns are in the order of fleet/history/clickhouse_schema.cc; a test on a real server reads
+// back what was written.
+//
+// RowBinary instead of text: no escaping, so a name may contain any bytes, and half the server
+// time. A row cannot represent an error, so numbers are checked before they are encoded.
+#include "fleet/history/history_rows.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "fleet/summary/varint.h"
+
+namespace llmprof {
+namespace {
+
+std::uint64_t checked(std::int64_t value, const char* what, std::int64_t largest = INT64_MAX) {
+  if (value < 0 || value > largest) {
+    throw Error(ErrorKind::kInput, fmt::format("{} cannot be {}", what, value));
+  }
+  return static_cast<std::uint64_t>(value);
+}
+
+// The columns with which every row of a rank begins.
+void put_place(std::string& out, std::uint64_t run_key, const StoredSummary& stored) {
+  const RankIdentity& identity = stored.summary.identity;
+  put_number(out, run_key, 8);
+  put_number(out, checked(identity.rank, "rank", UINT32_MAX), 4);
+  put_number(out, stored.content, 8);
+  put_number(out, static_cast<std::uint64_t>(day_of(identity.started_unix_s)), 2);
+}
+
+void put_kernel_sums(std::string& out, const KernelCell& cell) {
+  put_number(out, checked(cell.calls, "calls"), 8);
+  put_number(out, checked(cell.total_ns, "total_ns"), 8);
+  put_number(out, checked(cell.min_ns, "min_ns"), 8);
+  put_number(out, checked(cell.max_ns, "max_ns"), 8);
+  std::vector<std::uint64_t> steps;
+  std::vector<std::uint64_t> counts;
+  for (const auto& [step, count] : cell.histogram) {
+    steps.push_back(checked(step, "a histogram's step", UINT16_MAX));
+    counts.push_back(checked(count, "a histogram's count"));
+  }
+  put_numbers(out, steps, 2);
+  put_numbers(out, counts, 8);
+}
+
+void put_stage_sums(std::string& out, const StageCell& cell) {
+  for (const std::int64_t sum : {cell.instances, cell.total_ns, cell.min_ns, cell.max_ns,
+                                 cell.tokens, cell.kernel_ns, cell.window_ns}) {
+    put_number(out, checked(sum, "a stage's sum"), 8);
+  }
+  std::vector<std::uint64_t> buckets;
+  for (const std::int64_t bucket : cell.buckets_ns) {
+    buckets.push_back(checked(bucket, "a bucket"));
+  }
+  put_numbers(out, buckets, 8);
+  for (const std::int64_t sum :
+       {cell.model_flops, cell.peak_flops, cell.model_bytes, cell.peak_bytes}) {
+    put_number(out, checked(sum, "a stage's sum"), 8);
+  }
+}
+
+}  // namespace
+
+std::uint64_t key_of(std::string_view text) {
+  const std::string digest = sha256_bytes(text);
+  std::uint64_t key = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    key = key << 8 | static_cast<unsigned char>(digest[i]);
+  }
+  return key;
+}
+
+std::int64_t day_of(std::int64_t unix_s) {
+  const std::int64_t day = unix_s / 86400;
+  return unix_s < 0 || day > UINT16_MAX ? 0 : day;
+}
+
+std::uint64_t version_of(const StoredSummary& stored) {
+  constexpr int kTimeBits = 44;  // milliseconds until the year 2527
+  const std::int64_t last = (std::int64_t{1} << kTimeBits) - 1;
+  const std::uint64_t attempt = checked(stored.summary.identity.attempt, "attempt", (1 << 20) - 1);
+  return attempt << kTimeBits |
+         static_cast<std::uint64_t>(std::clamp<std::int64_t>(stored.modified_ms, 0, last));
+}
+
+std::uint64_t RowBatch::named(const std::string& text) {
+  const auto [found, is_new] = keys_.try_emplace(text, 0);
+  if (is_new) {
+    found->second = key_of(text);
+    put_number(names_, found->second, 8);
+    put_text(names_, text);
+  }
+  return found->second;
+}
+
+void RowBatch::add(const StoredSummary& stored) {
+  const RankIdentity& identity = stored.summary.identity;
+  const std::uint64_t run_key = key_of(identity.run_id);
+  for (const KernelCell& cell : stored.summary.kernels) {
+    put_place(kernels_, run_key, stored);
+    for (const std::string* name : {&cell.stage, &cell.kernel, &cell.family}) {
+      put_number(kernels_, named(*name), 8);
+    }
+    put_kernel_sums(kernels_, cell);
+  }
+  for (const StageCell& cell : stored.summary.stages) {
+    put_place(stages_, run_key, stored);
+    put_number(stages_, named(cell.stage), 8);
+    put_stage_sums(stages_, cell);
+  }
+  // The row in `ranks` makes the rank visible; it also says how many rows to expect.
+  put_number(ranks_, run_key, 8);
+  put_number(ranks_, checked(identity.rank, "rank", UINT32_MAX), 4);
+  put_number(ranks_, checked(identity.attempt, "attempt", UINT32_MAX), 4);
+  put_number(ranks_, stored.content, 8);
+  put_number(ranks_, static_cast<std::uint64_t>(day_of(identity.started_unix_s)), 2);
+  put_number(ranks_, version_of(stored), 8);
+  put_text(ranks_, identity.run_id);
+  put_number(ranks_, checked(identity.num_ranks, "num_ranks", UINT32_MAX), 4);
+  for (const std::string* text :
+       {&identity.node, &identity.gpu, &identity.model, &identity.engine, &identity.engine_version,
+        &identity.driver_version, &identity.llmprof_version}) {
+    put_text(ranks_, *text);
+  }
+  put_number(ranks_, checked(identity.started_unix_s, "started_unix_s"), 8);
+  put_number(ranks_, stored.summary.kernels.size(), 8);
+  put_number(ranks_, stored.summary.stages.size(), 8);
+  num_kernels_ += stored.summary.kernels.size();
+  num_stages_ += stored.summary.stages.size();
+  ++num_ranks_;
+  run_keys_.insert(run_key);
+}
+
+std::uint64_t RowBatch::size_bytes() const {
+  return names_.size() + kernels_.size() + stages_.size() + ranks_.size();
+}
+
+std::vector<RowBatch::Section> RowBatch::sections() const {
+  std::vector<Section> sections;
+  for (const Section& section :
+       {Section{"names", keys_.size(), &names_}, Section{"kernels", num_kernels_, &kernels_},
+        Section{"stages", num_stages_, &stages_}, Section{"ranks", num_ranks_, &ranks_}}) {
+    if (section.rows > 0) {
+      sections.push_back(section);
+    }
+  }
+  return sections;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exactly-once upload of summaries to ClickHouse.
+//
+// Summaries first become batches on disk and are sent from there; an acknowledged batch is removed.
+// After a crash in between it is sent again, which changes nothing
+// (fleet/history/clickhouse_schema.cc explains why). A batch contains whole ranks, so the row that
+// makes a rank visible always follows all of its rows.
+//
+// The first client that sees all ranks of a run, with all rows counted, seals it. Two that do so at
+// once write the same rows. With lagging replicas nobody may notice; the next push, or one without
+// files, will.
+#include "fleet/history/push.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/sha256.h"
+#include "fleet/history/history.h"
+#include "fleet/history/history_queries.h"
+#include "fleet/history/summary_folder.h"
+#include "fleet/summary/varint.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Year and month like toYYYYMM(): the partitions.
+int month_of(std::int64_t day) {
+  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(day))};
+  return static_cast<int>(date.year()) * 100 +
+         static_cast<int>(static_cast<unsigned>(date.month()));
+}
+
+// The rows of kernel_runs for one run, as RowBinary; empty if rows are missing.
+struct Rollup {
+  std::string bytes;
+  std::uint64_t rows = 0;
+  std::uint64_t counted = 0;
+};
+
+Rollup rollup_of(ClickHouse& server, const KnownRun& run) {
+  Rollup rollup;
+  const std::string answer = server.ask(HistoryQueries(server.database()).rollup(run));
+  for (const auto& row : tab_separated(answer, 10)) {
+    put_number(rollup.bytes, run.run_key, 8);
+    put_number(rollup.bytes, run.fingerprint, 8);
+    put_number(rollup.bytes, static_cast<std::uint64_t>(run.day), 2);
+    for (int i = 0; i < 3; ++i) {
+      put_number(rollup.bytes, server_number(row[i]), 8);
+    }
+    const std::uint64_t ranks = server_number(row[3]);
+    put_number(rollup.bytes, ranks, 4);
+    for (int i = 4; i < 8; ++i) {
+      put_number(rollup.bytes, server_number(row[i]), 8);
+    }
+    put_numbers(rollup.bytes, server_numbers(row[8]), 2);
+    put_numbers(rollup.bytes, server_numbers(row[9]), 8);
+    rollup.counted += ranks;
+    ++rollup.rows;
+  }
+  return rollup;
+}
+
+bool seal(ClickHouse& server, const KnownRun& run) {
+  const Rollup rollup = rollup_of(server, run);
+  if (rollup.counted != run.kernel_rows || rollup.rows > kMostRowsAtOnce) {
+    return false;
+  }
+  if (rollup.rows > 0) {
+    server.insert("kernel_runs", sha256_hex(rollup.bytes), rollup.bytes);
+  }
+  std::string row;
+  put_number(row, run.run_key, 8);
+  put_number(row, run.fingerprint, 8);
+  put_number(row, static_cast<std::uint64_t>(run.day), 2);
+  put_number(row, static_cast<std::uint64_t>(run.ranks), 4);
+  put_number(row, rollup.rows, 8);
+  server.insert("seals", sha256_hex(row), row);
+  return true;
+}
+
+}  // namespace
+
+SpooledCounts spool_summaries(const std::vector<fs::path>& files, std::uint64_t batch_rows,
+                              Spool& spool) {
+  SpooledCounts counts;
+  std::map<int, RowBatch> open;  // by month
+  for (const fs::path& file : files) {
+    const StoredSummary stored = load_summary(file);
+    const std::uint64_t rows = stored.summary.kernels.size() + stored.summary.stages.size();
+    if (rows > kMostRowsAtOnce) {
+      throw Error(ErrorKind::kInput, fmt::format("{} has {} rows, and a rank may have {}",
+                                                 file.string(), rows, kMostRowsAtOnce));
+    }
+    const int month = month_of(day_of(stored.summary.identity.started_unix_s));
+    RowBatch& batch = open[month];
+    if (!batch.run_keys().empty() && batch.num_fact_rows() + rows > batch_rows) {
+      spool.add(batch);
+      batch = {};
+    }
+    with_context("while reading " + file.string(), [&] { batch.add(stored); });
+    ++counts.ranks;
+    counts.rows += rows;
+  }
+  for (const auto& [month, batch] : open) {
+    spool.add(batch);
+  }
+  return counts;
+}
+
+DrainedCounts drain(Spool& spool, ClickHouse& server) {
+  DrainedCounts counts;
+  for (const fs::path& path : spool.waiting()) {
+    try {
+      // Sections are sent in order; the last one makes the ranks visible.
+      const SpooledBatch batch = spool.load(path);
+      for (const SpooledSection& section : batch.sections) {
+        check_identifier("a batch's table", section.table);
+        server.insert(section.table, section.sha256, section.bytes);
+        counts.rows += section.table == "kernels" || section.table == "stages" ? section.rows : 0;
+      }
+      spool.remove(path);
+      ++counts.batches;
+      counts.ranks += batch.num_ranks;
+      counts.run_keys.insert(batch.run_keys.begin(), batch.run_keys.end());
+    } catch (const Error& error) {
+      std::error_code ignored;
+      if (!fs::exists(path, ignored)) {
+        continue;  // another process has sent it
+      }
+      if (error.kind() != ErrorKind::kInput) {
+        throw;
+      }
+      counts.set_aside.push_back(
+          fmt::format("{}: {}", spool.set_aside(path).string(), error.what()));
+    }
+  }
+  return counts;
+}
+
+std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_keys) {
+  std::int64_t num_sealed = 0;
+  for (const KnownRun& run : server_history(server)->runs({0, run_keys})) {
+    if (run.is_complete() && !run.is_sealed && seal(server, run)) {
+      ++num_sealed;
+    }
+  }
+  // Only batches that the server will never accept are set aside; other errors end the upload.
+  return num_sealed;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// History queries on a ClickHouse server.
+//
+// A statement contains only numbers: runs are selected by key, and names are looked up afterwards,
+// for the rows that are shown.
+//
+// FINAL merges rows that were stored twice. Which rows count is recorded in `ranks`
+// (fleet/history/clickhouse_schema.cc). Each result counts the rows it is made of, and `ranks` says
+// how many there should be. That reveals a lagging replica: the query is repeated for a while, and
+// then the result carries a note. Otherwise a query right after an acknowledged insert could be
+// answered from part of the ranks and look complete.
+//
+// Sums are requested as billions and rest, because ClickHouse's integers overflow silently.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "fleet/history/history.h"
+#include "fleet/history/history_queries.h"
+
+namespace llmprof {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// A statement is limited to 256 KiB (max_query_size), and a run takes up to 60 bytes of it.
+constexpr std::size_t kRunsAtOnce = 2000;
+constexpr std::size_t kNamesAtOnce = 5000;
+constexpr auto kLagPatience = std::chrono::seconds(10);
+
+std::int64_t signed_number(const std::string& text) {
+  return static_cast<std::int64_t>(server_number(text));
+}
+
+WideSum wide(const std::string& billions, const std::string& rest) {
+  WideSum sum;
+  sum.add_parts(signed_number(billions), signed_number(rest));
+  return sum;
+}
+
+class ServerHistory : public HistorySource {
+ public:
+  explicit ServerHistory(ClickHouse& server) : server_(server), queries_(server.database()) {}
+
+  std::vector<KnownRun> runs(const RunFilter& filter) override;
+  std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) override;
+  std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) override;
+  std::vector<RankStageTimes> rank_stages(const KnownRun& run) override;
+  std::map<std::int64_t, RankSite> places(const KnownRun& run,
+                                          const std::set<std::int64_t>& ranks) override;
+  std::map<std::uint64_t, std::string> names(const std::set<std::uint64_t>& keys) override;
+
+ private:
+  Rows ask(const std::string& sql, std::size_t num_columns) {
+    return tab_separated(server_.ask(sql), num_columns);
+  }
+
+  // Repeats the query until column `counted` sums to `expected`, the number of rows behind the
+  // result.
+  Rows ask_whole(const std::string& sql, std::size_t num_columns, std::size_t counted,
+                 std::uint64_t expected);
+  void add_kernels(const std::string& sql, std::uint64_t expected, KernelTable& sums);
+
+  ClickHouse& server_;
+  HistoryQueries queries_;
+};
+
+Rows ServerHistory::ask_whole(const std::string& sql, std::size_t num_columns, std::size_t counted,
+                              std::uint64_t expected) {
+  const auto deadline = std::chrono::steady_clock::now() + kLagPatience;
+  while (true) {
+    Rows rows = ask(sql, num_columns);
+    std::uint64_t got = 0;
+    for (const auto& row : rows) {
+      got += server_number(row[counted]);
+    }
+    if (got == expected) {
+      return rows;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) {
+      note(fmt::format("incomplete: made of {} of {} rows; a replica lags behind, ask again", got,
+                       expected));
+      return rows;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+}
+
+std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
+  std::map<std::uint64_t, KnownRun> last;
+  // Ranks of a run may start on two days; the earliest counts.
+  RunFilter wider = filter;
+  wider.since_day = std::max<std::int64_t>(filter.since_day - 2, 0);
+  for (const auto& row : ask(queries_.runs(wider), 13)) {
+    KnownRun run;
+    run.run_key = server_number(row[0]);
+    run.attempt = signed_number(row[1]);
+    run.ranks = signed_number(row[2]);
+    run.run_id = row[3];
+    run.num_ranks = signed_number(row[4]);
+    run.model = row[5];
+    run.gpu = row[6];
+    run.engine = row[7];
+    run.engine_version = row[8];
+    run.started_unix_s = signed_number(row[9]);
+    run.day = run.started_unix_s / 86400;
+    run.kernel_rows = server_number(row[10]);
+    run.stage_rows = server_number(row[11]);
+    run.fingerprint = server_number(row[12]);
+    KnownRun& kept = last[run.run_key];
+    if (kept.ranks == 0 || kept.attempt < run.attempt) {
+      kept = std::move(run);
+    }
+  }
+  // A seal is valid only for the summaries it was made of.
+  for (const auto& row : ask(queries_.seals(wider), 3)) {
+    const auto run = last.find(server_number(row[0]));
+    if (run != last.end() && run->second.fingerprint == server_number(row[1])) {
+      run->second.is_sealed = true;
+      run->second.sealed_rows = server_number(row[2]);
+    }
+  }
+  std::vector<KnownRun> all;
+  for (auto& [key, run] : last) {
+    if (run.day >= filter.since_day) {
+      all.push_back(std::move(run));
+    }
+  }
+  sort_runs(all);
+  return all;
+}
+
+void ServerHistory::add_kernels(const std::string& sql, std::uint64_t expected, KernelTable& sums) {
+  for (const auto& row : ask_whole(sql, 12, 3, expected)) {
+    KernelSums cell;
+    cell.stage_key = server_number(row[0]);
+    cell.kernel_key = server_number(row[1]);
+    cell.family_key = server_number(row[2]);
+    cell.calls = wide(row[4], row[5]);
+    cell.total_ns = wide(row[6], row[7]);
+    cell.min_ns = signed_number(row[8]);
+    cell.max_ns = signed_number(row[9]);
+    const std::vector<std::uint64_t> steps = server_numbers(row[10]);
+    const std::vector<std::uint64_t> counts = server_numbers(row[11]);
+    for (std::size_t i = 0; i < std::min(steps.size(), counts.size()); ++i) {
+      cell.histogram[static_cast<int>(steps[i])] = static_cast<std::int64_t>(counts[i]);
+    }
+    sums.add(cell);
+  }
+}
+
+std::vector<KernelSums> ServerHistory::kernel_sums(std::span<const KnownRun> runs) {
+  KernelTable sums;
+  // Sealed runs are read from kernel_runs, which has no rank column and is much smaller.
+  for (const bool is_sealed : {true, false}) {
+    std::vector<KnownRun> chosen;
+    std::copy_if(runs.begin(), runs.end(), std::back_inserter(chosen),
+                 [&](const KnownRun& run) { return run.is_sealed == is_sealed; });
+    for (std::size_t i = 0; i < chosen.size(); i += kRunsAtOnce) {
+      const std::span<const KnownRun> some =
+          std::span(chosen).subspan(i, std::min(kRunsAtOnce, chosen.size() - i));
+      std::uint64_t expected = 0;
+      for (const KnownRun& run : some) {
+        expected += is_sealed ? run.sealed_rows : run.kernel_rows;
+      }
+      add_kernels(is_sealed ? queries_.sealed_kernels(some) : queries_.kernels(some), expected,
+                  sums);
+    }
+  }
+  return sums.rows();
+}
+
+std::vector<StageSums> ServerHistory::stage_sums(std::span<const KnownRun> runs) {
+  std::vector<StageSums> sums;
+  for (std::size_t i = 0; i < runs.size(); i += kRunsAtOnce) {
+    const auto some = runs.subspan(i, std::min(kRunsAtOnce, runs.size() - i));
+    std::uint64_t expected = 0;
+    for (const KnownRun& run : some) {
+      expected += run.stage_rows;
+    }
+    for (const auto& row : ask_whole(queries_.stages(some), 17, 2, expected)) {
+      sums.push_back({server_number(row[0]), server_number(row[1]), wide(row[3], row[4]),
+                      wide(row[5], row[6]), wide(row[7], row[8]), wide(row[9], row[10]),
+                      wide(row[11], row[12]), wide(row[13], row[14]), wide(row[15], row[16])});
+    }
+  }
+  std::sort(sums.begin(), sums.end(), [](const StageSums& a, const StageSums& b) {
+    return std::pair(a.run_key, a.stage_key) < std::pair(b.run_key, b.stage_key);
+  });
+  return sums;
+}
+
+std::vector<RankStageTimes> ServerHistory::rank_stages(const KnownRun& run) {
+  std::vector<RankStageTimes> stages;
+  for (const auto& row : ask_whole(queries_.rank_stages(run), 8, 7, run.stage_rows)) {
+    stages.push_back({signed_number(row[1]), server_number(row[0]), signed_number(row[2]),
+                      signed_number(row[3]), signed_number(row[4]), signed_number(row[5]),
+                      signed_number(row[6])});
+  }
+  return stages;
+}
+
+std::map<std::int64_t, RankSite> ServerHistory::places(const KnownRun& run,
+                                                       const std::set<std::int64_t>& ranks) {
+  std::map<std::int64_t, RankSite> places;
+  if (!ranks.empty()) {
+    for (const auto& row : ask(queries_.places(run, ranks), 3)) {
+      places[signed_number(row[0])] = {row[1], row[2]};
+    }
+  }
+  return places;
+}
+
+std::map<std::uint64_t, std::string> ServerHistory::names(const std::set<std::uint64_t>& keys) {
+  std::map<std::uint64_t, std::string> names;
+  std::vector<std::uint64_t> some;
+  for (auto key = keys.begin(); key != keys.end();) {
+    some.push_back(*key);
+    if (++key == keys.end() || some.size() == kNamesAtOnce) {
+      for (const auto& row : ask(queries_.names(some), 2)) {
+        names[server_number(row[0])] = row[1];
+      }
+      some.clear();
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::unique_ptr<HistorySource> server_history(ClickHouse& server) {
+  return std::make_unique<ServerHistory>(server);
+}
+
+}  // namespace llmprof

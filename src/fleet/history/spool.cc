@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Crash-safe queue of batches on disk, between measurement and acknowledgement.
+//
+// The bytes that are sent are the bytes on disk, so a retry after a crash repeats an insert
+// exactly, which servers recognize. A file is written under another name, synced and renamed, and
+// the folder is synced: a name in the folder means that all bytes are there.
+//
+// A file is a line of JSON that describes the rest, then the rows. Its name has the time and the
+// hash of its rows; rows that are already waiting are not added again.
+#include "fleet/history/spool.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/sha256.h"
+
+namespace llmprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kLargestBatch = 2 * kGiB;
+constexpr const char* kExtension = ".batch";
+
+void sync_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    ::fsync(descriptor);
+    ::close(descriptor);
+  }
+}
+
+[[noreturn]] void fail(const char* step, const fs::path& path, const std::error_code& failure) {
+  throw Error(ErrorKind::kFailure,
+              fmt::format("cannot {} {}: {}", step, path.string(), failure.message()));
+}
+
+Error damaged_spool(const fs::path& path) {
+  return {ErrorKind::kInput, fmt::format("{} is no whole batch", path.string())};
+}
+
+}  // namespace
+
+Spool::Spool(fs::path folder) : folder_(std::move(folder)) {
+  std::error_code failure;
+  const bool is_new = fs::create_directories(folder_, failure);
+  if (failure) {
+    fail("make", folder_, failure);
+  }
+  if (is_new) {
+    fs::permissions(folder_, fs::perms::owner_all, failure);
+  }
+}
+
+void Spool::add(const RowBatch& batch) {
+  Json sections = Json::array();
+  std::string rows;
+  rows.reserve(batch.size_bytes());
+  std::string hashes;
+  std::uint64_t num_ranks = 0;
+  for (const RowBatch::Section& section : batch.sections()) {
+    const std::string sha256 = sha256_hex(*section.bytes);
+    sections.push_back({{"table", section.table},
+                        {"rows", section.rows},
+                        {"bytes", section.bytes->size()},
+                        {"sha256", sha256}});
+    rows += *section.bytes;
+    hashes += sha256;
+    num_ranks = section.rows;  // the last section's are the ranks
+  }
+  const std::string id = sha256_hex(hashes).substr(0, 32);
+  // The same rows are already waiting.
+  for (const fs::path& path : waiting()) {
+    if (path.stem().string().ends_with(id)) {
+      return;
+    }
+  }
+  Json head = json_document("batch", 1);
+  head["num_ranks"] = num_ranks;
+  head["run_keys"] = batch.run_keys();
+  head["sections"] = std::move(sections);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto now_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  write_file(folder_ / fmt::format("{:017}-{}{}", now_us, id, kExtension),
+             to_json_line(head) + "\n" + rows);
+  sync_folder(folder_);
+}
+
+std::vector<fs::path> Spool::waiting() const {
+  std::vector<fs::path> found;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(folder_, failure)) {
+    if (entry.path().extension() == kExtension) {
+      found.push_back(entry.path());
+    }
+  }
+  if (failure) {
+    fail("list", folder_, failure);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+SpooledBatch Spool::load(const fs::path& path) const {
+  const std::string bytes = read_file(path, kLargestBatch);
+  const std::size_t end = bytes.find('\n');
+  if (end == std::string::npos) {
+    throw damaged_spool(path);
+  }
+  SpooledBatch batch;
+  batch.path = path;
+  try {
+    const Json head = parse_json(std::string_view(bytes).substr(0, end), path.string());
+    batch.num_ranks = head.at("num_ranks").get<std::uint64_t>();
+    batch.run_keys = head.at("run_keys").get<std::vector<std::uint64_t>>();
+    // Every section is verified against its hash, because it will be sent without another look.
+    std::size_t at = end + 1;
+    for (const Json& entry : head.at("sections")) {
+      const auto size = entry.at("bytes").get<std::uint64_t>();
+      if (size > bytes.size() - at) {
+        throw damaged_spool(path);
+      }
+      batch.sections.push_back({entry.at("table").get<std::string>(),
+                                entry.at("rows").get<std::uint64_t>(),
+                                entry.at("sha256").get<std::string>(), bytes.substr(at, size)});
+      if (sha256_hex(batch.sections.back().bytes) != batch.sections.back().sha256) {
+        throw damaged_spool(path);
+      }
+      at += size;
+    }
+  } catch (const Json::exception&) {
+    throw damaged_spool(path);
+  }
+  return batch;
+}
+
+void Spool::remove(const fs::path& path) {
+  std::error_code failure;
+  fs::remove(path, failure);
+  if (failure) {
+    fail("remove", path, failure);
+  }
+  sync_folder(folder_);
+}
+
+fs::path Spool::set_aside(const fs::path& path) {
+  const fs::path aside = folder_ / "failed";
+  std::error_code failure;
+  make_inner_folder(aside);
+  fs::rename(path, aside / path.filename(), failure);
+  if (failure) {
+    fail("put aside", path, failure);
+  }
+  return aside / path.filename();
+}
+
+}  // namespace llmprof

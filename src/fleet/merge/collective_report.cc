@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Time that ranks wait in collectives, and the ranks they wait for, without a common clock.
+//
+// A collective ends on all ranks at about the same moment: nobody leaves before the last has
+// arrived. So the rank with the shortest duration arrived last. That needs only durations, which
+// each rank measures on its own clock. The shortest duration is the transfer; the rest of the other
+// ranks' time is waiting for that rank.
+//
+// Lateness propagates: a rank that waits in a small group for its slow member is late at the next
+// global collective, together with its whole group. So a rank that itself waited a lot passes the
+// waiting it caused on to the rank it waited for, and so on.
+//
+// What it gets wrong: in a collective whose members leave at different times (a broadcast's root),
+// the ones that leave early are assigned too little transfer. If communicators are only inferred
+// from the order on streams, groups smaller than the job look like one group.
+#include "fleet/merge/collective_report.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compare/statistics.h"
+#include "fleet/summary/saturated_sum.h"
+
+namespace llmprof {
+namespace {
+
+// Prefix sums over the collectives of each communicator, to sum a rank's transfers quickly.
+class Transfers {
+ public:
+  explicit Transfers(const std::vector<FleetCollective>& collectives) {
+    for (const FleetCollective& one : collectives) {
+      Series& series = series_[one.communicator];
+      const bool is_alone = one.num_ranks < 2;
+      series.sequences.push_back(one.sequence);
+      series.transfer_ns.push_back(
+          saturated_sum(last(series.transfer_ns), is_alone ? 0 : one.shortest_ns));
+      series.alone_ns.push_back(saturated_sum(last(series.alone_ns), is_alone ? one.total_ns : 0));
+      series.num_met.push_back(last(series.num_met) + (is_alone ? 0 : 1));
+    }
+  }
+
+  // Adds the collectives of a rank in one communicator and returns its waiting time there.
+  std::int64_t add(const CommunicatorShare& share, RankVerdict& verdict) const {
+    const auto found = series_.find(share.communicator);
+    if (found == series_.end()) {
+      return 0;
+    }
+    std::int64_t waiting_ns = share.total_ns;
+    const Series& series = found->second;
+    for (const auto& [first, count] : share.sequences) {
+      const std::size_t from = series.place(first);
+      const std::size_t to = series.place(saturated_sum(first, count));
+      CollectiveTime& time = verdict.collectives;
+      const std::int64_t transfer_ns = between(series.transfer_ns, from, to);
+      const std::int64_t alone_ns = between(series.alone_ns, from, to);
+      time.transfer_ns = saturated_sum(time.transfer_ns, transfer_ns);
+      time.alone_ns = saturated_sum(time.alone_ns, alone_ns);
+      verdict.num_met += between(series.num_met, from, to);
+      waiting_ns -= std::min(waiting_ns, saturated_sum(transfer_ns, alone_ns));
+    }
+    return waiting_ns;
+  }
+
+ private:
+  struct Series {
+    std::vector<std::int64_t> sequences;
+    std::vector<std::int64_t> transfer_ns;
+    std::vector<std::int64_t> alone_ns;
+    std::vector<std::int64_t> num_met;
+
+    std::size_t place(std::int64_t sequence) const {
+      return static_cast<std::size_t>(
+          std::lower_bound(sequences.begin(), sequences.end(), sequence) - sequences.begin());
+    }
+  };
+  static std::int64_t last(const std::vector<std::int64_t>& sums) {
+    return sums.empty() ? 0 : sums.back();
+  }
+  static std::int64_t between(const std::vector<std::int64_t>& sums, std::size_t from,
+                              std::size_t to) {
+    const std::int64_t before = from == 0 ? 0 : sums[from - 1];
+    return to <= from ? 0 : sums[to - 1] - before;
+  }
+
+  std::unordered_map<std::string, Series> series_;
+};
+
+// The rank that was last most often, per communicator; ties go to the lowest.
+std::unordered_map<std::string, std::int64_t> usual_last(const FleetSummary& fleet) {
+  std::unordered_map<std::string, std::map<std::int64_t, std::int64_t>> counts;
+  for (const FleetCollective& one : fleet.collectives) {
+    if (one.num_ranks >= 2) {
+      ++counts[one.communicator][one.last_rank];
+    }
+  }
+  std::unordered_map<std::string, std::int64_t> usual;
+  for (const auto& [communicator, ranks] : counts) {
+    usual[communicator] = std::max_element(ranks.begin(), ranks.end(), [](auto& a, auto& b) {
+                            return a.second < b.second;
+                          })->first;
+  }
+  return usual;
+}
+
+// Passes on the waiting caused by ranks that waited themselves to the rank they waited for
+// (`waited_for`, an index; a rank itself if it waited for nobody).
+void trace_back(const std::vector<std::size_t>& waited_for, FleetReport& report) {
+  constexpr int kMostHops = 8;  // levels of groups within groups
+  std::vector<double> waits;
+  waits.reserve(report.ranks.size());
+  for (const RankVerdict& verdict : report.ranks) {
+    waits.push_back(static_cast<double>(verdict.collectives.waiting_ns));
+  }
+  const double much = waits.empty() ? 0 : median_of(waits) / 2;
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    std::size_t origin = i;
+    for (int hop = 0; hop < kMostHops && waits[origin] > 0 && waits[origin] >= much; ++hop) {
+      origin = waited_for[origin];
+    }
+    RankVerdict& verdict = report.ranks[origin];
+    verdict.blamed_ns = saturated_sum(verdict.blamed_ns, report.ranks[i].caused_ns);
+  }
+}
+
+}  // namespace
+
+void add_collectives(const FleetSummary& fleet, FleetReport& report) {
+  std::unordered_map<std::int64_t, std::size_t> places;
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    places.emplace(report.ranks[i].rank, i);
+  }
+  const Transfers transfers(fleet.collectives);
+  const std::unordered_map<std::string, std::int64_t> usual = usual_last(fleet);
+  std::vector<std::size_t> waited_for(fleet.ranks.size());
+  // Per rank: its time in collectives, and the rank it waited for most.
+  for (std::size_t i = 0; i < fleet.ranks.size(); ++i) {
+    RankVerdict& verdict = report.ranks[i];
+    waited_for[i] = i;
+    std::int64_t longest_ns = 0;
+    for (const CommunicatorShare& share : fleet.ranks[i].communicators) {
+      verdict.collectives.total_ns = saturated_sum(verdict.collectives.total_ns, share.total_ns);
+      const std::int64_t waiting_ns = transfers.add(share, verdict);
+      const auto last = usual.find(share.communicator);
+      if (waiting_ns > longest_ns && last != usual.end() && places.contains(last->second)) {
+        longest_ns = waiting_ns;
+        waited_for[i] = places.at(last->second);
+      }
+    }
+    // More than the total only occurs in a manipulated file.
+    CollectiveTime& time = verdict.collectives;
+    time.transfer_ns = std::min(time.transfer_ns, time.total_ns);
+    time.alone_ns = std::min(time.alone_ns, time.total_ns - time.transfer_ns);
+    time.waiting_ns = time.total_ns - time.transfer_ns - time.alone_ns;
+  }
+  report.num_collectives = static_cast<std::int64_t>(fleet.collectives.size());
+  // Per collective: transfer, waiting, and the rank that caused it.
+  for (const FleetCollective& one : fleet.collectives) {
+    CollectiveTime& sum = report.collectives;
+    sum.total_ns = saturated_sum(sum.total_ns, one.total_ns);
+    report.num_mismatched += one.kernel != one.other_kernel ? 1 : 0;
+    if (one.num_ranks < 2) {
+      ++report.num_alone;
+      sum.alone_ns = saturated_sum(sum.alone_ns, one.total_ns);
+      continue;
+    }
+    std::int64_t transfer_ns = 0;
+    if (__builtin_mul_overflow(one.shortest_ns, one.num_ranks, &transfer_ns) ||
+        transfer_ns > one.total_ns) {
+      transfer_ns = one.total_ns;  // only in a manipulated file
+    }
+    sum.transfer_ns = saturated_sum(sum.transfer_ns, transfer_ns);
+    sum.waiting_ns = saturated_sum(sum.waiting_ns, one.total_ns - transfer_ns);
+    if (const auto last = places.find(one.last_rank); last != places.end()) {
+      RankVerdict& verdict = report.ranks[last->second];
+      ++verdict.num_last;
+      verdict.caused_ns = saturated_sum(verdict.caused_ns, one.total_ns - transfer_ns);
+    }
+  }
+  trace_back(waited_for, report);
+}
+
+}  // namespace llmprof

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Merging of rank summaries in any order, with identical results.
+//
+// Everything kept is a sum, a minimum, a maximum with its rank (ties go to the lowest), a histogram
+// or a set. Each of these may be combined in any order and tree. Anything else, such as who waited
+// how long, is computed at the end.
+//
+// The obvious way, reading each file into structs and adding those, spends its time on copying
+// kernel names: a name of 300 characters comes again with every rank. So the texts of a file are
+// looked up once per file, and rows are added by number.
+//
+// Attempts: a requeued job restarts all its ranks, and the n-th collective of one attempt is not
+// that of another. So only the highest attempt counts, and of earlier ones only the ranks are
+// listed.
+#include "fleet/merge/merge.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "analysis/duration_histogram.h"
+#include "analysis/rules.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "fleet/merge/merge_parts.h"
+#include "fleet/summary/columnar_file.h"
+#include "fleet/summary/rank_columns.h"
+#include "fleet/summary/saturated_sum.h"
+#include "fleet/summary/summary_columns.h"
+#include "fleet/summary/summary_file.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::int64_t kMillion = 1'000'000;
+
+// Keeps the largest value with its rank; ties go to the lowest rank.
+void keep_largest(std::int64_t& value, std::int64_t& rank, std::int64_t new_value,
+                  std::int64_t new_rank, bool is_first) {
+  if (is_first || std::tuple(-new_value, new_rank) < std::tuple(-value, rank)) {
+    value = new_value;
+    rank = new_rank;
+  }
+}
+
+std::size_t index_of(RowIndex& index, const RowKey& key, std::size_t next) {
+  return index.emplace(key, next).first->second;
+}
+
+// In millionths of the mean compute kernel; means beyond two hours are capped.
+std::int64_t relative_mean(std::int64_t mean_ns, const StageCompute& compute) {
+  constexpr std::int64_t kMostNs = 7'200'000'000'000;
+  const std::int64_t average_ns = std::max<std::int64_t>(compute.total_ns / compute.calls, 1);
+  return std::min(mean_ns, kMostNs) * kMillion / average_ns;
+}
+
+}  // namespace
+
+// The merge in progress: texts are numbered, rows are indexed by those numbers.
+class FleetMerge::State {
+ public:
+  std::optional<std::int64_t> add_rank(const ColumnarFile& file);
+  void add_fleet(const FleetSummary& fleet);
+  FleetSummary finish() const;
+
+ private:
+  bool begins(const RankIdentity& identity, std::int64_t checksum);
+  void start_attempt(std::int64_t attempt);
+  void check_run(const std::string& run_id);
+  bool takes_all(const FleetSummary& fleet);
+  std::map<std::uint32_t, StageCompute> compute_of(const KernelColumns& columns,
+                                                   const ColumnarFile& file) const;
+  void add_kernels(const KernelColumns& columns, const std::vector<std::uint32_t>& numbers,
+                   const std::map<std::uint32_t, StageCompute>& compute, std::int64_t rank);
+  void add_collectives(const ColumnarFile& file, const std::vector<std::uint32_t>& numbers,
+                       RankRow& row);
+  void add_sums(MergedKernel& merged, std::int64_t calls, std::int64_t total_ns,
+                std::int64_t min_ns, std::int64_t max_ns);
+  MergedKernel& kernel_at(std::uint32_t stage, std::uint32_t kernel, std::uint32_t family);
+  CollectiveInstance& instance_at(std::uint32_t communicator, std::int64_t sequence);
+  void add_texts(CollectiveInstance& instance, std::uint32_t stage, std::uint32_t kernel,
+                 std::uint32_t other_kernel);
+  FleetKernel kernel_of(const MergedKernel& merged) const;
+  FleetCollective collective_of(const CollectiveInstance& instance) const;
+
+  bool has_run_ = false;
+  std::string run_id_;
+  std::int64_t attempt_ = 0;
+  std::map<std::int64_t, RankRow> ranks_;
+  std::set<OlderRank> older_;
+  TextNumbers texts_;
+  RowIndex kernel_index_;
+  std::deque<MergedKernel> kernels_;
+  RowIndex instance_index_;
+  std::deque<CollectiveInstance> instances_;
+};
+
+void FleetMerge::State::check_run(const std::string& run_id) {
+  if (has_run_ && run_id != run_id_) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("summaries of two runs: '{}' and '{}'", printable(run_id_), printable(run_id)),
+        "merge the ranks of one run: llmprof merge ITS_DIRECTORY");
+  }
+  has_run_ = true;
+  run_id_ = run_id;
+}
+
+void FleetMerge::State::start_attempt(std::int64_t attempt) {
+  for (const auto& [rank, row] : ranks_) {
+    older_.insert({rank, attempt_});
+  }
+  ranks_.clear();
+  kernels_.clear();
+  kernel_index_.clear();
+  instances_.clear();
+  instance_index_.clear();
+  attempt_ = attempt;
+}
+
+// Whether this rank is to be added. False if it is of an earlier attempt or already there.
+bool FleetMerge::State::begins(const RankIdentity& identity, std::int64_t checksum) {
+  check_run(identity.run_id);
+  if (identity.attempt < attempt_) {
+    older_.insert({identity.rank, identity.attempt});
+    return false;
+  }
+  if (identity.attempt > attempt_) {
+    start_attempt(identity.attempt);
+  }
+  const auto found = ranks_.find(identity.rank);
+  if (found != ranks_.end() && found->second.checksum != checksum) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("rank {} of attempt {} comes twice, with different numbers",
+                            identity.rank, identity.attempt),
+                "leave one of its summaries out");
+  }
+  return found == ranks_.end();
+}
+
+MergedKernel& FleetMerge::State::kernel_at(std::uint32_t stage, std::uint32_t kernel,
+                                           std::uint32_t family) {
+  const std::size_t index = index_of(
+      kernel_index_, {static_cast<std::uint64_t>(stage) << 32 | kernel, family}, kernels_.size());
+  if (index == kernels_.size()) {
+    MergedKernel& merged = kernels_.emplace_back();
+    merged.stage = stage;
+    merged.kernel = kernel;
+    merged.family = family;
+  }
+  return kernels_[index];
+}
+
+CollectiveInstance& FleetMerge::State::instance_at(std::uint32_t communicator,
+                                                   std::int64_t sequence) {
+  const std::size_t index = index_of(
+      instance_index_, {communicator, static_cast<std::uint64_t>(sequence)}, instances_.size());
+  if (index == instances_.size()) {
+    CollectiveInstance& instance = instances_.emplace_back();
+    instance.communicator = communicator;
+    instance.values.sequence = sequence;
+  }
+  return instances_[index];
+}
+
+void FleetMerge::State::add_sums(MergedKernel& merged, std::int64_t calls, std::int64_t total_ns,
+                                 std::int64_t min_ns, std::int64_t max_ns) {
+  KernelCell& sum = merged.values.sum;
+  const bool is_first = merged.values.num_ranks == 0;
+  sum.calls = saturated_sum(sum.calls, calls);
+  sum.total_ns = saturated_sum(sum.total_ns, total_ns);
+  sum.min_ns = is_first ? min_ns : std::min(sum.min_ns, min_ns);
+  sum.max_ns = std::max(sum.max_ns, max_ns);
+}
+
+std::map<std::uint32_t, StageCompute> FleetMerge::State::compute_of(
+    const KernelColumns& columns, const ColumnarFile& file) const {
+  std::map<std::uint32_t, StageCompute> compute;
+  for (std::size_t i = 0; i < columns.stage.size(); ++i) {
+    if (file.texts()[columns.family[i]] != kCommunication) {
+      StageCompute& stage = compute[columns.stage[i]];
+      stage.total_ns = saturated_sum(stage.total_ns, columns.total_ns[i]);
+      stage.calls = saturated_sum(stage.calls, columns.calls[i]);
+    }
+  }
+  return compute;
+}
+
+void FleetMerge::State::add_kernels(const KernelColumns& columns,
+                                    const std::vector<std::uint32_t>& numbers,
+                                    const std::map<std::uint32_t, StageCompute>& compute,
+                                    std::int64_t rank) {
+  const std::uint32_t communication = texts_.of(kCommunication);
+  for (std::size_t i = 0; i < columns.stage.size(); ++i) {
+    const std::uint32_t family = numbers[columns.family[i]];
+    MergedKernel& merged = kernel_at(numbers[columns.stage[i]], numbers[columns.kernel[i]], family);
+    FleetKernel& values = merged.values;
+    const std::int64_t mean_ns = columns.total_ns[i] / std::max<std::int64_t>(columns.calls[i], 1);
+    const bool is_first = values.num_ranks == 0;
+    add_sums(merged, columns.calls[i], columns.total_ns[i], columns.min_ns[i], columns.max_ns[i]);
+    keep_largest(values.slowest_mean_ns, values.slowest_rank, mean_ns, rank, is_first);
+    if (family != communication) {
+      const StageCompute& stage = compute.at(columns.stage[i]);
+      if (stage.calls > 0) {
+        const std::int64_t relative = relative_mean(mean_ns, stage);
+        keep_largest(values.most_relative, values.most_relative_rank, relative, rank,
+                     merged.relative.empty());
+        merged.relative.add(bin_of(relative), 1);
+      }
+    }
+    for (std::size_t at = columns.durations.begin(i); at < columns.durations.end(i); ++at) {
+      merged.durations.add(columns.durations.step(at), columns.durations.count(at));
+    }
+    ++values.num_ranks;
+  }
+}
+
+// Of several texts the first and the last by name, so that the order of adding does not matter.
+void FleetMerge::State::add_texts(CollectiveInstance& instance, std::uint32_t stage,
+                                  std::uint32_t kernel, std::uint32_t other_kernel) {
+  if (instance.values.num_ranks == 0) {
+    instance.stage = stage;
+    instance.kernel = kernel;
+    instance.other_kernel = other_kernel;
+    return;
+  }
+  if (stage != instance.stage && texts_[stage] < texts_[instance.stage]) {
+    instance.stage = stage;
+  }
+  if (kernel != instance.kernel && texts_[kernel] < texts_[instance.kernel]) {
+    instance.kernel = kernel;
+  }
+  if (other_kernel != instance.other_kernel &&
+      texts_[other_kernel] > texts_[instance.other_kernel]) {
+    instance.other_kernel = other_kernel;
+  }
+}
+
+void FleetMerge::State::add_collectives(const ColumnarFile& file,
+                                        const std::vector<std::uint32_t>& numbers, RankRow& row) {
+  const CollectiveColumns columns(file);
+  for (std::size_t i = 0; i < columns.communicator.size(); ++i) {
+    const std::int64_t sequence = columns.sequence[i];
+    const std::int64_t duration_ns = columns.duration_ns[i];
+    // Rows are sorted by communicator, so each one starts a new share.
+    if (i == 0 || columns.communicator[i] != columns.communicator[i - 1]) {
+      row.communicators.push_back({std::string(file.texts()[columns.communicator[i]]), 0, {}});
+    }
+    CommunicatorShare& share = row.communicators.back();
+    share.total_ns = saturated_sum(share.total_ns, duration_ns);
+    if (share.sequences.empty() ||
+        share.sequences.back().first + share.sequences.back().second != sequence) {
+      share.sequences.emplace_back(sequence, 0);
+    }
+    ++share.sequences.back().second;
+    CollectiveInstance& instance = instance_at(numbers[columns.communicator[i]], sequence);
+    const std::uint32_t kernel = numbers[columns.kernel[i]];
+    add_texts(instance, numbers[columns.stage[i]], kernel, kernel);
+    FleetCollective& values = instance.values;
+    if (values.num_ranks == 0 || std::tuple(duration_ns, row.identity.rank) <
+                                     std::tuple(values.shortest_ns, values.last_rank)) {
+      values.shortest_ns = duration_ns;
+      values.last_rank = row.identity.rank;
+    }
+    values.longest_ns = std::max(values.longest_ns, duration_ns);
+    values.total_ns = saturated_sum(values.total_ns, duration_ns);
+    ++values.num_ranks;
+  }
+}
+
+std::optional<std::int64_t> FleetMerge::State::add_rank(const ColumnarFile& file) {
+  auto identities = read_columns<RankIdentity>(file, kIdentityFields);
+  if (identities.size() != 1) {
+    wrong_length("rank.run_id");
+  }
+  RankRow row;
+  row.identity = std::move(identities[0]);
+  row.checksum = file.checksum();
+  if (!begins(row.identity, row.checksum)) {
+    return std::nullopt;
+  }
+  // All checks of the file come before the first number is added.
+  const KernelColumns kernels(file);
+  auto stages = read_columns<RankStage>(file, kStageFields);
+  read_buckets(file, stages);
+  const CollectiveColumns checked(file);
+  const std::map<std::uint32_t, StageCompute> compute = compute_of(kernels, file);
+  for (RankStage& stage : stages) {
+    for (const auto& [id, of_stage] : compute) {
+      if (file.texts()[id] == stage.stage) {
+        stage.compute_ns = of_stage.total_ns;
+      }
+    }
+  }
+  row.stages = std::move(stages);
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(file.texts().size());
+  for (const std::string_view text : file.texts()) {
+    numbers.push_back(texts_.of(text));
+  }
+  add_kernels(kernels, numbers, compute, row.identity.rank);
+  add_collectives(file, numbers, row);
+  const std::int64_t rank = row.identity.rank;
+  ranks_.emplace(rank, std::move(row));
+  return rank;
+}
+
+// True if none of its ranks is here, false if all are. If it contains all ranks that are here, they
+// are replaced by it.
+bool FleetMerge::State::takes_all(const FleetSummary& fleet) {
+  std::size_t num_here = 0;
+  for (const RankRow& row : fleet.ranks) {
+    num_here += begins(row.identity, row.checksum) ? 0 : 1;
+  }
+  if (num_here == 0) {
+    return true;
+  }
+  if (num_here == fleet.ranks.size()) {
+    return false;
+  }
+  if (num_here == ranks_.size()) {
+    const std::int64_t attempt = attempt_;
+    std::set<OlderRank> older = older_;
+    start_attempt(attempt);
+    older_ = std::move(older);
+    return true;
+  }
+  throw Error(ErrorKind::kInput, "two merged summaries have some ranks in common, but not all",
+              "merge the ranks' own summaries instead: llmprof merge THEIR_DIRECTORY");
+}
+
+void FleetMerge::State::add_fleet(const FleetSummary& fleet) {
+  older_.insert(fleet.older.begin(), fleet.older.end());
+  if (fleet.ranks.empty()) {
+    return;
+  }
+  const std::int64_t attempt = fleet.ranks[0].identity.attempt;
+  if (attempt > attempt_) {
+    start_attempt(attempt);
+  }
+  if (!takes_all(fleet) || attempt < attempt_) {
+    return;
+  }
+  for (const FleetKernel& kernel : fleet.kernels) {
+    const KernelCell& sum = kernel.sum;
+    MergedKernel& merged =
+        kernel_at(texts_.of(sum.stage), texts_.of(sum.kernel), texts_.of(sum.family));
+    FleetKernel& values = merged.values;
+    const bool is_first = values.num_ranks == 0;
+    add_sums(merged, sum.calls, sum.total_ns, sum.min_ns, sum.max_ns);
+    keep_largest(values.slowest_mean_ns, values.slowest_rank, kernel.slowest_mean_ns,
+                 kernel.slowest_rank, is_first);
+    if (!kernel.relative.empty()) {
+      keep_largest(values.most_relative, values.most_relative_rank, kernel.most_relative,
+                   kernel.most_relative_rank, merged.relative.empty());
+    }
+    merged.durations.add(sum.histogram);
+    merged.relative.add(kernel.relative);
+    values.num_ranks = saturated_sum(values.num_ranks, kernel.num_ranks);
+  }
+  for (const FleetCollective& collective : fleet.collectives) {
+    CollectiveInstance& instance =
+        instance_at(texts_.of(collective.communicator), collective.sequence);
+    add_texts(instance, texts_.of(collective.stage), texts_.of(collective.kernel),
+              texts_.of(collective.other_kernel));
+    FleetCollective& values = instance.values;
+    if (values.num_ranks == 0 || std::tie(collective.shortest_ns, collective.last_rank) <
+                                     std::tie(values.shortest_ns, values.last_rank)) {
+      values.shortest_ns = collective.shortest_ns;
+      values.last_rank = collective.last_rank;
+    }
+    values.longest_ns = std::max(values.longest_ns, collective.longest_ns);
+    values.total_ns = saturated_sum(values.total_ns, collective.total_ns);
+    values.num_ranks = saturated_sum(values.num_ranks, collective.num_ranks);
+  }
+  for (const RankRow& row : fleet.ranks) {
+    ranks_.emplace(row.identity.rank, row);
+  }
+}
+
+FleetKernel FleetMerge::State::kernel_of(const MergedKernel& merged) const {
+  FleetKernel kernel = merged.values;
+  kernel.sum.stage = texts_[merged.stage];
+  kernel.sum.kernel = texts_[merged.kernel];
+  kernel.sum.family = texts_[merged.family];
+  kernel.sum.histogram = merged.durations.as_map();
+  kernel.relative = merged.relative.as_map();
+  return kernel;
+}
+
+FleetCollective FleetMerge::State::collective_of(const CollectiveInstance& instance) const {
+  FleetCollective collective = instance.values;
+  collective.communicator = texts_[instance.communicator];
+  collective.stage = texts_[instance.stage];
+  collective.kernel = texts_[instance.kernel];
+  collective.other_kernel = texts_[instance.other_kernel];
+  return collective;
+}
+
+FleetSummary FleetMerge::State::finish() const {
+  FleetSummary summary;
+  for (const auto& [rank, row] : ranks_) {
+    summary.ranks.push_back(row);
+  }
+  summary.older.assign(older_.begin(), older_.end());
+  for (const MergedKernel& merged : kernels_) {
+    summary.kernels.push_back(kernel_of(merged));
+  }
+  std::sort(summary.kernels.begin(), summary.kernels.end(),
+            [](const FleetKernel& a, const FleetKernel& b) {
+              return std::tie(a.sum.stage, a.sum.kernel, a.sum.family) <
+                     std::tie(b.sum.stage, b.sum.kernel, b.sum.family);
+            });
+  for (const CollectiveInstance& instance : instances_) {
+    summary.collectives.push_back(collective_of(instance));
+  }
+  std::sort(summary.collectives.begin(), summary.collectives.end(),
+            [](const FleetCollective& a, const FleetCollective& b) {
+              return std::tie(a.communicator, a.sequence) < std::tie(b.communicator, b.sequence);
+            });
+  return summary;
+}
+
+FleetMerge::FleetMerge() : state_(std::make_unique<State>()) {}
+FleetMerge::~FleetMerge() = default;
+FleetMerge::FleetMerge(FleetMerge&&) noexcept = default;
+FleetMerge& FleetMerge::operator=(FleetMerge&&) noexcept = default;
+
+std::optional<std::int64_t> FleetMerge::add(std::string_view bytes) {
+  const ColumnarFile file(bytes);
+  if (file.kind() == kRankKind) {
+    return state_->add_rank(file);
+  }
+  if (file.kind() != kFleetKind) {
+    throw Error(ErrorKind::kInput, "a summary of a kind that this program does not know",
+                "a newer llmprof wrote it: merge with that one");
+  }
+  state_->add_fleet(read_fleet(bytes));
+  return std::nullopt;
+}
+
+void FleetMerge::add(const FleetSummary& summary) {
+  state_->add_fleet(summary);
+}
+
+FleetSummary FleetMerge::finish() const {
+  return state_->finish();
+}
+
+}  // namespace llmprof

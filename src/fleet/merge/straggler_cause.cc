@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Explanation of a straggler: the stage and kernel in which it loses most time.
+//
+// Its kernels are compared with the mean of the same kernels on all other ranks: the job's sums
+// minus its own. Communication is ignored, because a late rank spends the least time there.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "analysis/rules.h"
+#include "fleet/merge/fleet_report.h"
+
+namespace llmprof {
+
+std::optional<StragglerCause> straggler_cause(const FleetSummary& fleet, const RankSummary& own) {
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FleetKernel*>
+      cells;
+  for (const FleetKernel& kernel : fleet.kernels) {
+    cells[{kernel.sum.stage, kernel.sum.kernel, kernel.sum.family}] = &kernel;
+  }
+  // The excess of one kernel over the time that the other ranks' mean predicts.
+  struct Loss {
+    const KernelCell* cell = nullptr;
+    double expected_ns = 0;
+    double excess_ns = 0;
+  };
+  std::vector<Loss> losses;
+  std::map<std::string_view, double> by_stage;
+  double expected_ns = 0;
+  double excess_ns = 0;
+  for (const KernelCell& cell : own.kernels) {
+    const auto found = cells.find({cell.stage, cell.kernel, cell.family});
+    if (cell.family == kCommunication || found == cells.end() ||
+        found->second->sum.calls <= cell.calls) {
+      continue;
+    }
+    const KernelCell& all = found->second->sum;
+    const double mean = static_cast<double>(all.total_ns - cell.total_ns) /
+                        static_cast<double>(all.calls - cell.calls);
+    const double expected = mean * static_cast<double>(cell.calls);
+    const double excess = static_cast<double>(cell.total_ns) - expected;
+    losses.push_back({&cell, expected, excess});
+    by_stage[cell.stage] += excess;
+    expected_ns += expected;
+    excess_ns += excess;
+  }
+  if (losses.empty() || expected_ns <= 0) {
+    return std::nullopt;
+  }
+  // The stage with the largest excess, and within it the worst kernel.
+  const auto stage = std::max_element(by_stage.begin(), by_stage.end(),
+                                      [](auto& a, auto& b) { return a.second < b.second; });
+  const Loss* worst = nullptr;
+  for (const Loss& loss : losses) {
+    if (loss.cell->stage == stage->first &&
+        (worst == nullptr || loss.excess_ns > worst->excess_ns)) {
+      worst = &loss;
+    }
+  }
+  StragglerCause reason;
+  reason.stage = worst->cell->stage;
+  reason.kernel = worst->cell->kernel;
+  reason.kernel_excess_ns = static_cast<std::int64_t>(std::clamp(worst->excess_ns, -9e18, 9e18));
+  reason.excess_ns = static_cast<std::int64_t>(std::clamp(excess_ns, -9e18, 9e18));
+  reason.kernel_ratio =
+      worst->expected_ns > 0 ? static_cast<double>(worst->cell->total_ns) / worst->expected_ns : 0;
+  reason.compute_ratio = 1 + excess_ns / expected_ns;
+  reason.own_share_fraction = excess_ns > 0 ? worst->excess_ns / excess_ns : 0;
+  return reason;
+}
+
+}  // namespace llmprof

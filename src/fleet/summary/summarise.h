@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/collectives.h"
+#include "fleet/summary/rank_summary.h"
+
+namespace llmprof {
+
+// Summaries of the ranks in an analysis. `identity` is what the launcher said; GPU and recorder are
+// filled in if empty. A recording of n GPUs contains n ranks: for rank r they are r*n, r*n+1, ...
+// in device order, of n times as many. An analysis without a recording yields the stages of the
+// unprofiled pass.
+std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const Collectives& collectives,
+                                         const RankIdentity& identity);
+
+}  // namespace llmprof

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A build without a history server (LLMPROF_HISTORY=OFF): CMake finds and links no libcurl, `merge` and questions to a folder
+work, and whatever needs a server says what is missing."""
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+def run(*argv, code=0):
+    result = subprocess.run([str(word) for word in argv], capture_output=True, text=True, timeout=120)
+    assert result.returncode == code, (argv, result.returncode, result.stdout[-2000:], result.stderr[-2000:])
+    return result.stdout + result.stderr
+
+
+def check_configuration(source, folder):
+    run("cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DLLMPROF_HISTORY=OFF", "-DBUILD_TESTING=OFF", "-DLLMPROF_WITH_LLAMA=OFF")
+    rules = (folder / "build.ninja").read_text()
+    assert "libcurl" not in rules and "http_none.cc" in rules and "history/http.cc" not in rules
+
+
+def check_program(program, make_ranks, folder):
+    assert "libcurl" not in run("ldd", program)
+    run(make_ranks, folder, "4")
+    run(program, "merge", folder)
+    run(program, "fleet", "status", "--to", folder)
+    server = ("--to", "http://127.0.0.1:9")
+    for words in (("init",), ("push", folder), ("sql", "SELECT 1"), ("status",), ("top",)):
+        said = run(program, "fleet", *words, *server, code=5)
+        assert "this build of llmprof cannot talk to a history server" in said, (words, said)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--make-ranks", required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        check_configuration(arguments.source, pathlib.Path(temporary) / "build")
+        check_program(arguments.program, arguments.make_ranks, pathlib.Path(temporary) / "ranks")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
