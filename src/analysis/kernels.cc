@@ -21,10 +21,22 @@
 namespace llmprof {
 namespace {
 
-struct Group {
+struct GroupKey {
   std::uint32_t stage = 0;  // of Stages, or kNone
   StringId name{};
   std::uint16_t device = 0;
+
+  bool operator==(const GroupKey&) const = default;
+};
+
+struct GroupHash {
+  std::size_t operator()(const GroupKey& key) const {
+    return (static_cast<std::uint64_t>(key.name) << 32) ^
+           (static_cast<std::uint64_t>(key.device) << 20) ^ (key.stage & 0xfffff);
+  }
+};
+
+struct Group {
   std::int64_t total_ns = 0;
   std::int64_t calls = 0;
   std::int64_t min_ns = INT64_MAX;
@@ -64,26 +76,19 @@ struct Group {
 
 class Groups {
  public:
-  Group& at(std::uint32_t stage, StringId name, std::uint16_t device) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(name) << 32) ^
-                              (static_cast<std::uint64_t>(device) << 20) ^ (stage & 0xfffff);
-    if (key == last_key_ && last_ != nullptr) {
-      return *last_;
+  Group& operator[](const GroupKey& key) {
+    if (last_ == nullptr || !(key == last_key_)) {
+      last_ = &groups_[key];
+      last_key_ = key;
     }
-    Group& group = groups_[key];
-    group.stage = stage;
-    group.name = name;
-    group.device = device;
-    last_key_ = key;
-    last_ = &group;
-    return group;
+    return *last_;
   }
 
-  const std::unordered_map<std::uint64_t, Group>& all() const { return groups_; }
+  const std::unordered_map<GroupKey, Group, GroupHash>& all() const { return groups_; }
 
  private:
-  std::unordered_map<std::uint64_t, Group> groups_;
-  std::uint64_t last_key_ = 0;
+  std::unordered_map<GroupKey, Group, GroupHash> groups_;
+  GroupKey last_key_;
   Group* last_ = nullptr;
 };
 
@@ -98,21 +103,22 @@ void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& sta
   Groups groups;
   for (std::size_t row = 0; row < trace.kernels.size(); ++row) {
     const std::uint32_t stage = stage_of(stages, attribution.kernels.instance[row]);
-    Group& group = groups.at(stage, trace.kernels.name[row], trace.kernels.device[row]);
+    Group& group = groups[{stage, trace.kernels.name[row], trace.kernels.device[row]}];
     group.add(trace.kernels.end_ns[row] - trace.kernels.start_ns[row]);
     group.add_shape(trace.kernels.shape[row]);
   }
   Groups graphs;
   for (std::size_t row = 0; row < trace.graphs.size(); ++row) {
     const std::uint32_t stage = stage_of(stages, attribution.graphs.instance[row]);
-    graphs.at(stage, StringId{}, trace.graphs.device[row])
-        .add(trace.graphs.end_ns[row] - trace.graphs.start_ns[row]);
+    graphs[{stage, StringId{}, trace.graphs.device[row]}].add(trace.graphs.end_ns[row] -
+                                                              trace.graphs.start_ns[row]);
   }
-  const auto add_record = [&](const Group& group, std::string name, std::string family) {
+  const auto add_record = [&](const GroupKey& key, const Group& group, std::string name,
+                              std::string family) {
     KernelRecord record;
     record.kernel_name = std::move(name);
-    record.device = fmt::format("cuda:{}", trace.devices[group.device].ordinal);
-    record.stage = group.stage == kNone ? kOutsideStages : stages.names[group.stage];
+    record.device = fmt::format("cuda:{}", trace.devices[key.device].ordinal);
+    record.stage = key.stage == kNone ? kOutsideStages : stages.names[key.stage];
     record.family = std::move(family);
     record.total_ns = group.total_ns;
     record.calls = group.calls;
@@ -130,15 +136,15 @@ void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& sta
       }
     }
     analysis.kernel_ns += group.total_ns;
-    analysis.unattributed_ns += group.stage == kNone ? group.total_ns : 0;
+    analysis.unattributed_ns += key.stage == kNone ? group.total_ns : 0;
     analysis.kernels.push_back(std::move(record));
   };
   for (const auto& [key, group] : groups.all()) {
-    const std::string name(trace.strings[group.name]);
-    add_record(group, name, std::string(family_of(rules, name)));
+    const std::string name(trace.strings[key.name]);
+    add_record(key, group, name, std::string(family_of(rules, name)));
   }
   for (const auto& [key, group] : graphs.all()) {
-    add_record(group, "[CUDA graph, recorded as a whole]", std::string(kOpaqueGraph));
+    add_record(key, group, "[CUDA graph, recorded as a whole]", std::string(kOpaqueGraph));
     analysis.opaque_graph_ns += group.total_ns;
   }
   finish_kernel_table(analysis);

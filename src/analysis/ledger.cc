@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where did each nanosecond go? For a window of time on one GPU, every nanosecond is put into
-// exactly one bucket, in integers, and the buckets sum to the window: asserted on every window, not
-// hoped for.
+// exactly one bucket, in integers, and the buckets sum to the window: checked on every window, in
+// every build.
 //
 //   GPU   ..[ compute ]....[ copy ][ compute ]......
 //   host  |launch      sync=====|launch             |
@@ -34,6 +34,7 @@
 #include <fmt/format.h>
 
 #include "analysis/sync_calls.h"
+#include "base/error.h"
 #include "trace/filter.h"
 
 namespace llmprof {
@@ -53,6 +54,16 @@ void Ledger::add(const Ledger& other) {
   after_launch_ns += other.after_launch_ns;
   for (std::size_t i = 0; i < kNumBuckets; ++i) {
     buckets_ns[i] += other.buckets_ns[i];
+  }
+}
+
+void check_conservation(const Ledger& ledger) {
+  if (ledger.sum_ns() != ledger.window_ns) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("internal error: the buckets of a window sum to {} ns, its length is "
+                            "{} ns",
+                            ledger.sum_ns(), ledger.window_ns),
+                "please report it, with the recording if it may be shared");
   }
 }
 
@@ -153,7 +164,8 @@ class Sweep {
       on_gap(Bucket::kTail, time_ns_, end_ns);
     }
     put(Bucket::kTail, end_ns);
-    assert(ends_.empty() && ledger.sum_ns() == ledger.window_ns);
+    assert(ends_.empty());
+    check_conservation(ledger);
     return ledger;
   }
 

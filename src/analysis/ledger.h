@@ -17,6 +17,9 @@ namespace llmprof {
 // StringId.
 using IsCommunication = std::vector<bool>;
 
+// Throws kFailure if the buckets do not sum to the window, which is a bug of this program.
+void check_conservation(const Ledger& ledger);
+
 struct LedgerResult {
   std::vector<StageLedger> stages;
   std::vector<StageLedger> capture;

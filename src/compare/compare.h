@@ -146,6 +146,11 @@ struct KernelChange {
   bool is_significant = false;
 
   std::int64_t difference_ns() const { return candidate.total_ns - base.total_ns; }
+  // The side that the row is named after.
+  const KernelAmount& named() const { return kind == Kind::kNew ? candidate : base; }
+  bool has_other_shapes() const {
+    return base.calls > 0 && candidate.calls > 0 && base.shapes != candidate.shapes;
+  }
 };
 const char* kind_name(KernelChange::Kind kind);
 

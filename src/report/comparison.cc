@@ -3,9 +3,8 @@
 // A comparison as JSON, and the forms that dashboards read.
 #include "report/comparison.h"
 
-#include <algorithm>
-
-#include "report/section_parts.h"
+#include "base/text.h"
+#include "report/comparison_parts.h"
 
 namespace llmprof {
 namespace {
@@ -29,8 +28,7 @@ Json metric_json(const MetricChange& row) {
 }
 
 Json kernel_change_json(const KernelChange& row) {
-  const bool is_new = row.kind == KernelChange::Kind::kNew;
-  const KernelAmount& named = is_new ? row.candidate : row.base;
+  const KernelAmount& named = row.named();
   const bool is_renamed = row.kind == KernelChange::Kind::kSwapped;
   return {{"kind", kind_name(row.kind)},
           {"stage", named.stage},
@@ -38,8 +36,7 @@ Json kernel_change_json(const KernelChange& row) {
           {"family", named.family},
           {"kernel", named.short_name},
           {"replaced_by", is_renamed ? Json(row.candidate.short_name) : Json(nullptr)},
-          {"shapes_changed", row.base.calls > 0 && row.candidate.calls > 0 &&
-                                 row.base.shapes != row.candidate.shapes},
+          {"shapes_changed", row.has_other_shapes()},
           {"base_ns", row.base.total_ns},
           {"candidate_ns", row.candidate.total_ns},
           {"base_calls", row.base.calls},
@@ -82,18 +79,13 @@ Json facts_json(const std::vector<FactDifference>& facts) {
   return rows;
 }
 
-// The rows sum to this, whatever was measured: a remainder is a number of its own.
-Json kernel_sum_json(const Comparison& comparison) {
-  std::int64_t rows_ns = 0;
-  for (const KernelChange& row : comparison.kernels) {
-    rows_ns += row.difference_ns();
-  }
-  const std::int64_t whole = comparison.candidate_kernel_ns - comparison.base_kernel_ns;
-  return {{"base_ns", comparison.base_kernel_ns},
-          {"candidate_ns", comparison.candidate_kernel_ns},
-          {"difference_ns", whole},
-          {"rows_ns", rows_ns},
-          {"not_in_rows_ns", whole - rows_ns}};
+// The rows sum to the difference: what is in no row is a number of its own.
+Json total_json(const TotalChange& total) {
+  return {{"base_ns", total.base_ns},
+          {"candidate_ns", total.candidate_ns},
+          {"difference_ns", total.difference_ns()},
+          {"rows_ns", total.rows_ns},
+          {"not_in_rows_ns", total.not_in_rows_ns()}};
 }
 
 Json parts_json(const std::vector<PartChange>& parts, const char* what) {
@@ -126,23 +118,15 @@ Json operators_change_json(const OperatorComparison& operators) {
   if (!operators.missing.empty()) {
     return {{"missing", operators.missing}, {"rows", Json::array()}};
   }
-  Json rows = Json::array();
-  std::int64_t rows_ns = 0;
+  Json json = {{"missing", nullptr}, {"time_of", text_or_null(operators.time_of)}};
+  json.update(total_json(operator_total(operators)));
+  json["stages"] = parts_json(operators.stages, "stage");
+  json["kinds"] = parts_json(operators.kinds, "kind");
+  json["rows"] = Json::array();
   for (const OperatorChange& row : operators.rows) {
-    rows.push_back(operator_change_json(row));
-    rows_ns += row.difference_ns();
+    json["rows"].push_back(operator_change_json(row));
   }
-  const std::int64_t whole = operators.candidate_ns - operators.base_ns;
-  return {{"missing", nullptr},
-          {"time_of", text_or_null(operators.time_of)},
-          {"base_ns", operators.base_ns},
-          {"candidate_ns", operators.candidate_ns},
-          {"difference_ns", whole},
-          {"rows_ns", rows_ns},
-          {"not_in_rows_ns", whole - rows_ns},
-          {"stages", parts_json(operators.stages, "stage")},
-          {"kinds", parts_json(operators.kinds, "kind")},
-          {"rows", rows}};
+  return json;
 }
 
 }  // namespace
@@ -162,7 +146,7 @@ Json comparison_json(const Comparison& comparison) {
   for (const LedgerChange& row : comparison.ledgers) {
     json["ledgers"].push_back(ledger_change_json(row));
   }
-  json["kernel_time"] = kernel_sum_json(comparison);
+  json["kernel_time"] = total_json(kernel_total(comparison));
   json["stages"] = parts_json(comparison.stages, "stage");
   json["families"] = parts_json(comparison.families, "family");
   json["kernels"] = Json::array();
@@ -173,48 +157,49 @@ Json comparison_json(const Comparison& comparison) {
   return json;
 }
 
-std::string github_comparison(const Json& comparison) {
+std::string github_comparison(const Comparison& comparison) {
   constexpr std::size_t kRows = 20;  // a page has 1 MiB at most, and nobody reads more
   return markdown_text(comparison_document(comparison, kRows, false));
 }
 
-Json bencher_comparison(const Json& comparison) {
+Json bencher_comparison(const Comparison& comparison) {
   Json document = Json::object();
-  for (const Json& row : rows_of(comparison, "metrics")) {
-    if (field_of(row, "gated") != Json(true)) {
+  for (const MetricChange& row : comparison.metrics) {
+    if (!row.is_gated) {
       continue;
     }
-    const std::string unit = text_of(row, "unit");
-    const char* measure = unit == "ns"    ? "latency_ns"
-                          : unit == "1/s" ? "throughput_per_s"
-                                          : "value";
-    Json& made = document[text_of(row, "key")][measure];
-    made["value"] = field_of(row, "candidate");
-    if (field_of(row, "ratio_low").is_number() && field_of(row, "ratio_high").is_number()) {
-      made["lower_value"] = number_of(row, "base") * number_of(row, "ratio_low");
-      made["upper_value"] = number_of(row, "base") * number_of(row, "ratio_high");
+    const char* measure = row.unit == "ns"    ? "latency_ns"
+                          : row.unit == "1/s" ? "throughput_per_s"
+                                              : "value";
+    Json& result = document[printable(row.key)][measure];
+    result["value"] = number_or_null(row.candidate);
+    if (row.base && row.ratio_low && row.ratio_high) {
+      result["lower_value"] = *row.base * *row.ratio_low;
+      result["upper_value"] = *row.base * *row.ratio_high;
     }
   }
   return document;
 }
 
-Json google_benchmark_comparison(const Json& comparison) {
+Json google_benchmark_comparison(const Comparison& comparison) {
   Json benchmarks = Json::array();
-  const auto runs = static_cast<std::int64_t>(rows_of(comparison, "candidate.runs").size());
-  for (const Json& row : rows_of(comparison, "metrics")) {
-    if (field_of(row, "gated") != Json(true) || text_of(row, "unit") != "ns") {
+  const std::size_t runs = comparison.candidate.size();
+  for (const MetricChange& row : comparison.metrics) {
+    if (!row.is_gated || row.unit != "ns") {
       continue;
     }
-    benchmarks.push_back({{"name", text_of(row, "key") + "_median"},
-                          {"run_name", text_of(row, "key")},
+    const std::string name = printable(row.key);
+    const Json time_ns = number_or_null(row.candidate);
+    benchmarks.push_back({{"name", name + "_median"},
+                          {"run_name", name},
                           {"run_type", "aggregate"},
                           {"aggregate_name", "median"},
                           {"aggregate_unit", "time"},
                           {"repetitions", runs},
                           {"threads", 1},
                           {"iterations", runs},
-                          {"real_time", field_of(row, "candidate")},
-                          {"cpu_time", field_of(row, "candidate")},
+                          {"real_time", time_ns},
+                          {"cpu_time", time_ns},
                           {"time_unit", "ns"}});
   }
   return {{"context", {{"executable", "llmprof"}, {"library_build_type", "release"}}},

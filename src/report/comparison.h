@@ -10,19 +10,19 @@
 
 namespace llmprof {
 
-// A comparison as numbers; every other output is made of it.
+// Every number of a comparison.
 Json comparison_json(const Comparison& comparison);
 
 // `top` rows of kernels; metrics that decide, that changed, or all of them.
-Document comparison_document(const Json& comparison, std::size_t top, bool has_all_metrics);
+Document comparison_document(const Comparison& comparison, std::size_t top, bool has_all_metrics);
 
 // One HTML file that needs neither network nor scripts; every number in it that carries a key
 // (data-key) is the value of the JSON there.
-std::string comparison_page(const Json& comparison, std::size_t top);
+std::string comparison_page(const Comparison& comparison, std::size_t top);
 
 // For a job's summary page and for dashboards, as report/ci.h does of one run.
-std::string github_comparison(const Json& comparison);
-Json bencher_comparison(const Json& comparison);
-Json google_benchmark_comparison(const Json& comparison);
+std::string github_comparison(const Comparison& comparison);
+Json bencher_comparison(const Comparison& comparison);
+Json google_benchmark_comparison(const Comparison& comparison);
 
 }  // namespace llmprof

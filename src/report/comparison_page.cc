@@ -16,19 +16,22 @@
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
 #include "report/html_parts.h"
-#include "report/section_parts.h"
 
 namespace llmprof {
 namespace {
 
-std::string verdict_words(const std::string& verdict, const std::string& sentence) {
-  if (verdict == "regress") {
-    return "Slower";
+std::string verdict_words(const Comparison& comparison) {
+  switch (comparison.verdict) {
+    case Verdict::kRegress:
+      return "Slower";
+    case Verdict::kPass:
+      return comparison.sentence.starts_with("faster") ? "Faster" : "No slower";
+    case Verdict::kInvalid:
+      return "Not comparable";
+    case Verdict::kInconclusive:
+      break;
   }
-  if (verdict == "pass") {
-    return sentence.starts_with("faster") ? "Faster" : "No slower";
-  }
-  return verdict == "invalid" ? "Not comparable" : "Not decided";
+  return "Not decided";
 }
 
 // The sentence behind the word that the heading has already said.
@@ -49,69 +52,67 @@ std::string metric_words(const std::string& key) {
   return key == "aggregates.tpot.p50_ns" ? "Time per output token, p50" : key;
 }
 
-// What a tile says in large letters: a change only where it is one.
-std::string tile_value(const Json& row, const ReportValue& ratio) {
-  const std::string change = text_of(row, "change");
-  if (change == "worse" || change == "better") {
-    return ratio.value.is_number() ? html_value(ratio) : html_words(change);
-  }
-  return change == "same" ? "within noise" : change == "unclear" ? "not decided" : "not judged";
+bool is_change(const MetricChange& row) {
+  return row.change == Change::kWorse || row.change == Change::kBetter;
 }
 
-std::string tile_html(const Json& row, std::size_t place) {
-  const std::string key = fmt::format("metrics[{}].", place);
-  const auto value = [&](const char* field, Unit unit) {
-    return ReportValue{field_of(row, field), unit, key + field, nullptr};
+// What a tile says in large letters: a change only where it is one.
+std::string tile_value(const MetricChange& row, const ReportValue& ratio) {
+  if (is_change(row)) {
+    return row.ratio ? html_value(ratio) : change_name(row.change);
+  }
+  return row.change == Change::kSame      ? "within noise"
+         : row.change == Change::kUnclear ? "not decided"
+                                          : "not judged";
+}
+
+std::string tile_html(const MetricChange& row, std::size_t place) {
+  const auto value = [&](const char* field, const std::optional<double>& number, Unit unit) {
+    return ReportValue{number_or_null(number), unit, fmt::format("metrics[{}].{}", place, field),
+                       nullptr};
   };
-  const ReportValue ratio = value("ratio", Unit::kRatio);
-  const std::string change = text_of(row, "change");
-  const bool is_change = change == "worse" || change == "better";
+  const ReportValue ratio = value("ratio", row.ratio, Unit::kRatio);
   std::string note;
-  if (ratio.value.is_number() && !is_change) {
+  if (row.ratio && !is_change(row)) {
     note += "measured " + html_value(ratio) + ", ";
   }
-  if (field_of(row, "ratio_low").is_number() && field_of(row, "ratio_high").is_number()) {
-    note += fmt::format("{} to {}", html_value(value("ratio_low", Unit::kRatio)),
-                        html_value(value("ratio_high", Unit::kRatio)));
-    note += text_of(row, "method") == "runs" ? "" : " by its " + html_words(text_of(row, "method"));
+  if (row.ratio_low && row.ratio_high) {
+    note += fmt::format("{} to {}", html_value(value("ratio_low", row.ratio_low, Unit::kRatio)),
+                        html_value(value("ratio_high", row.ratio_high, Unit::kRatio)));
+    note += row.method == "runs" ? "" : " by its " + html_words(row.method);
   } else {
     note += "no interval";
   }
-  const std::string reason = text_of(row, "reason");
   return fmt::format(
       "<li class=\"tile {}\"><div class=\"tile-label\">{}</div><div class=\"tile-value\">{}</div>"
       "<div class=\"tile-note\">{}</div><div class=\"tile-note\">{} before, {} now{}</div></li>\n",
-      is_change ? change : "even", html_words(metric_words(text_of(row, "key"))),
-      tile_value(row, ratio), note, html_value(value("base", metric_unit(row))),
-      html_value(value("candidate", metric_unit(row))),
-      reason.empty() ? "" : "; " + html_words(reason));
+      is_change(row) ? change_name(row.change) : "even", html_words(metric_words(row.key)),
+      tile_value(row, ratio), note, html_value(value("base", row.base, metric_unit(row))),
+      html_value(value("candidate", row.candidate, metric_unit(row))),
+      row.reason.empty() ? "" : "; " + html_words(row.reason));
 }
 
-std::string summary_html(const Json& comparison) {
-  const std::string verdict = text_of(comparison, "verdict");
-  const std::string sentence = text_of(comparison, "sentence");
+std::string summary_html(const Comparison& comparison) {
+  const char* verdict = verdict_name(comparison.verdict);
   std::string tiles;
-  std::size_t place = 0;
-  for (const Json& row : rows_of(comparison, "metrics")) {
-    tiles += field_of(row, "gated") == Json(true) ? tile_html(row, place) : "";
-    ++place;
+  for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
+    tiles += comparison.metrics[i].is_gated ? tile_html(comparison.metrics[i], i) : "";
   }
   return fmt::format(
       "<section id=\"summary\" aria-labelledby=\"summary-title\">"
       "<h2 id=\"summary-title\" class=\"{}\">{}</h2>\n<p class=\"verdict\">{}</p>\n"
       "<p class=\"hint\">Verdict: {}. Runs: {} of the base, {} of the "
       "candidate.</p>\n{}</section>\n",
-      html_words(verdict), verdict_words(verdict, sentence), html_words(reasons_of(sentence)),
-      html_words(verdict), rows_of(comparison, "base.runs").size(),
-      rows_of(comparison, "candidate.runs").size(),
+      verdict, verdict_words(comparison), html_words(reasons_of(comparison.sentence)), verdict,
+      comparison.base.size(), comparison.candidate.size(),
       tiles.empty() ? "" : "<ul class=\"tiles\">" + tiles + "</ul>\n");
 }
 
 // What the table above leaves out, behind a click.
-std::string other_metrics_html(const Json& comparison) {
+std::string other_metrics_html(const Comparison& comparison) {
   constexpr std::size_t kMost = 500;
   ReportTable table =
-      metrics_table(comparison, [](const Json& row) { return !is_told_metric(row); });
+      metrics_table(comparison, [](const MetricChange& row) { return !is_told_metric(row); });
   const std::size_t all = table.rows.size();
   if (all == 0) {
     return "";
@@ -127,21 +128,16 @@ std::string other_metrics_html(const Json& comparison) {
   return fmt::format(
       "<details><summary>{} metrics that did not change beyond doubt</summary>\n{}"
       "</details>\n",
-      all, html_text({"", {section}}, comparison));
+      all, html_text({"", {section}}, nullptr));
 }
 
-bool has_broken_fact(const Json& comparison) {
-  const Json& facts = rows_of(comparison, "fingerprint");
-  return std::any_of(facts.begin(), facts.end(),
-                     [](const Json& row) { return field_of(row, "breaks") == Json(true); });
-}
-
-std::string core_html(const Json& comparison, std::size_t top) {
+std::string core_html(const Comparison& comparison, std::size_t top) {
   Document first;
   Document last;
-  const bool is_broken = has_broken_fact(comparison);
+  const bool is_broken = std::any_of(comparison.facts.begin(), comparison.facts.end(),
+                                     [](const FactDifference& fact) { return fact.breaks; });
   (is_broken ? first : last).sections.push_back(fingerprint_section(comparison));
-  const bool has_kernels = !rows_of(comparison, "kernels").empty();
+  const bool has_kernels = !comparison.kernels.empty();
   if (has_kernels) {
     first.sections.push_back(families_section(comparison));
   }
@@ -156,20 +152,19 @@ std::string core_html(const Json& comparison, std::size_t top) {
   metrics.notes.erase(metrics.notes.begin(), metrics.notes.end() - 1);  // they stand below
   first.sections.push_back(std::move(metrics));
   last.sections.push_back(runs_section(comparison));
-  return summary_html(comparison) + html_text(first, comparison) + other_metrics_html(comparison) +
-         html_text(last, comparison);
+  return summary_html(comparison) + html_text(first, nullptr) + other_metrics_html(comparison) +
+         html_text(last, nullptr);
 }
 
 }  // namespace
 
-std::string comparison_page(const Json& comparison, std::size_t top) {
+std::string comparison_page(const Comparison& comparison, std::size_t top) {
   const std::string core = core_html(comparison, top);
   const std::string style =
       std::string(web_file("report.css")) + std::string(web_file("comparison.css"));
   const std::string policy = fmt::format(
       "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'", source_hash(style));
-  const std::string title =
-      verdict_words(text_of(comparison, "verdict"), text_of(comparison, "sentence"));
+  const std::string title = verdict_words(comparison);
   return filled_page(web_file("comparison.html"),
                      {{"policy", policy}, {"style", style}, {"title", title}, {"core", core}});
 }

@@ -8,138 +8,145 @@
 
 #include <fmt/format.h>
 
-#include "report/section_parts.h"
+#include "base/text.h"
 
 namespace llmprof {
 namespace {
 
-ReportValue difference_at(const Json& row, const std::string& key, const char* field) {
-  return {field_of(row, field), Unit::kDifference, key + field, nullptr};
+ReportValue difference_of(std::int64_t difference_ns, std::string key = "") {
+  return {difference_ns, Unit::kDifference, std::move(key), nullptr};
 }
 
-ReportValue duration_at(const Json& row, const std::string& key, const char* field) {
-  return {field_of(row, field), Unit::kDuration, key + field, nullptr};
+ReportValue duration_of(std::int64_t duration_ns, std::string key) {
+  return {duration_ns, Unit::kDuration, std::move(key), nullptr};
 }
 
 ReportValue no_value(Unit unit) {
   return {Json(""), unit, "", nullptr};
 }
 
-// Whether a row moved beyond noise, in words.
-std::string sureness(const Json& row) {
-  const Json& p = field_of(row, "p");
-  if (!p.is_number()) {
+// Whether a kernel or operator moved beyond noise, in words.
+template <typename Row>
+std::string sureness(const Row& row) {
+  if (!row.p) {
     return "n/a";
   }
-  const bool is_sure = field_of(row, "significant") == Json(true);
-  return fmt::format("{} (p {:.2g}, adjusted {:.2g})", is_sure ? "beyond noise" : "within noise",
-                     p.get<double>(), number_of(row, "adjusted_p"));
+  return fmt::format("{} (p {:.2g}, adjusted {:.2g})",
+                     row.is_significant ? "beyond noise" : "within noise", *row.p,
+                     row.adjusted_p.value_or(0));
+}
+
+template <typename Row>
+ReportValue calls_of(const Row& row) {
+  return {fmt::format("{} -> {}", row.base.calls, row.candidate.calls), Unit::kCount, "", nullptr};
+}
+
+template <typename Row>
+std::int64_t sum_of_differences(const std::vector<Row>& rows) {
+  std::int64_t sum_ns = 0;
+  for (const Row& row : rows) {
+    sum_ns += row.difference_ns();
+  }
+  return sum_ns;
 }
 
 // Names with a base, a candidate and a difference each; the largest, the others, the rest, the sum.
-ReportTable parts_table(const Json& parts, const std::string& array, const char* field,
-                        const Json& whole, const std::string& whole_key, const char* rest) {
+// `name` is the field that holds a row's name, `rest` what is said of time in no row.
+ReportTable parts_table(const std::vector<PartChange>& parts, const std::string& array,
+                        const std::string& name, const TotalChange& total,
+                        const std::string& total_key, const char* rest) {
   constexpr std::size_t kMost = 12;
   ReportTable table;
-  table.columns = {{field, field, Unit::kText},
+  table.columns = {{name, name, Unit::kText},
                    {"difference", "difference_ns", Unit::kDifference, true},
                    {"base", "base_ns", Unit::kDuration},
                    {"candidate", "candidate_ns", Unit::kDuration}};
-  std::size_t place = 0;
   std::int64_t others_ns = 0;
   std::size_t others = 0;
-  std::int64_t rows_ns = 0;
-  for (const Json& row : parts) {
-    const std::string key = fmt::format("{}[{}].", array, place++);
-    const std::int64_t difference = integer_of(row, "difference_ns");
-    rows_ns += difference;
-    if (difference != 0 && table.rows.size() < kMost) {
-      table.rows.push_back({{{field_of(row, field), Unit::kText, key + field, nullptr},
-                             difference_at(row, key, "difference_ns"),
-                             duration_at(row, key, "base_ns"),
-                             duration_at(row, key, "candidate_ns")},
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const PartChange& part = parts[i];
+    const std::string key = fmt::format("{}[{}].", array, i);
+    if (part.difference_ns() != 0 && table.rows.size() < kMost) {
+      table.rows.push_back({{{part.name, Unit::kText, key + name, nullptr},
+                             difference_of(part.difference_ns(), key + "difference_ns"),
+                             duration_of(part.base_ns, key + "base_ns"),
+                             duration_of(part.candidate_ns, key + "candidate_ns")},
                             "",
                             false});
     } else {
-      others_ns += difference;
+      others_ns += part.difference_ns();
       ++others;
     }
   }
-  const auto add = [&](const std::string& name, std::int64_t difference_ns) {
-    table.rows.push_back({{text_value(name),
-                           {difference_ns, Unit::kDifference, "", nullptr},
-                           no_value(Unit::kDuration),
-                           no_value(Unit::kDuration)},
+  const auto add = [&](const std::string& label, std::int64_t difference_ns) {
+    table.rows.push_back({{text_value(label), difference_of(difference_ns),
+                           no_value(Unit::kDuration), no_value(Unit::kDuration)},
                           "",
                           false});
   };
   if (others > 0) {
     add(fmt::format("{} {}", others, others == 1 ? "other" : "others"), others_ns);
   }
-  const std::int64_t rest_ns = integer_of(whole, "difference_ns") - rows_ns;
-  if (rest_ns != 0) {
+  if (const std::int64_t rest_ns = total.difference_ns() - sum_of_differences(parts);
+      rest_ns != 0) {
     add(rest, rest_ns);
   }
   table.rows.push_back(
-      {{text_value("= all"), difference_at(whole, whole_key, "difference_ns"),
-        duration_at(whole, whole_key, "base_ns"), duration_at(whole, whole_key, "candidate_ns")},
+      {{text_value("= all"), difference_of(total.difference_ns(), total_key + "difference_ns"),
+        duration_of(total.base_ns, total_key + "base_ns"),
+        duration_of(total.candidate_ns, total_key + "candidate_ns")},
        "",
        true});
   return table;
 }
 
-ReportRow bucket_row(const Json& ledger, const std::string& at, const Json& row,
-                     const std::string& key, const std::string& bucket) {
-  return {{{field_of(ledger, "stage"), Unit::kName, at + "stage", nullptr},
-           {field_of(ledger, "device"), Unit::kText, at + "device", nullptr},
-           text_value(bucket),
-           duration_at(row, key, "base_ns"),
-           duration_at(row, key, "candidate_ns"),
-           difference_at(row, key, "difference_ns")},
+// A bucket of a ledger, or its window; `ledger_key` and `key` are their places.
+ReportRow bucket_row(const LedgerChange& ledger, const std::string& ledger_key,
+                     const PartChange& part, const std::string& key) {
+  return {{{ledger.base.stage, Unit::kName, ledger_key + "stage", nullptr},
+           {ledger.base.device, Unit::kText, ledger_key + "device", nullptr},
+           text_value(part.name),
+           duration_of(part.base_ns, key + "base_ns"),
+           duration_of(part.candidate_ns, key + "candidate_ns"),
+           difference_of(part.difference_ns(), key + "difference_ns")},
           "",
-          &row == &ledger};
+          key == ledger_key};
 }
 
-std::string kernel_label(const Json& row) {
-  const std::string by = text_of(row, "replaced_by");
-  return text_of(row, "kernel") + (by.empty() ? "" : " -> " + by);
-}
-
-std::string calls_text(const Json& row) {
-  return fmt::format("{} -> {}", integer_of(row, "base_calls"), integer_of(row, "candidate_calls"));
-}
-
-ReportRow kernel_row(const Json& row, std::size_t place) {
+ReportRow kernel_row(const KernelChange& row, std::size_t place) {
   const std::string key = fmt::format("kernels[{}].", place);
-  const std::string shapes = field_of(row, "shapes_changed") == Json(true) ? ", other shapes" : "";
-  return {{difference_at(row, key, "difference_ns"),
-           difference_at(row, key, "launches_ns"),
-           difference_at(row, key, "duration_ns"),
-           {Json(calls_text(row)), Unit::kCount, "", nullptr},
-           text_value(text_of(row, "kind") + shapes),
-           {field_of(row, "family"), Unit::kText, key + "family", nullptr},
-           {field_of(row, "stage"), Unit::kName, key + "stage", nullptr},
-           {field_of(row, "device"), Unit::kText, key + "device", nullptr},
+  const KernelAmount& named = row.named();
+  const bool is_swapped = row.kind == KernelChange::Kind::kSwapped;
+  return {{difference_of(row.difference_ns(), key + "difference_ns"),
+           difference_of(row.launches_ns, key + "launches_ns"),
+           difference_of(row.duration_ns, key + "duration_ns"),
+           calls_of(row),
+           text_value(std::string(kind_name(row.kind)) +
+                      (row.has_other_shapes() ? ", other shapes" : "")),
+           {named.family, Unit::kText, key + "family", nullptr},
+           {named.stage, Unit::kName, key + "stage", nullptr},
+           {named.device, Unit::kText, key + "device", nullptr},
            text_value(sureness(row)),
-           {Json(kernel_label(row)), Unit::kName, key + "kernel", nullptr}},
+           {named.short_name + (is_swapped ? " -> " + row.candidate.short_name : ""), Unit::kName,
+            key + "kernel", nullptr}},
           "",
           false};
 }
 
-ReportRow operator_row(const Json& row, std::size_t place) {
+ReportRow operator_row(const OperatorChange& row, std::size_t place) {
   const std::string key = fmt::format("operators.rows[{}].", place);
-  return {{difference_at(row, key, "difference_ns"),
-           difference_at(row, key, "calls_ns"),
-           difference_at(row, key, "duration_ns"),
-           {Json(calls_text(row)), Unit::kCount, "", nullptr},
-           {field_of(row, "stage"), Unit::kName, key + "stage", nullptr},
+  return {{difference_of(row.difference_ns(), key + "difference_ns"),
+           difference_of(row.calls_ns, key + "calls_ns"),
+           difference_of(row.duration_ns, key + "duration_ns"),
+           calls_of(row),
+           {row.base.stage, Unit::kName, key + "stage", nullptr},
            text_value(sureness(row)),
-           {field_of(row, "operator"), Unit::kName, key + "operator", nullptr}},
+           {row.base.name, Unit::kName, key + "operator", nullptr}},
           "",
           false};
 }
 
-// A row of the table of operators that is no operator.
+// A row of the table of operators that is not an operator.
 ReportRow other_operators_row(ReportValue difference, std::string name, bool is_sum) {
   return {{std::move(difference), no_value(Unit::kDifference), no_value(Unit::kDifference),
            text_value(""), text_value(""), text_value(""), text_value(std::move(name))},
@@ -147,7 +154,22 @@ ReportRow other_operators_row(ReportValue difference, std::string name, bool is_
           is_sum};
 }
 
-ReportTable operators_table(const Json& operators, std::size_t top) {
+// Adds the first `top` rows that differ; returns the sum of their differences.
+template <typename Row>
+std::int64_t add_moved(const std::vector<Row>& rows, std::size_t top,
+                       ReportRow (*row_of)(const Row&, std::size_t), ReportTable& table) {
+  std::int64_t shown_ns = 0;
+  for (std::size_t i = 0; i < rows.size() && table.rows.size() < top; ++i) {
+    if (rows[i].difference_ns() != 0) {
+      table.rows.push_back(row_of(rows[i], i));
+      shown_ns += rows[i].difference_ns();
+    }
+  }
+  return shown_ns;
+}
+
+ReportTable operators_table(const OperatorComparison& operators, const TotalChange& total,
+                            std::size_t top) {
   ReportTable table;
   table.title = "By operator";
   table.columns = {{"difference", "difference_ns", Unit::kDifference, true},
@@ -157,32 +179,22 @@ ReportTable operators_table(const Json& operators, std::size_t top) {
                    {"stage", "stage", Unit::kName},
                    {"sure", "p", Unit::kText},
                    {"operator", "operator", Unit::kName}};
-  std::size_t place = 0;
-  std::int64_t shown_ns = 0;
-  for (const Json& row : rows_of(operators, "rows")) {
-    if (table.rows.size() < top && integer_of(row, "difference_ns") != 0) {
-      table.rows.push_back(operator_row(row, place));
-      shown_ns += integer_of(row, "difference_ns");
-    }
-    ++place;
-  }
-  const std::size_t others = place - table.rows.size();
+  const std::int64_t shown_ns = add_moved(operators.rows, top, operator_row, table);
+  const std::size_t others = operators.rows.size() - table.rows.size();
   if (others > 0) {
-    const std::int64_t others_ns = integer_of(operators, "rows_ns") - shown_ns;
     table.rows.push_back(other_operators_row(
-        {others_ns, Unit::kDifference, "", nullptr},
+        difference_of(total.rows_ns - shown_ns),
         fmt::format("{} other {}", others, others == 1 ? "row" : "rows"), false));
   }
-  table.rows.push_back(other_operators_row(difference_at(operators, "operators.", "not_in_rows_ns"),
-                                           "in no operator", false));
-  table.rows.push_back(
-      other_operators_row(difference_at(operators, "operators.", "difference_ns"), "= all", true));
+  table.rows.push_back(other_operators_row(
+      difference_of(total.not_in_rows_ns(), "operators.not_in_rows_ns"), "in no operator", false));
+  table.rows.push_back(other_operators_row(
+      difference_of(total.difference_ns(), "operators.difference_ns"), "= all", true));
   return table;
 }
 
-bool is_tested(const Json& comparison) {
-  return rows_of(comparison, "base.runs").size() > 1 &&
-         rows_of(comparison, "candidate.runs").size() > 1;
+bool is_tested(const Comparison& comparison) {
+  return comparison.base.size() > 1 && comparison.candidate.size() > 1;
 }
 
 // Where no row was tested there is nothing to be sure of.
@@ -196,32 +208,40 @@ void drop_sureness(ReportTable& table) {
   }
 }
 
-std::string median_note(const Json& comparison) {
-  const std::string runs =
-      fmt::format("of one run a side: {} against {}", text_of(comparison, "candidate.median_run"),
-                  text_of(comparison, "base.median_run"));
-  return runs +
-         (is_tested(comparison) ? "" : "; what is noise, only several runs a side would tell");
+std::string median_note(const Comparison& comparison) {
+  return fmt::format(
+      "of one run a side: {} against {}{}", printable(comparison.candidate_median),
+      printable(comparison.base_median),
+      is_tested(comparison) ? "" : "; what is noise, only several runs a side would tell");
 }
 
 }  // namespace
 
-Section families_section(const Json& comparison) {
+TotalChange kernel_total(const Comparison& comparison) {
+  return {comparison.base_kernel_ns, comparison.candidate_kernel_ns,
+          sum_of_differences(comparison.kernels)};
+}
+
+TotalChange operator_total(const OperatorComparison& operators) {
+  return {operators.base_ns, operators.candidate_ns, sum_of_differences(operators.rows)};
+}
+
+Section families_section(const Comparison& comparison) {
   Section section;
   section.id = "families";
   section.title = "Where the difference went, by family of kernels";
-  if (rows_of(comparison, "kernels").empty()) {
+  if (comparison.kernels.empty()) {
     section.missing = "n/a (no kernels were recorded)";
     return section;
   }
-  section.tables.push_back(parts_table(rows_of(comparison, "families"), "families", "family",
-                                       field_of(comparison, "kernel_time"), "kernel_time.",
+  section.tables.push_back(parts_table(comparison.families, "families", "family",
+                                       kernel_total(comparison), "kernel_time.",
                                        "in no kernel's row"));
   section.notes.push_back(median_note(comparison));
   return section;
 }
 
-Section buckets_section(const Json& comparison) {
+Section buckets_section(const Comparison& comparison) {
   Section section;
   section.id = "where";
   section.title = "Where the difference went, by bucket";
@@ -232,21 +252,24 @@ Section buckets_section(const Json& comparison) {
                    {"base", "base_ns", Unit::kDuration},
                    {"candidate", "candidate_ns", Unit::kDuration},
                    {"difference", "difference_ns", Unit::kDifference, true}};
-  std::size_t place = 0;
-  for (const Json& ledger : rows_of(comparison, "ledgers")) {
-    const std::string at = fmt::format("ledgers[{}].", place++);
+  for (std::size_t i = 0; i < comparison.ledgers.size(); ++i) {
+    const LedgerChange& ledger = comparison.ledgers[i];
+    const std::string ledger_key = fmt::format("ledgers[{}].", i);
     // The stage `all` is the capture by another name.
-    if (text_of(ledger, "stage") == "all") {
+    if (ledger.base.stage == "all") {
       continue;
     }
-    std::size_t bucket = 0;
-    for (const Json& row : rows_of(ledger, "buckets")) {
-      const std::string key = fmt::format("{}buckets[{}].", at, bucket++);
-      if (integer_of(row, "difference_ns") != 0) {
-        table.rows.push_back(bucket_row(ledger, at, row, key, text_of(row, "bucket")));
+    for (std::size_t j = 0; j < ledger.base.buckets_ns.size(); ++j) {
+      const auto& [name, base_ns] = ledger.base.buckets_ns[j];
+      const PartChange bucket{name, base_ns, ledger.candidate.buckets_ns[j].second};
+      if (bucket.difference_ns() != 0) {
+        table.rows.push_back(
+            bucket_row(ledger, ledger_key, bucket, fmt::format("{}buckets[{}].", ledger_key, j)));
       }
     }
-    table.rows.push_back(bucket_row(ledger, at, ledger, at, "= window"));
+    table.rows.push_back(bucket_row(ledger, ledger_key,
+                                    {"= window", ledger.base.window_ns, ledger.candidate.window_ns},
+                                    ledger_key));
   }
   if (table.rows.empty()) {
     section.missing = "n/a (no GPU activity with times on both sides)";
@@ -256,10 +279,14 @@ Section buckets_section(const Json& comparison) {
   return section;
 }
 
-Section moved_section(const Json& comparison, std::size_t top) {
+Section moved_section(const Comparison& comparison, std::size_t top) {
   Section section;
   section.id = "kernels";
   section.title = "Where the difference went, by kernel";
+  if (comparison.kernels.empty()) {
+    section.missing = "n/a (no kernels were recorded)";
+    return section;
+  }
   ReportTable table;
   table.columns = {{"difference", "difference_ns", Unit::kDifference, true},
                    {"by launches", "launches_ns", Unit::kDifference},
@@ -271,26 +298,12 @@ Section moved_section(const Json& comparison, std::size_t top) {
                    {"GPU", "device", Unit::kText},
                    {"sure", "p", Unit::kText},
                    {"kernel", "kernel", Unit::kName}};
-  std::size_t place = 0;
-  std::int64_t shown_ns = 0;
-  const Json& rows = rows_of(comparison, "kernels");
-  for (const Json& row : rows) {
-    if (table.rows.size() < top && integer_of(row, "difference_ns") != 0) {
-      table.rows.push_back(kernel_row(row, place));
-      shown_ns += integer_of(row, "difference_ns");
-    }
-    ++place;
-  }
-  if (rows.empty()) {
-    section.missing = "n/a (no kernels were recorded)";
-    return section;
-  }
-  const std::int64_t whole = integer_of(comparison, "kernel_time.difference_ns");
+  const std::int64_t shown_ns = add_moved(comparison.kernels, top, kernel_row, table);
+  const TotalChange total = kernel_total(comparison);
   section.notes.push_back(
       fmt::format("{} of {} rows, {} of {} ns; all rows sum to {} ns, and {} ns are in no row",
-                  table.rows.size(), rows.size(), shown_ns, whole,
-                  integer_of(comparison, "kernel_time.rows_ns"),
-                  integer_of(comparison, "kernel_time.not_in_rows_ns")));
+                  table.rows.size(), comparison.kernels.size(), shown_ns, total.difference_ns(),
+                  total.rows_ns, total.not_in_rows_ns()));
   section.notes.push_back(median_note(comparison));
   section.tables.push_back(std::move(table));
   if (!is_tested(comparison)) {
@@ -299,41 +312,41 @@ Section moved_section(const Json& comparison, std::size_t top) {
   return section;
 }
 
-bool has_operators(const Json& comparison) {
-  return !rows_of(comparison, "operators.rows").empty() || rows_of(comparison, "kernels").empty();
+bool has_operators(const Comparison& comparison) {
+  return !comparison.operators.rows.empty() || comparison.kernels.empty();
 }
 
-Section operator_moves_section(const Json& comparison, std::size_t top) {
+Section operator_moves_section(const Comparison& comparison, std::size_t top) {
   Section section;
   section.id = "operators";
   section.title = "Where the difference went, by operator";
-  const Json& operators = field_of(comparison, "operators");
-  const Json& rows = rows_of(operators, "rows");
-  if (rows.empty()) {
-    section.missing = fmt::format("n/a ({})", text_of(operators, "missing"));
+  const OperatorComparison& operators = comparison.operators;
+  if (operators.rows.empty()) {
+    section.missing = fmt::format("n/a ({})", printable(operators.missing));
     return section;
   }
-  if (const Json& stages = rows_of(operators, "stages"); stages.size() > 1) {
-    section.tables.push_back(parts_table(stages, "operators.stages", "stage", operators,
+  const TotalChange total = operator_total(operators);
+  if (operators.stages.size() > 1) {
+    section.tables.push_back(parts_table(operators.stages, "operators.stages", "stage", total,
                                          "operators.", "in no operator"));
     section.tables.back().title = "By stage";
   }
   // Kinds tell more than operators only where each has several.
-  if (const Json& kinds = rows_of(operators, "kinds"); kinds.size() * 2 <= rows.size()) {
-    section.tables.push_back(
-        parts_table(kinds, "operators.kinds", "kind", operators, "operators.", "in no operator"));
+  if (operators.kinds.size() * 2 <= operators.rows.size()) {
+    section.tables.push_back(parts_table(operators.kinds, "operators.kinds", "kind", total,
+                                         "operators.", "in no operator"));
     section.tables.back().title = "By kind";
   }
-  section.tables.push_back(operators_table(operators, top));
+  section.tables.push_back(operators_table(operators, total, top));
   if (!is_tested(comparison)) {
     drop_sureness(section.tables.back());
   }
-  section.notes.push_back(text_of(operators, "time_of"));
+  section.notes.push_back(printable(operators.time_of));
   section.notes.push_back(median_note(comparison));
   return section;
 }
 
-Section runs_section(const Json& comparison) {
+Section runs_section(const Comparison& comparison) {
   constexpr std::size_t kMost = 100;
   Section section;
   section.id = "runs";
@@ -341,26 +354,22 @@ Section runs_section(const Json& comparison) {
   ReportTable table;
   table.columns = {
       {"side", "side", Unit::kText}, {"run", "run", Unit::kName}, {"note", "note", Unit::kText}};
-  for (const std::string side : {"base", "candidate"}) {
-    std::size_t place = 0;
-    const Json& median = field_of(comparison, side + ".median_run");
-    const Json& runs = rows_of(comparison, side + ".runs");
-    for (const Json& run : runs) {
-      const bool is_median = run.is_string() && run == median;
-      if (place < kMost) {
-        table.rows.push_back(
-            {{text_value(side),
-              {run, Unit::kName, fmt::format("{}.runs[{}]", side, place), nullptr},
-              text_value(is_median ? "nearest the middle: taken apart above" : "")},
-             "",
-             false});
-      }
-      ++place;
+  const auto add_side = [&](const char* side, const std::vector<std::string>& runs,
+                            const std::string& median) {
+    for (std::size_t i = 0; i < std::min(runs.size(), kMost); ++i) {
+      table.rows.push_back(
+          {{text_value(side),
+            {runs[i], Unit::kName, fmt::format("{}.runs[{}]", side, i), nullptr},
+            text_value(runs[i] == median ? "nearest the middle: taken apart above" : "")},
+           "",
+           false});
     }
     if (runs.size() > kMost) {
       section.notes.push_back(fmt::format("{} more runs of the {}", runs.size() - kMost, side));
     }
-  }
+  };
+  add_side("base", comparison.base, comparison.base_median);
+  add_side("candidate", comparison.candidate, comparison.candidate_median);
   section.tables.push_back(std::move(table));
   return section;
 }

@@ -1,35 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sections of a comparison, one function each, all made of its JSON. Keys of values are places
-// in that JSON.
+// Sections of a comparison, one function each. Keys of values are places in comparison_json().
 #pragma once
 
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "compare/compare.h"
 #include "report/document.h"
 
 namespace llmprof {
 
+// A total, and how much of its difference the rows of a table account for.
+struct TotalChange {
+  std::int64_t base_ns = 0;
+  std::int64_t candidate_ns = 0;
+  std::int64_t rows_ns = 0;
+
+  std::int64_t difference_ns() const { return candidate_ns - base_ns; }
+  std::int64_t not_in_rows_ns() const { return difference_ns() - rows_ns; }
+};
+TotalChange kernel_total(const Comparison& comparison);
+TotalChange operator_total(const OperatorComparison& operators);
+
 ReportValue text_value(std::string text);
-Unit metric_unit(const Json& metric_row);
+Unit metric_unit(const MetricChange& metric);
 // Within noise is said in words, never shown as a change.
-std::string metric_judgement(const Json& metric_row);
+std::string metric_judgement(const MetricChange& metric);
 
-using MetricFilter = std::function<bool(const Json& metric_row)>;
-ReportTable metrics_table(const Json& comparison, const MetricFilter& keep);
+using MetricFilter = std::function<bool(const MetricChange& metric)>;
+ReportTable metrics_table(const Comparison& comparison, const MetricFilter& keep);
 // Decides, or changed beyond doubt.
-bool is_told_metric(const Json& metric_row);
+bool is_told_metric(const MetricChange& metric);
 
-Section fingerprint_section(const Json& comparison);
-Section metrics_section(const Json& comparison, bool has_all);
-Section families_section(const Json& comparison);
-Section buckets_section(const Json& comparison);
-Section moved_section(const Json& comparison, std::size_t top);
+Section fingerprint_section(const Comparison& comparison);
+Section metrics_section(const Comparison& comparison, bool has_all);
+Section families_section(const Comparison& comparison);
+Section buckets_section(const Comparison& comparison);
+Section moved_section(const Comparison& comparison, std::size_t top);
 // Both sides name operators, or there is nothing else to take apart.
-bool has_operators(const Json& comparison);
-Section operator_moves_section(const Json& comparison, std::size_t top);
+bool has_operators(const Comparison& comparison);
+Section operator_moves_section(const Comparison& comparison, std::size_t top);
 // Every run, by its side.
-Section runs_section(const Json& comparison);
+Section runs_section(const Comparison& comparison);
 
 }  // namespace llmprof

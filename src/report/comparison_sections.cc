@@ -4,9 +4,9 @@
 // intervals. Where the difference went is in comparison_parts.cc.
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
-#include "report/section_parts.h"
 
 namespace llmprof {
 
@@ -14,48 +14,44 @@ ReportValue text_value(std::string text) {
   return {Json(std::move(text)), Unit::kText, "", nullptr};
 }
 
-Unit metric_unit(const Json& row) {
-  const std::string unit = text_of(row, "unit");
-  return unit == "ns"       ? Unit::kDuration
-         : unit == "1/s"    ? Unit::kRate
-         : unit == "number" ? Unit::kCount
-                            : Unit::kSmallRatio;
+Unit metric_unit(const MetricChange& metric) {
+  return metric.unit == "ns"       ? Unit::kDuration
+         : metric.unit == "1/s"    ? Unit::kRate
+         : metric.unit == "number" ? Unit::kCount
+                                   : Unit::kSmallRatio;
 }
 
-std::string metric_judgement(const Json& row) {
-  const std::string change = text_of(row, "change");
-  const std::string reason = text_of(row, "reason");
-  const std::string word = change == "same"     ? "within noise"
-                           : change == "worse"  ? "WORSE"
-                           : change == "better" ? "better"
-                                                : change;
-  return reason.empty() ? word : fmt::format("{} ({})", word, reason);
+std::string metric_judgement(const MetricChange& metric) {
+  const char* word = metric.change == Change::kSame    ? "within noise"
+                     : metric.change == Change::kWorse ? "WORSE"
+                                                       : change_name(metric.change);
+  return metric.reason.empty() ? word : fmt::format("{} ({})", word, metric.reason);
 }
 
 namespace {
 
-std::string interval_text(const Json& row) {
-  const ReportValue low{field_of(row, "ratio_low"), Unit::kRatio, "", nullptr};
-  const ReportValue high{field_of(row, "ratio_high"), Unit::kRatio, "", nullptr};
-  const bool is_known = low.value.is_number() && high.value.is_number();
-  return is_known ? fmt::format("{} to {}", shown(low), shown(high)) : "n/a";
+std::string interval_text(const MetricChange& row) {
+  if (!row.ratio_low || !row.ratio_high) {
+    return "n/a";
+  }
+  return fmt::format("{} to {}", shown({*row.ratio_low, Unit::kRatio, "", nullptr}),
+                     shown({*row.ratio_high, Unit::kRatio, "", nullptr}));
 }
 
-Section verdict_section(const Json& comparison) {
+Section verdict_section(const Comparison& comparison) {
   Section section;
   section.id = "summary";
   section.title = "Comparison";
   section.paragraphs.push_back(
-      fmt::format("{}: {}", text_of(comparison, "verdict"), text_of(comparison, "sentence")));
+      fmt::format("{}: {}", verdict_name(comparison.verdict), printable(comparison.sentence)));
   section.paragraphs.push_back(fmt::format("runs: {} of the base, {} of the candidate",
-                                           rows_of(comparison, "base.runs").size(),
-                                           rows_of(comparison, "candidate.runs").size()));
+                                           comparison.base.size(), comparison.candidate.size()));
   return section;
 }
 
 }  // namespace
 
-Section fingerprint_section(const Json& comparison) {
+Section fingerprint_section(const Comparison& comparison) {
   Section section;
   section.id = "fingerprint";
   section.title = "What differs in the workload";
@@ -66,14 +62,13 @@ Section fingerprint_section(const Json& comparison) {
                    {"candidate", "candidate", Unit::kName},
                    {"why", "sentence", Unit::kText}};
   std::size_t place = 0;
-  for (const Json& row : rows_of(comparison, "fingerprint")) {
+  for (const FactDifference& row : comparison.facts) {
     const std::string key = fmt::format("fingerprint[{}].", place++);
-    const bool breaks = field_of(row, "breaks") == Json(true);
-    table.rows.push_back({{text_value(text_of(row, "fact")),
-                           text_value(breaks ? "not comparable" : "shown"),
-                           {field_of(row, "base"), Unit::kName, key + "base", nullptr},
-                           {field_of(row, "candidate"), Unit::kName, key + "candidate", nullptr},
-                           text_value(text_of(row, "sentence"))},
+    table.rows.push_back({{text_value(row.fact),
+                           text_value(row.breaks ? "not comparable" : "shown"),
+                           {row.base, Unit::kName, key + "base", nullptr},
+                           {row.candidate, Unit::kName, key + "candidate", nullptr},
+                           text_value(row.sentence)},
                           "",
                           false});
   }
@@ -87,17 +82,15 @@ Section fingerprint_section(const Json& comparison) {
 
 namespace {
 
-ReportRow metric_row(const Json& row, std::size_t place) {
+ReportRow metric_row(const MetricChange& row, std::size_t place) {
   const std::string key = fmt::format("metrics[{}].", place);
-  const Json& p = field_of(row, "p");
-  return {{text_value(field_of(row, "gated") == Json(true) ? "gate" : ""),
-           {field_of(row, "base"), metric_unit(row), key + "base", nullptr},
-           {field_of(row, "candidate"), metric_unit(row), key + "candidate", nullptr},
-           {field_of(row, "ratio"), Unit::kRatio, key + "ratio", nullptr},
-           {Json(interval_text(row)), Unit::kRate, "", nullptr},
-           {Json(p.is_number() ? fmt::format("{:.2g}", p.get<double>()) : "n/a"), Unit::kRate, "",
-            nullptr},
-           {field_of(row, "key"), Unit::kName, key + "key", nullptr},
+  return {{text_value(row.is_gated ? "gate" : ""),
+           {number_or_null(row.base), metric_unit(row), key + "base", nullptr},
+           {number_or_null(row.candidate), metric_unit(row), key + "candidate", nullptr},
+           {number_or_null(row.ratio), Unit::kRatio, key + "ratio", nullptr},
+           {interval_text(row), Unit::kRate, "", nullptr},
+           {row.p ? fmt::format("{:.2g}", *row.p) : "n/a", Unit::kRate, "", nullptr},
+           {row.key, Unit::kName, key + "key", nullptr},
            text_value(metric_judgement(row))},
           "",
           false};
@@ -105,7 +98,7 @@ ReportRow metric_row(const Json& row, std::size_t place) {
 
 }  // namespace
 
-ReportTable metrics_table(const Json& comparison, const MetricFilter& keep) {
+ReportTable metrics_table(const Comparison& comparison, const MetricFilter& keep) {
   ReportTable table;
   table.columns = {{"role", "gated", Unit::kText},
                    {"base", "base", Unit::kDuration},
@@ -116,30 +109,27 @@ ReportTable metrics_table(const Json& comparison, const MetricFilter& keep) {
                    {"metric", "key", Unit::kName},
                    {"judged", "change", Unit::kText}};
   for (const bool gated : {true, false}) {
-    std::size_t place = 0;
-    for (const Json& row : rows_of(comparison, "metrics")) {
-      if ((field_of(row, "gated") == Json(true)) == gated && keep(row)) {
-        table.rows.push_back(metric_row(row, place));
+    for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
+      const MetricChange& row = comparison.metrics[i];
+      if (row.is_gated == gated && keep(row)) {
+        table.rows.push_back(metric_row(row, i));
       }
-      ++place;
     }
   }
   return table;
 }
 
-bool is_told_metric(const Json& row) {
-  const std::string change = text_of(row, "change");
-  return field_of(row, "gated") == Json(true) || change == "worse" || change == "better";
+bool is_told_metric(const MetricChange& row) {
+  return row.is_gated || row.change == Change::kWorse || row.change == Change::kBetter;
 }
 
-Section metrics_section(const Json& comparison, bool has_all) {
+Section metrics_section(const Comparison& comparison, bool has_all) {
   Section section;
   section.id = "metrics";
   section.title = "What changed";
-  section.tables.push_back(
-      metrics_table(comparison, [&](const Json& row) { return has_all || is_told_metric(row); }));
-  const std::size_t left_out =
-      rows_of(comparison, "metrics").size() - section.tables[0].rows.size();
+  section.tables.push_back(metrics_table(
+      comparison, [&](const MetricChange& row) { return has_all || is_told_metric(row); }));
+  const std::size_t left_out = comparison.metrics.size() - section.tables[0].rows.size();
   if (left_out > 0) {
     section.notes.push_back(
         fmt::format("{} more metrics did not change beyond doubt: --all-metrics", left_out));
@@ -150,7 +140,7 @@ Section metrics_section(const Json& comparison, bool has_all) {
   return section;
 }
 
-Document comparison_document(const Json& comparison, std::size_t top, bool has_all_metrics) {
+Document comparison_document(const Comparison& comparison, std::size_t top, bool has_all_metrics) {
   Document document;
   document.sections = {verdict_section(comparison), fingerprint_section(comparison),
                        metrics_section(comparison, has_all_metrics), buckets_section(comparison),

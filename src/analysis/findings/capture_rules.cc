@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/rule.h"
+#include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -106,7 +107,8 @@ void check_overhead(const FindingContext& context) {
     finding.sentence = fmt::format("the profiler made {} {} longer: its times are partly its own",
                                    printable(overhead.stage), format_fraction(overhead.fraction));
     finding.next = "record less: run.mode=light";
-    finding.evidence = {fmt::format("overhead[stage={}].overhead_fraction", overhead.stage)};
+    finding.evidence = {
+        fmt::format("overhead[stage={}].overhead_fraction", path_value(overhead.stage))};
   }
 }
 
@@ -130,8 +132,9 @@ void check_first_range(const FindingContext& context) {
         "profiler that started with it",
         printable(stage.stage), format_duration_ns(stage.first_ns), ratio);
     finding.next = "read the steady mean, which leaves it out; warm up before the gate opens";
-    finding.evidence = {fmt::format("stages[stage={}].host_first_ns", stage.stage),
-                        fmt::format("stages[stage={}].host_steady_mean_ns", stage.stage)};
+    finding.evidence = {
+        fmt::format("stages[stage={}].host_first_ns", path_value(stage.stage)),
+        fmt::format("stages[stage={}].host_steady_mean_ns", path_value(stage.stage))};
   }
 }
 

@@ -192,8 +192,9 @@ void check_roofs(const FindingContext& context) {
                       "counters"
                     : "look at the products on top: type, shapes that are no multiples of 64, "
                       "split batches; llmprof run joins counters";
-      finding.evidence = {fmt::format("efficiency.stages[stage={}].sol.busy_fraction", stage.stage),
-                          fmt::format("efficiency.stages[stage={}].bound_ns", stage.stage)};
+      finding.evidence = {
+          fmt::format("efficiency.stages[stage={}].sol.busy_fraction", path_value(stage.stage)),
+          fmt::format("efficiency.stages[stage={}].bound_ns", path_value(stage.stage))};
     }
   }
 }

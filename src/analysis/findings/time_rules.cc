@@ -237,9 +237,10 @@ void check_rank_skew(const FindingContext& context) {
                       row->device, format_duration_ns(waits_ns), last->device, printable(stage));
       finding.next = fmt::format("find what makes {} late: compare its kernels, copies and host",
                                  last->device);
-      finding.evidence = {
-          fmt::format("ledgers[stage={},device={}].buckets_ns.comm", stage, row->device),
-          fmt::format("ledgers[stage={},device={}].buckets_ns.comm", stage, last->device)};
+      finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.comm",
+                                      path_value(stage), row->device),
+                          fmt::format("ledgers[stage={},device={}].buckets_ns.comm",
+                                      path_value(stage), last->device)};
     }
   }
   if (!could_speak) {

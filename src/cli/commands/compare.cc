@@ -23,9 +23,8 @@ int run_compare(const CompareCommandOptions& asked, Context& context) {
   const std::vector<RunSummary> base = summaries_of(load_compared(asked.base, context.system));
   const Comparison comparison =
       compare_runs(base, summaries_of(load_compared(asked.candidate, context.system)), options);
-  const Json json = comparison_json(comparison);
-  write_page(json, asked.judge, asked.output);
-  print_comparison(json, asked.judge, asked.output, context);
+  write_page(comparison, asked.judge, asked.output);
+  print_comparison(comparison, asked.judge, asked.output, context);
   return exit_code_of(comparison.verdict);
 }
 

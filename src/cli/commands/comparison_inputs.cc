@@ -78,7 +78,7 @@ std::size_t rows_asked(const JudgeOptions& asked) {
   return asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
 }
 
-std::string page_of(const Json& comparison, const JudgeOptions& asked) {
+std::string page_of(const Comparison& comparison, const JudgeOptions& asked) {
   constexpr std::size_t kLeastRows = 20;  // there is more room than in a terminal
   return comparison_page(comparison, std::max(rows_asked(asked), kLeastRows));
 }
@@ -153,23 +153,22 @@ void add_output_options(Command& command, ComparisonOutput& target) {
        {"--out", "FILE", "Also write the page, one HTML file, there", &target.page}});
 }
 
-void write_page(const Json& comparison, const JudgeOptions& asked, const ComparisonOutput& output) {
+void write_page(const Comparison& comparison, const JudgeOptions& asked,
+                const ComparisonOutput& output) {
   if (!output.page.empty()) {
     write_file(output.page, page_of(comparison, asked));
   }
 }
 
-void print_comparison(const Json& comparison, const JudgeOptions& asked,
+void print_comparison(const Comparison& comparison, const JudgeOptions& asked,
                       const ComparisonOutput& output, Context& context) {
   if (output.format == "json") {
-    context.console.out(to_json_text(comparison));
+    context.console.out(to_json_text(comparison_json(comparison)));
   } else if (output.format == "html" && output.page.empty()) {
     context.console.out(page_of(comparison, asked));
   } else if (output.format == "html") {
-    const auto words = [&](const char* key) {
-      return printable(comparison.at(key).get_ref<const std::string&>());
-    };
-    context.console.out(fmt::format("{}: {}\n", words("verdict"), words("sentence")));
+    context.console.out(
+        fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
   } else {
     const Document document =
         comparison_document(comparison, rows_asked(asked), asked.has_all_metrics);

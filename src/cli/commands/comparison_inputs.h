@@ -44,9 +44,10 @@ struct ComparisonOutput {
 };
 void add_output_options(Command& command, ComparisonOutput& target);
 // Writes the page if it is asked for.
-void write_page(const Json& comparison, const JudgeOptions& asked, const ComparisonOutput& output);
+void write_page(const Comparison& comparison, const JudgeOptions& asked,
+                const ComparisonOutput& output);
 // Prints the comparison; with a page in a file and no other format, its verdict alone.
-void print_comparison(const Json& comparison, const JudgeOptions& asked,
+void print_comparison(const Comparison& comparison, const JudgeOptions& asked,
                       const ComparisonOutput& output, Context& context);
 
 int exit_code_of(Verdict verdict);

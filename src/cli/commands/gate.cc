@@ -102,15 +102,15 @@ int run_gate(const GateCommandOptions& asked, Context& context) {
       summaries_of(load_compared({baseline_path(asked)}, context.system), options.budgets);
   const Comparison comparison = compare_runs(
       base, summaries_of(load_compared(asked.runs, context.system), options.budgets), options);
-  const Json json = comparison_json(comparison);
-  write_page(json, asked.judge, asked.output);
+  write_page(comparison, asked.judge, asked.output);
   if (asked.ci == "github") {
-    context.console.out(github_comparison(json));
+    context.console.out(github_comparison(comparison));
   } else if (!asked.ci.empty()) {
-    context.console.out(to_json_text(asked.ci == "bencher" ? bencher_comparison(json)
-                                                           : google_benchmark_comparison(json)));
+    context.console.out(to_json_text(asked.ci == "bencher"
+                                         ? bencher_comparison(comparison)
+                                         : google_benchmark_comparison(comparison)));
   } else {
-    print_comparison(json, asked.judge, asked.output, context);
+    print_comparison(comparison, asked.judge, asked.output, context);
   }
   if (!asked.ci.empty()) {
     context.console.err(

@@ -159,12 +159,11 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
   options.allowed = facts_under_test(runs.options.against);
   const Comparison comparison =
       compare_runs(summaries(runs.sides[0]), summaries(runs.sides[1]), options);
-  const Json json = comparison_json(comparison);
   constexpr std::size_t kRows = 10;
-  const Document document = comparison_document(json, kRows, false);
-  write_file(runs.group / "compare.json", to_json_text(json));
+  const Document document = comparison_document(comparison, kRows, false);
+  write_file(runs.group / "compare.json", to_json_text(comparison_json(comparison)));
   write_file(runs.group / "compare.md", markdown_text(document));
-  write_page(json, {}, {"html", (runs.group / "compare.html").string()});
+  write_page(comparison, {}, {"html", (runs.group / "compare.html").string()});
   if (runs.options.progress != "none" && runs.options.progress != "json") {
     context.console.err("\n" + terminal_text(document, context.console.error_width()));
   }

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/analysis.h"
+#include "base/json_path.h"
 
 namespace llmprof {
 namespace {
@@ -322,6 +323,50 @@ TEST(Findings, WhatCountersSayOfHotKernels) {
   EXPECT_EQ(find(findings, "attention_off_roof")->saving_ns, 80'000'000);
   EXPECT_EQ(find(findings, "gemv_memory_bound")->saving_ns, 75'000'000);
   EXPECT_EQ(find(findings, "gemv_memory_bound")->confidence, "low");
+}
+
+// Stage names are the user's; a key must still parse and name the stage.
+TEST(Findings, EvidenceQuotesStageNames) {
+  const std::string name = "a,b]=\"c";
+  Analysis analysis = analysis_with({{Bucket::kComm, 90'000'000}}, name);
+  StageLedger other = analysis_with({{Bucket::kComm, 30'000'000}}, name).ledgers[0];
+  other.device = "cuda:1";
+  analysis.ledgers.push_back(other);
+  add_kernel(analysis, "ncclAllReduce", "communication", 10, 10'000'000);
+  add_kernel(analysis, "ncclAllReduce", "communication", 10, 4'000'000);
+  analysis.kernels[0].stage = analysis.kernels[1].stage = name;
+  analysis.kernels[1].device = "cuda:1";
+  analysis.stages.resize(1);
+  analysis.stages[0].stage = name;
+  analysis.stages[0].num_instances = 5;
+  analysis.stages[0].first_ns = 20'000'000;
+  analysis.stages[0].steady_mean_ns = 10'000'000;
+  analysis.baseline.resize(1);
+  analysis.overheads = {{name, 100, 130, 0.3}};
+  StageEfficiency efficiency;
+  efficiency.stage = name;
+  efficiency.busy_ns = 600'000'000;
+  efficiency.bound_ns = 1e8;
+  efficiency.sol.busy_fraction = 1.0 / 6;
+  efficiency.side = "memory";
+  analysis.efficiency = Efficiency{};
+  analysis.efficiency->gpu = "H100";
+  analysis.efficiency->stages = {efficiency};
+  const Findings findings = find_findings(analysis, {});
+  for (const char* id : {"rank_skew", "first_range_stretch", "profiler_overhead",
+                         "decode_off_memory_roof", "exposed_comm"}) {
+    const Finding* finding = find(findings, id);
+    ASSERT_NE(finding, nullptr) << id;
+    for (const std::string& key : finding->evidence) {
+      std::string stage;
+      for (const PathStep& step : parse_path(key)) {
+        for (const auto& [field, value] : step.choices) {
+          stage = field == "stage" ? value : stage;
+        }
+      }
+      EXPECT_EQ(stage, name) << key;
+    }
+  }
 }
 
 TEST(Findings, WhatSpoilsAMeasurement) {

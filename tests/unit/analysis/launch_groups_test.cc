@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/attribution.h"
+#include "analysis/kernels.h"
 #include "analysis/rules_json.h"
 #include "analysis/stages.h"
 #include "base/json.h"
@@ -102,6 +103,23 @@ TEST(LaunchGroups, AShapeOrAStageMakesAGroup) {
   EXPECT_EQ(groups[3].mangled_name, "");
   EXPECT_EQ(groups[3].device, 1);
   EXPECT_EQ(groups[3].ordinal, 7U);
+}
+
+// Ids of names, devices and stages must not run into each other, however many there are.
+TEST(Kernels, ManyDevicesDoNotShareRows) {
+  Made made = make({{0, 0, 0, 0, 0, 0, 100, 10}, {1, 0, 0, 0, 0, 0, 200, 20}});
+  const auto far_device = static_cast<std::uint16_t>(4096 * (1U ^ 2U));
+  ASSERT_EQ(static_cast<std::uint32_t>(made.trace.kernels.name[0]), 1U);
+  ASSERT_EQ(static_cast<std::uint32_t>(made.trace.kernels.name[1]), 2U);
+  made.trace.devices.resize(far_device + 1U);
+  made.trace.kernels.device[1] = far_device;
+  Analysis analysis;
+  summarise_kernels(made.trace, rules(), made.stages, made.attribution, analysis);
+  ASSERT_EQ(analysis.kernels.size(), 2U);
+  EXPECT_EQ(analysis.kernels[0].kernel_name, "other");
+  EXPECT_EQ(analysis.kernels[0].total_ns, 20);
+  EXPECT_EQ(analysis.kernels[1].kernel_name, "gemm<int>");
+  EXPECT_EQ(analysis.kernels[1].total_ns, 10);
 }
 
 TEST(LaunchGroups, NoKernelsNoGroups) {

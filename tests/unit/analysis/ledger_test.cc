@@ -2,6 +2,8 @@
 //
 // Ten thousand small random recordings, each nanosecond judged once by the analysis and once by a
 // slow, plain reading of docs/metrics.md that shares no code with it.
+#include "analysis/ledger.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -13,6 +15,7 @@
 #include "analysis/profile.h"
 #include "analysis/rules_json.h"
 #include "base/json.h"
+#include "expect_error.h"
 
 namespace llmprof {
 namespace {
@@ -404,6 +407,18 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
         "unknown_idle", "tail", "sync held", "launch_late after"}) {
     EXPECT_GT(seen[bucket], 0) << bucket << " never occurs: the test does not reach it";
   }
+}
+
+TEST(Ledger, BucketsThatDoNotSumToTheWindowAreAnInternalError) {
+  Ledger ledger;
+  ledger.window_ns = 10;
+  ledger.buckets_ns[0] = 7;
+  ledger.buckets_ns[5] = 3;
+  check_conservation(ledger);
+  ledger.buckets_ns[5] = 4;
+  expect_error([&] { check_conservation(ledger); }, ErrorKind::kFailure,
+               "internal error: the buckets of a window sum to 11 ns, its length is 10 ns",
+               testing::HasSubstr("report"));
 }
 
 TEST(Ledger, BinsOfItsHistorySumToTheCapture) {

@@ -43,7 +43,7 @@ RunSummary make_run(const std::string& name, double tpot_ns, std::int64_t gemm_n
   return run;
 }
 
-Json comparison_of(const std::string& name, std::size_t repeats) {
+Comparison comparison_of(const std::string& name, std::size_t repeats) {
   std::vector<RunSummary> base;
   std::vector<RunSummary> candidate;
   for (std::size_t i = 0; i < repeats; ++i) {
@@ -54,7 +54,7 @@ Json comparison_of(const std::string& name, std::size_t repeats) {
     candidate.back().kernels[2].total_ns += 20 * ((shift + 1) % 3);
     candidate.back().kernels[0] = kernel(name + "_gemm_fast", "gemm", 4700 + shift);
   }
-  return comparison_json(compare_runs(base, candidate, {}));
+  return compare_runs(base, candidate, {});
 }
 
 std::string unescaped(std::string text) {
@@ -86,14 +86,16 @@ std::string taken(const std::string& page, std::size_t& at, std::string_view bef
 }
 
 // Every number that names its key, with the words it is shown in.
-void expect_numbers_of(const Json& comparison, const std::string& page, std::size_t at_least) {
+void expect_numbers_of(const Comparison& comparison, const std::string& page,
+                       std::size_t at_least) {
+  const Json json = comparison_json(comparison);
   std::size_t count = 0;
   std::size_t at = 0;
   while ((at = page.find("data-key=\"", at)) != std::string::npos) {
     const std::string key = unescaped(taken(page, at, "data-key=\"", '"'));
     const std::string value = unescaped(taken(page, at, " data-value=\"", '"'));
     const std::string words = unescaped(taken(page, at, ">", '<'));
-    const Json* truth = find_path(comparison, parse_path(key));
+    const Json* truth = find_path(json, parse_path(key));
     ASSERT_NE(truth, nullptr) << key;
     EXPECT_EQ(to_json_line(*truth), value) << key;
     const Unit unit =
@@ -112,8 +114,8 @@ void expect_numbers_of(const Json& comparison, const std::string& page, std::siz
 }
 
 TEST(ComparisonPage, EveryNumberIsTheJsons) {
-  const Json comparison = comparison_of("kernel", 6);
-  EXPECT_EQ(text_of(comparison, "verdict"), "regress");
+  const Comparison comparison = comparison_of("kernel", 6);
+  EXPECT_EQ(comparison.verdict, Verdict::kRegress);
   const std::string page = comparison_page(comparison, 20);
   expect_numbers_of(comparison, page, 37);
   EXPECT_THAT(page, HasSubstr(">Slower</h2>"));
@@ -125,7 +127,7 @@ TEST(ComparisonPage, EveryNumberIsTheJsons) {
 }
 
 TEST(ComparisonPage, PartsSumToTheMeasuredDifference) {
-  const Json comparison = comparison_of("kernel", 6);
+  const Json comparison = comparison_json(comparison_of("kernel", 6));
   std::int64_t sum = integer_of(comparison, "kernel_time.not_in_rows_ns");
   for (const Json& row : rows_of(comparison, "families")) {
     sum += integer_of(row, "difference_ns");
@@ -145,10 +147,10 @@ TEST(ComparisonPage, WithinNoiseIsSaidInWords) {
     runs.push_back(make_run("kernel", 1e7 + i, 4000));
   }
   const std::string page =
-      comparison_page(comparison_json(compare_runs(runs, std::vector<RunSummary>(runs), {})), 20);
+      comparison_page(compare_runs(runs, std::vector<RunSummary>(runs), {}), 20);
   EXPECT_THAT(page, HasSubstr(">No slower</h2>"));
   EXPECT_THAT(page, HasSubstr("<div class=\"tile-value\">within noise</div>"));
-  const Json one = comparison_of("kernel", 1);
+  const Comparison one = comparison_of("kernel", 1);
   EXPECT_THAT(comparison_page(one, 20), HasSubstr("<div class=\"tile-value\">not decided</div>"));
   EXPECT_THAT(comparison_page(one, 20), HasSubstr("only several runs a side would tell"));
 }
@@ -157,7 +159,7 @@ TEST(ComparisonPage, NamesStayNames) {
   for (const std::string name :
        {"</script><script>x", "</title><script>", "{{core}}", "\" onload=\"x", "<img src=x>", "]]>",
         "a&b<i>", "bidi\u202etxt", "]\"=,[", "' style='x"}) {
-    const Json comparison = comparison_of(name, 6);
+    const Comparison comparison = comparison_of(name, 6);
     const std::string page = comparison_page(comparison, 20);
     EXPECT_THAT(page, Not(HasSubstr("<script"))) << name;
     EXPECT_THAT(page, Not(HasSubstr("<img"))) << name;
