@@ -13,16 +13,16 @@
 
 namespace llmprof {
 
-// What the ledger needs to know of a kernel besides the trace: which are communication, by
-// StringId.
+// By StringId: which kernels are communication.
 using IsCommunication = std::vector<bool>;
 
+// Ledgers of all stages and GPUs.
 struct LedgerResult {
   std::vector<StageLedger> stages;
   std::vector<StageLedger> capture;
-  // The capture in two, where no stage is marked: `startup` until the first kernel of the model
-  // itself, `steady` from then on. They sum to the capture. Empty where there is no such kernel or
-  // next to nothing before it.
+  // The capture in two parts, if no stage is marked: `startup` until the first kernel of the model
+  // itself, `steady` from then on. They sum to the capture. Empty if there is no such kernel or
+  // almost nothing before it.
   std::vector<StageLedger> phases;
   std::vector<LedgerHistory> history;  // of the capture, by device
   std::vector<std::int64_t> busy_ns;   // by device
@@ -30,11 +30,11 @@ struct LedgerResult {
   std::int64_t outside_ns = 0;
 };
 
-// Told every gap of the capture, GPU by GPU and in the order of time: where no work runs, and why.
+// Receives every gap of the capture with its cause, GPU by GPU, in time order.
 using GapSink = std::function<void(std::size_t device, Bucket cause, std::int64_t start_ns,
                                    std::int64_t end_ns)>;
 
-// `is_model`: kernels that only a model's steps run, by StringId; empty: no phases.
+// `is_model`: kernels that only a model's steps run, by StringId; if empty, there are no phases.
 LedgerResult make_ledgers(const Trace& trace, const Stages& stages, const Attribution& attribution,
                           const IsCommunication& is_communication, std::int64_t start_ns,
                           std::int64_t end_ns, const std::vector<bool>& is_model = {},

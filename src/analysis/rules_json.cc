@@ -9,6 +9,7 @@
 
 namespace llmprof {
 
+// Words are compared in lower case, so they are lowered once, here.
 Rules rules_from(const Json& kernels, const Json& stages) {
   Rules rules;
   try {

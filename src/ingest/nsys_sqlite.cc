@@ -494,6 +494,8 @@ class Loader {
     }
   }
 
+  // Chunks were read in parallel and number their shapes on their own. Joining them in order makes
+  // the numbers independent of the threads.
   void join_shapes(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
     std::map<LaunchShape, std::uint32_t> shapes;
     for (std::size_t chunk = 0; chunk < keys.size(); ++chunk) {

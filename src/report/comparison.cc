@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A comparison as JSON, and the forms that dashboards read.
+// JSON form of a comparison, and its output formats for dashboards.
 #include "report/comparison.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 namespace llmprof {
 namespace {
 
+// Null where a figure is not known: scripts must not take a zero for one.
 Json metric_json(const MetricChange& row) {
   return {{"key", row.key},
           {"unit", row.unit},
@@ -29,6 +30,7 @@ Json metric_json(const MetricChange& row) {
 }
 
 Json kernel_change_json(const KernelChange& row) {
+  // A new kernel has no base to take its name from.
   const bool is_new = row.kind == KernelChange::Kind::kNew;
   const KernelAmount& named = is_new ? row.candidate : row.base;
   const bool is_renamed = row.kind == KernelChange::Kind::kSwapped;
@@ -55,6 +57,7 @@ Json kernel_change_json(const KernelChange& row) {
 Json ledger_change_json(const LedgerChange& row) {
   Json buckets = Json::array();
   for (std::size_t i = 0; i < row.base.buckets_ns.size(); ++i) {
+    // Both sides list the same buckets in the same order.
     const auto& [name, before] = row.base.buckets_ns[i];
     const std::int64_t after = row.candidate.buckets_ns[i].second;
     buckets.push_back({{"bucket", name},
@@ -82,7 +85,7 @@ Json facts_json(const std::vector<FactDifference>& facts) {
   return rows;
 }
 
-// The rows sum to this, whatever was measured: a remainder is a number of its own.
+// All rows sum to this; the remainder is a separate number.
 Json kernel_sum_json(const Comparison& comparison) {
   std::int64_t rows_ns = 0;
   for (const KernelChange& row : comparison.kernels) {
@@ -126,6 +129,7 @@ Json operators_change_json(const OperatorComparison& operators) {
   if (!operators.missing.empty()) {
     return {{"missing", operators.missing}, {"rows", Json::array()}};
   }
+  // Rows and remainder sum exactly to the difference of the wholes.
   Json rows = Json::array();
   std::int64_t rows_ns = 0;
   for (const OperatorChange& row : operators.rows) {
@@ -147,6 +151,8 @@ Json operators_change_json(const OperatorComparison& operators) {
 
 }  // namespace
 
+// The document of compare and gate. The terminal page, the HTML page and the CI forms are all made
+// from it, so that they cannot disagree.
 Json comparison_json(const Comparison& comparison) {
   Json json = json_document("compare", 1);
   json["verdict"] = verdict_name(comparison.verdict);
@@ -178,6 +184,7 @@ std::string github_comparison(const Json& comparison) {
   return markdown_text(comparison_document(comparison, kRows, false));
 }
 
+// Only gated metrics: a dashboard that alarms on others would contradict the verdict.
 Json bencher_comparison(const Json& comparison) {
   Json document = Json::object();
   for (const Json& row : rows_of(comparison, "metrics")) {
@@ -198,6 +205,7 @@ Json bencher_comparison(const Json& comparison) {
   return document;
 }
 
+// Only times: the format has no other unit.
 Json google_benchmark_comparison(const Json& comparison) {
   Json benchmarks = Json::array();
   const auto runs = static_cast<std::int64_t>(rows_of(comparison, "candidate.runs").size());

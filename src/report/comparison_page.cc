@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A comparison as a page: for the person whom a gate has stopped, and for the one who wants to know
-// what a change has bought.
+// HTML page of a comparison, for someone stopped by a gate or interested in the effect of a change.
 //
-// The verdict in words comes first, then a tile for each metric that decides, then where the
-// difference went. Nothing of it needs a script, so there is none, and the policy allows none: it
-// opens from a mail, in a job's artifacts, on paper. Bars are drawn by attributes, which a policy
-// on styles leaves alone.
+// The verdict comes first, in words, then a tile for each metric that decides, then the attribution
+// of the difference. There are no scripts, and the policy allows none: the page opens from a mail,
+// in a job's artifacts, and on paper. Bars are drawn by attributes, which a policy on styles does
+// not affect.
 //
-// What it leaves out is said where it is left out; --format json has every number.
+// Omissions are stated where they occur; --format json has every number.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -31,7 +30,7 @@ std::string verdict_words(const std::string& verdict, const std::string& sentenc
   return verdict == "invalid" ? "Not comparable" : "Not decided";
 }
 
-// The sentence behind the word that the heading has already said.
+// The sentence without the word that is already in the heading.
 std::string reasons_of(const std::string& sentence) {
   for (const std::string_view said :
        {"slower: ", "faster: ", "not decided: ", "not comparable: "}) {
@@ -49,7 +48,7 @@ std::string metric_words(const std::string& key) {
   return key == "aggregates.tpot.p50_ns" ? "Time per output token, p50" : key;
 }
 
-// What a tile says in large letters: a change only where it is one.
+// The large text of a tile: a change only if it is significant.
 std::string tile_value(const Json& row, const ReportValue& ratio) {
   const std::string change = text_of(row, "change");
   if (change == "worse" || change == "better") {
@@ -65,6 +64,7 @@ std::string tile_html(const Json& row, std::size_t place) {
   };
   const ReportValue ratio = value("ratio", Unit::kRatio);
   const std::string change = text_of(row, "change");
+  // A change that is not proven gets a neutral tile; its measured ratio moves into the note.
   const bool is_change = change == "worse" || change == "better";
   std::string note;
   if (ratio.value.is_number() && !is_change) {
@@ -87,6 +87,7 @@ std::string tile_html(const Json& row, std::size_t place) {
       reason.empty() ? "" : "; " + html_words(reason));
 }
 
+// One tile per gated metric, below the verdict.
 std::string summary_html(const Json& comparison) {
   const std::string verdict = text_of(comparison, "verdict");
   const std::string sentence = text_of(comparison, "sentence");
@@ -107,7 +108,7 @@ std::string summary_html(const Json& comparison) {
       tiles.empty() ? "" : "<ul class=\"tiles\">" + tiles + "</ul>\n");
 }
 
-// What the table above leaves out, behind a click.
+// The metrics that are not in the table above, behind a click.
 std::string other_metrics_html(const Json& comparison) {
   constexpr std::size_t kMost = 500;
   ReportTable table =
@@ -139,6 +140,7 @@ bool has_broken_fact(const Json& comparison) {
 std::string core_html(const Json& comparison, std::size_t top) {
   Document first;
   Document last;
+  // A broken fact comes first: nothing else matters then.
   const bool is_broken = has_broken_fact(comparison);
   (is_broken ? first : last).sections.push_back(fingerprint_section(comparison));
   const bool has_kernels = !rows_of(comparison, "kernels").empty();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the difference went: by family, by bucket of the ledger, by kernel, by operator. Each table
-// says what its rows leave out, so that its sum is the difference that was measured.
+// Sections of a comparison that attribute the difference to families, buckets, kernels and
+// operators.
+//
+// Each table states what its rows omit, so that its sum is the measured difference.
 #include "report/comparison_parts.h"
 
 #include <algorithm>
@@ -25,7 +27,7 @@ ReportValue no_value(Unit unit) {
   return {Json(""), unit, "", nullptr};
 }
 
-// Whether a row moved beyond noise, in words.
+// Whether a row changed beyond noise, in words.
 std::string sureness(const Json& row) {
   const Json& p = field_of(row, "p");
   if (!p.is_number()) {
@@ -36,7 +38,7 @@ std::string sureness(const Json& row) {
                      p.get<double>(), number_of(row, "adjusted_p"));
 }
 
-// Names with a base, a candidate and a difference each; the largest, the others, the rest, the sum.
+// Names with base, candidate and difference: the largest ones, the others, the remainder, the sum.
 ReportTable parts_table(const Json& parts, const std::string& array, const char* field,
                         const Json& whole, const std::string& whole_key, const char* rest) {
   constexpr std::size_t kMost = 12;
@@ -139,7 +141,7 @@ ReportRow operator_row(const Json& row, std::size_t place) {
           false};
 }
 
-// A row of the table of operators that is no operator.
+// A row of the operator table that is not an operator.
 ReportRow other_operators_row(ReportValue difference, std::string name, bool is_sum) {
   return {{std::move(difference), no_value(Unit::kDifference), no_value(Unit::kDifference),
            text_value(""), text_value(""), text_value(""), text_value(std::move(name))},
@@ -159,6 +161,7 @@ ReportTable operators_table(const Json& operators, std::size_t top) {
                    {"operator", "operator", Unit::kName}};
   std::size_t place = 0;
   std::int64_t shown_ns = 0;
+  // The place counts over all rows, shown or not: it is the row's index in the document.
   for (const Json& row : rows_of(operators, "rows")) {
     if (table.rows.size() < top && integer_of(row, "difference_ns") != 0) {
       table.rows.push_back(operator_row(row, place));
@@ -166,6 +169,7 @@ ReportTable operators_table(const Json& operators, std::size_t top) {
     }
     ++place;
   }
+  // Shown rows, other rows and time in no operator add up to the last row.
   const std::size_t others = place - table.rows.size();
   if (others > 0) {
     const std::int64_t others_ns = integer_of(operators, "rows_ns") - shown_ns;
@@ -185,7 +189,7 @@ bool is_tested(const Json& comparison) {
          rows_of(comparison, "candidate.runs").size() > 1;
 }
 
-// Where no row was tested there is nothing to be sure of.
+// Removes the column if no row was tested.
 void drop_sureness(ReportTable& table) {
   const auto sure = std::find_if(table.columns.begin(), table.columns.end(),
                                  [](const ReportColumn& column) { return column.field == "p"; });
@@ -235,7 +239,7 @@ Section buckets_section(const Json& comparison) {
   std::size_t place = 0;
   for (const Json& ledger : rows_of(comparison, "ledgers")) {
     const std::string at = fmt::format("ledgers[{}].", place++);
-    // The stage `all` is the capture by another name.
+    // The stage `all` is the same as the capture.
     if (text_of(ledger, "stage") == "all") {
       continue;
     }
@@ -285,6 +289,7 @@ Section moved_section(const Json& comparison, std::size_t top) {
     section.missing = "n/a (no kernels were recorded)";
     return section;
   }
+  // The note accounts for every nanosecond that the table does not show.
   const std::int64_t whole = integer_of(comparison, "kernel_time.difference_ns");
   section.notes.push_back(
       fmt::format("{} of {} rows, {} of {} ns; all rows sum to {} ns, and {} ns are in no row",
@@ -318,7 +323,7 @@ Section operator_moves_section(const Json& comparison, std::size_t top) {
                                          "operators.", "in no operator"));
     section.tables.back().title = "By stage";
   }
-  // Kinds tell more than operators only where each has several.
+  // Kinds are more informative than operators only if each has several.
   if (const Json& kinds = rows_of(operators, "kinds"); kinds.size() * 2 <= rows.size()) {
     section.tables.push_back(
         parts_table(kinds, "operators.kinds", "kind", operators, "operators.", "in no operator"));
@@ -333,6 +338,7 @@ Section operator_moves_section(const Json& comparison, std::size_t top) {
   return section;
 }
 
+// At most kMost runs of each side are listed; a note counts the rest.
 Section runs_section(const Json& comparison) {
   constexpr std::size_t kMost = 100;
   Section section;

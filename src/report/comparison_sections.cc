@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A comparison for people: the verdict, what differs in the workload, the metrics with their
-// intervals. Where the difference went is in comparison_parts.cc.
+// Sections of a comparison: verdict, differences in the workload, metrics with intervals.
+//
+// The attribution of the difference is in comparison_parts.cc.
 #include <fmt/format.h>
 
 #include "report/comparison.h"
@@ -55,6 +56,8 @@ Section verdict_section(const Json& comparison) {
 
 }  // namespace
 
+// Facts that differ between the sides. One that breaks comparability decides the verdict; the
+// others are only shown.
 Section fingerprint_section(const Json& comparison) {
   Section section;
   section.id = "fingerprint";
@@ -115,6 +118,7 @@ ReportTable metrics_table(const Json& comparison, const MetricFilter& keep) {
                    {"p", "p", Unit::kRate},
                    {"metric", "key", Unit::kName},
                    {"judged", "change", Unit::kText}};
+  // Gated metrics first. The place is the index in the document, so it counts in both rounds.
   for (const bool gated : {true, false}) {
     std::size_t place = 0;
     for (const Json& row : rows_of(comparison, "metrics")) {
