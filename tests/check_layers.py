@@ -10,6 +10,8 @@ A layer that other programs load (LOADED) shares no code with this one, only the
 
 The JSON library is the slowest header to compile, so the number of sources that include it, directly or through other
 headers, has a limit. Headers that only name Json include base/json_fwd.h.
+
+Every source has a head whose first sentence names its job, and comments are at least MIN_COMMENT_SHARE of the lines.
 """
 import pathlib
 import re
@@ -24,6 +26,10 @@ SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h"}}
 
 MAX_JSON_SOURCES = 98
 JSON_LIBRARY = "nlohmann/json.hpp"
+
+MIN_COMMENT_SHARE = 0.09  # whole-line comments of non-blank lines, licence lines aside
+HEAD = re.compile(r"(?:// SPDX[^\n]*\n)?(?://\n)*((?:// ?[^\n]+\n)*)")
+QUESTION = re.compile(r"(What|Who|Where|Which|When|How|Why|Did|Does|Is|Are)\b|[^.:]*\?")
 
 LAYER = re.compile(r"^layer\((\w+)\s+USES((?:\s+\w+)*?)\s+SOURCES\b", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"(([a-z_]+)/[^"]*)"', re.M)
@@ -77,6 +83,9 @@ def violations(source):
                     found.append(f"{name} includes {included}/, which {folder.name} may not use")
                 elif included != folder.name and header not in SHARED_HEADERS.get(included, {header}):
                     found.append(f"{name} includes {header}, which is only for programs that load {included}")
+            problem = head_violation(text) if path.suffix == ".cc" else None
+            if problem:
+                found.append(f"{name} {problem}")
             code = COMMENT.sub("", text)
             for format_name, home in formats.items():
                 if format_name in code and name != home:
@@ -94,10 +103,29 @@ def violations(source):
     if num_json > MAX_JSON_SOURCES:
         found.append(f"{num_json} sources include all of {JSON_LIBRARY}, at most {MAX_JSON_SOURCES} may: "
                      "include base/json_fwd.h in headers, or lower the number elsewhere")
+    share = comment_share(source)
+    if share < MIN_COMMENT_SHARE:
+        found.append(f"comments are {share:.2%} of the lines of src/, at least {MIN_COMMENT_SHARE:.0%} are wanted")
     cycle = find_cycle(layers)
     if cycle:
         found.append("layers use each other in a circle: " + " -> ".join(cycle))
     return found
+
+
+def head_violation(text):
+    """What is wrong with the first sentence of a source's head, if anything."""
+    head = HEAD.match(text).group(1).replace("//", " ").strip()
+    if not head:
+        return "has no head: a comment after the licence line that names its job"
+    if QUESTION.match(head):
+        return f"has a head that asks instead of naming the file's job: {head.splitlines()[0]}"
+    return None
+
+
+def comment_share(source):
+    lines = [line.strip() for path in (source / "src").rglob("*.[ch]*") for line in path.read_text().splitlines()]
+    lines = [line for line in lines if line]
+    return sum(line.startswith("//") and "SPDX" not in line for line in lines) / len(lines)
 
 
 def find_cycle(layers):
@@ -130,6 +158,10 @@ PLANTS = [
     ("src/report/verdict.cc", 'bool f(auto format) { return format == "nsys SQLite"; }\n', "knows the format"),
     ("src/base/text.h", '#include "base/json.h"\n', "include all of nlohmann/json.hpp"),
     ("src/stray/stray.cc", "int x;\n", "no layer"),
+    ("src/base/headless.cc", "// SPDX-License-Identifier: Apache-2.0\n#include <string>\n", "has no head"),
+    ("src/base/riddle.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// Where does a\n// number go?\n", "asks"),
+    ("src/base/riddle.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// A number, and whose\n// is it?\n", "asks"),
+    ("src/base/bare.cc", "// SPDX-License-Identifier: Apache-2.0\n//\n// Numbers.\n" + "int x;\n" * 9000, "comments are"),
 ]
 
 

@@ -38,8 +38,7 @@ struct KernelRecord {
   std::int64_t median_ns = 0;
   std::int64_t p99_ns = 0;
   std::vector<LaunchShape> shapes;  // the grids and blocks it was launched with, sorted
-  // Durations on a logarithmic scale, eight steps an octave: step -> launches. Sums over ranks are
-  // exact.
+  // Durations in logarithmic bins, eight per octave: bin -> launches. Sums over ranks are exact.
   std::map<int, std::int64_t> histogram;
   std::optional<std::size_t> counters;  // into JoinedCounters::kernels: what bounds most of it
   std::int64_t covered_ns = 0;          // of total_ns: launches whose counters were measured
@@ -50,11 +49,12 @@ struct KernelRecord {
   }
 };
 
+// How the time of a window on one GPU was spent. The buckets sum to the window.
 struct Ledger {
   std::array<std::int64_t, kNumBuckets> buckets_ns{};
   std::int64_t window_ns = 0;
   std::int64_t lead_ns = 0;  // of launch_late: from the window's start to its first work
-  // What the cause of a gap hides: it is one for the whole gap, and says nothing of how it went on.
+  // Breakdown within a gap, which the single cause does not show.
   std::int64_t sync_held_ns = 0;     // of sync: until the synchronising call returned
   std::int64_t after_launch_ns = 0;  // of launch_late: after the launching call had returned
 
@@ -73,7 +73,7 @@ struct StageLedger {
   Ledger ledger;  // its buckets sum to its window, exactly
 };
 
-// A stage: how often, how long on the host, and how much GPU time its launches took.
+// A stage: number of instances, duration on the host, and GPU time of its launches.
 struct StageSummary {
   std::string stage;
   bool is_nested = false;  // decode_step inside decode
@@ -86,13 +86,14 @@ struct StageSummary {
   std::int64_t first_ns =
       0;  // the first one: where a capture begins with it, the profiler stretches it
   std::optional<std::int64_t>
-      steady_mean_ns;          // of all but the first; nothing when there are no others
+      steady_mean_ns;          // of all but the first; nullopt if there are no others
   std::int64_t kernel_ns = 0;  // sum over its kernels, and opaque graphs
   std::int64_t num_kernels = 0;
   std::int64_t num_graph_kernels = 0;  // of these, launched as part of a CUDA graph
   std::optional<std::int64_t> tokens;  // sum of what the marks carried
 };
 
+// Time of all kernels of one family.
 struct FamilyTotal {
   std::string family;
   std::int64_t total_ns = 0;
@@ -107,12 +108,13 @@ struct RangeTotal {
   std::int64_t kernel_ns = 0;  // their durations
 };
 
+// One GPU of the recording.
 struct DeviceSummary {
   std::string device;
   std::string name;
   std::int64_t busy_ns = 0;  // at least one kernel, copy or graph runs
   std::int64_t num_kernels = 0;
-  // As the recording describes the device; 0 where it does not.
+  // As the recording describes the device; 0 if unknown.
   std::int64_t num_sms = 0;
   std::int64_t memory_bytes = 0;
   std::int64_t memory_bytes_per_s = 0;
@@ -120,7 +122,7 @@ struct DeviceSummary {
   std::int64_t pageable_copy_ns = 0;  // of these, from or to pageable memory of the host
 };
 
-// One run through a stage, for analyses that need them one by one.
+// One instance of a stage, for analyses that need them individually.
 struct StageStep {
   std::uint32_t stage = 0;  // into Analysis::stages as profile() left it
   std::int64_t start_ns = 0;
@@ -131,13 +133,14 @@ struct StageStep {
   std::optional<std::int64_t> sequences;
 };
 
+// Everything that was found in a recording. Filled by profile() and complete().
 struct Analysis {
   std::string absent;  // why there is no recording at all; empty: there is one
   CaptureInfo capture;
   bool is_summary = false;  // made of a kernel summary: no times of day, no stages, no devices
   std::int64_t capture_start_ns = 0;
   std::int64_t capture_ns = 0;  // from the first recorded event to the last
-  std::string stage_source;     // which marks told the stages, in words
+  std::string stage_source;     // source of the stages, in words
   std::vector<StageSummary> stages;
   std::vector<StageTimes> stage_times;   // of the same stages
   std::vector<StageTimes> baseline;      // of the pass without a profiler; empty: there was none
@@ -146,8 +149,8 @@ struct Analysis {
   std::vector<KernelRecord> kernels;       // by total time, then by name, device, stage
   std::vector<LaunchGroup> launch_groups;  // by total time
   std::vector<FamilyTotal> families;       // by total time
-  // Stages in order, then start-up and steady part where no stage is marked, then the whole
-  // capture; each by device.
+  // Stages in order, then startup and steady phase if no stage is marked, then the whole capture;
+  // each by device.
   std::vector<StageLedger> ledgers;
   std::vector<LedgerHistory> ledger_history;  // of the capture, by device as in Trace::devices
   std::vector<RangeTotal> ranges;             // by kernel time
@@ -159,17 +162,17 @@ struct Analysis {
   std::int64_t stage_overlap_ns = 0;         // stage windows (all but nested) minus their union
   std::int64_t outside_ns = 0;               // of the capture: in no stage's window
   std::vector<std::string> unmatched_names;  // kernels of family other, by time, when it is large
-  std::optional<JoinedCounters> counters;    // nothing: no ncu capture was given
-  std::optional<Efficiency> efficiency;      // when a model was given
-  std::optional<Operators> operators;        // nothing: no source of names was given
+  std::optional<JoinedCounters> counters;    // nullopt: no ncu capture
+  std::optional<Efficiency> efficiency;      // nullopt: no model
+  std::optional<Operators> operators;        // nullopt: no source of names
   Findings findings;                         // what to fix first; filled when all else is there
   Diagnostics diagnostics;
 };
 
-// What a kernel summary shows: no stages, no ledger, no devices.
+// The analysis of a kernel summary: no stages, no ledger, no devices.
 Analysis analyze_summary(const KernelSummary& summary, const Rules& rules);
 
-// The first `n` of the table; `records` are sorted by total time.
+// The first `n` rows of the table; `records` are sorted by total time.
 std::vector<KernelRecord> top_n_kernels(const std::vector<KernelRecord>& records, std::size_t n);
 
 }  // namespace llmprof

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which stage does a kernel belong to? To the one in which the host launched it:
+// Attribution of GPU work to the stage in which the host launched it.
 //
 //   host    |-- prefill ------|-- decode -----------|
 //              launch A  launch B   launch C
 //   GPU              [ A ][  B  ........ ][ C ]
 //
-// B runs while the host is already in decode, and is prefill's all the same. Intersecting host
-// ranges with GPU times, the obvious way, would charge it to decode.
+// B runs while the host is already in decode, but belongs to prefill. The obvious way, intersecting
+// host ranges with GPU times, would charge it to decode.
 //
-// The way from work to call is (process, correlation id). Ids of a process are dense, so a table
-// indexed by id answers in one step; where they are not, the table falls back to a sorted list.
-// Calls are looked up in the order of the work rows, which is nearly that of time, so the stage
-// instance found last is nearly always right or its neighbour is.
+// Work is linked to its call by (process, correlation id). The ids of a process are dense, so a
+// table indexed by id answers in one step; otherwise it falls back to a hash table. Calls are
+// looked up in the order of the work rows, which is nearly time order, so the last stage instance
+// found, or its neighbour, is nearly always right.
 #include "analysis/attribution.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class CallIndex {
   }
 
   // A graph launch or a driver call inside a runtime call may share an id: the first in time
-  // launched it.
+  // counts.
   void add(std::uint32_t correlation, std::uint32_t row, const ApiCalls& calls) {
     std::uint32_t& slot = is_dense_ ? rows_[correlation - least_]
                                     : sparse_.try_emplace(correlation, kNone).first->second;
@@ -74,6 +74,8 @@ std::vector<CallIndex> index_calls(const Trace& trace) {
   const auto of_row = [&](std::size_t row) -> CallIndex& {
     return index[trace.threads[calls.thread[row]].process];
   };
+  // First count the rows of each process, then fill: every index is allocated once, at its final
+  // size.
   for (std::size_t row = 0; row < calls.size(); ++row) {
     if (calls.correlation[row] != kNone) {
       of_row(row).count(calls.correlation[row]);
@@ -90,6 +92,7 @@ std::vector<CallIndex> index_calls(const Trace& trace) {
   return index;
 }
 
+// Looks up the stage of every piece of work, thread by thread.
 class Attributor {
  public:
   Attributor(const Trace& trace, const Stages& stages)
@@ -108,6 +111,8 @@ class Attributor {
     }
   }
 
+  // One row of origins per row of the table. Work without a correlation, or whose call was not
+  // recorded, gets kNone in all three columns.
   template <typename Table>
   Origins run(const Table& table) {
     Origins origins{Column<std::uint32_t>(table.size()), Column<std::uint32_t>(table.size()),
@@ -120,6 +125,8 @@ class Attributor {
       origins.instance[row] = kNone;
       origins.nested[row] = kNone;
       if (call != kNone) {
+        // The stage is that of the thread at the time of the call. The device may run the work much
+        // later, when the host is already in another stage.
         const std::uint32_t thread = trace_.api_calls.thread[call];
         const std::int64_t time_ns = trace_.api_calls.start_ns[call];
         origins.instance[row] = outer_[thread].find(time_ns);

@@ -8,20 +8,22 @@
 
 namespace llmprof {
 
-// Where a piece of GPU work came from: the API call that launched it, the stage instance that call
-// began in, and the nested one (decode_step). kNone: not recorded, or in none.
+// Origin of GPU work: the API call that launched it, the stage instance in which that call began,
+// and the nested one (decode_step). kNone if not recorded, or in none.
 struct Origins {
   Column<std::uint32_t> call;
   Column<std::uint32_t> instance;
   Column<std::uint32_t> nested;
 };
 
+// Origins of all GPU work, by row of each table.
 struct Attribution {
   Origins kernels;
   Origins copies;
   Origins graphs;
 };
 
+// The origin of every kernel, copy and graph, by correlation with the API calls of its process.
 Attribution attribute(const Trace& trace, const Stages& stages);
 
 }  // namespace llmprof

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Facts about the recording as a whole: its extent, its GPUs, and which kernels are which.
+// Facts about the recording as a whole: its extent, its GPUs, and its classes of kernels.
 #include "analysis/capture_summary.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void cover(const Table& table, Extent& extent) {
   }
 }
 
-// By StringId: kernels whose family is one of these.
+// By StringId: kernels of one of these families.
 template <std::size_t N>
 std::vector<bool> names_in(const Trace& trace, const Rules& rules,
                            const std::array<std::string_view, N>& families) {

@@ -10,8 +10,8 @@
 
 namespace llmprof {
 
-// A recording's extent: from the first event of any kind to the last. Ranges that never ended do
-// not stretch it.
+// The extent of a recording, from the first event of any kind to the last. Ranges that never ended
+// do not extend it.
 struct Extent {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -22,12 +22,12 @@ Extent extent_of(const Trace& trace);
 std::vector<DeviceSummary> summarise_devices(const Trace& trace,
                                              const std::vector<std::int64_t>& busy_ns);
 
-// By StringId: kernels of communication, and kernels that only a model's steps run. Loading weights
-// runs copies and fills.
+// By StringId: communication kernels, and kernels that only a model's steps run. Loading weights
+// runs only copies and fills.
 std::vector<bool> communication_kernels(const Trace& trace, const Rules& rules);
 std::vector<bool> model_kernels(const Trace& trace, const Rules& rules);
 
-// A warning where kernels have no recorded launch.
+// Adds a warning if kernels have no recorded launch.
 void add_orphans(const Origins& kernels, std::size_t num_kernels, Diagnostics& diagnostics);
 
 }  // namespace llmprof

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which launches of communication kernels are the same collective on every rank?
+// Identification of collectives, so that the same one is recognized on every rank.
 //
-// A rank knows only its own: so each gets the name of its communicator and its place in that
-// communicator's order, and ranks agree because a communicator runs its collectives in one order.
-// Recordings do not name communicators: one is taken to be a stream, since frameworks give each
-// process group a stream of its own, and streams are numbered by their first collective, which is
-// the same on ranks that run the same program.
+// A rank knows only its own launches, so each gets the name of its communicator and its position in
+// that communicator's order. Ranks agree because a communicator runs its collectives in one order.
+// Recordings do not name communicators: a stream stands for one, because frameworks give each
+// process group its own stream, and streams are numbered by their first collective, which is the
+// same on ranks that run the same program.
 //
-// What it gets wrong: groups of different ranks on the same stream number are taken
-// for one, and a recording that begins in the middle on one rank only counts from another first.
-// Hours of decoding hold millions: the first few thousand of each communicator are kept, by which
-// all ranks keep the same ones.
+// What it gets wrong: groups of different ranks on the same stream number look like one group, and
+// if the recording of only one rank begins late, its numbers are shifted. Hours of decoding contain
+// millions, so only the first few thousand of each communicator are kept, which are the same on all
+// ranks.
 #include "analysis/collectives.h"
 
 #include <algorithm>
@@ -48,6 +48,7 @@ std::vector<std::uint32_t> communication_rows(const Trace& trace, const Rules& r
   const Kernels& kernels = trace.kernels;
   std::unordered_map<StringId, bool> is_communication;
   std::vector<std::uint32_t> rows;
+  // The family of a kernel name is looked up once.
   for (std::uint32_t row = 0; row < kernels.size(); ++row) {
     const auto [entry, is_new] = is_communication.try_emplace(kernels.name[row], false);
     if (is_new) {
@@ -80,11 +81,13 @@ Collectives find_collectives(const Profile& profile) {
   for (const std::uint32_t row : rows) {
     const std::uint16_t device = kernels.device[row];
     std::string communicator = streams.name_of(device, kernels.stream[row]);
+    // Counted over all launches, also those beyond the limit.
     const std::int64_t sequence = sequences[{device, communicator}]++;
     if (sequence >= kMostLaunches) {
       ++found.num_left_out;
       continue;
     }
+    // Times count from the start of the capture.
     const std::uint32_t instance = profile.attribution.kernels.instance[row];
     found.launches.push_back({fmt::format("cuda:{}", trace.devices[device].ordinal),
                               std::move(communicator), sequence,

@@ -12,6 +12,7 @@ namespace llmprof {
 
 inline constexpr int kNumDurationBins = 512;
 
+// The bin of a duration. Negative ones count as 0.
 inline int bin_of(std::int64_t duration_ns) {
   const auto value = static_cast<std::uint64_t>(std::max<std::int64_t>(duration_ns, 0));
   if (value < 8) {

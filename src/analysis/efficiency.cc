@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much of what was possible was reached?
+// MFU, MBU and speed-of-light ratios of prefill and decode, relative to the model's minimum cost.
 //
 // Three ratios, because each alone misleads: MFU (ideal compute time over time), MBU (ideal memory
-// time over time), and SOL, the larger of the two, which is the only one that can reach one. All
-// ideal times come from the model's least cost, never from counters, so a kernel that computes more
-// than it must gains nothing. Both clocks are given: wall time, which users wait for, and the time
-// a GPU worked, which tells slow kernels from a slow host.
+// time over time), and SOL, the larger of the two, the only one that can reach one. All ideal times
+// come from the model's minimum cost, never from counters, so a kernel that computes more than
+// necessary gains nothing. Each ratio is given for two times: wall time, which users wait for, and
+// GPU busy time, which separates slow kernels from a slow host.
 //
-// What it gets wrong: all GPUs with kernels are taken to share one model, so two replicas count as
-// one model on twice the peak; experts are an expectation, and a batched MBU may exceed one when
-// routing is skewed (the range is given then). The vision tower counts only when its image is
+// What it gets wrong: all GPUs with kernels are assumed to share one model, so two replicas count
+// as one model on twice the peak. Experts are an expectation, and the MBU of a batch may exceed one
+// if routing is skewed (then the range is given). The vision tower counts only if its image is
 // given.
 #include "analysis/efficiency.h"
 
@@ -28,19 +28,20 @@
 namespace llmprof {
 namespace {
 
-// Reference bands for tuned decode kernels: 60..85 % of bandwidth at batch 1; below 20 % nothing of
-// the GPU binds. Published speeds of llama.cpp, gpt-fast and vLLM lie in them.
+// Reference values for tuned decode kernels: 60..85 % of bandwidth at batch 1; below 20 % the GPU
+// is not the limit. Published speeds of llama.cpp, gpt-fast and vLLM are in this range.
 constexpr double kNearBound = 0.60;
 constexpr double kFarFromBound = 0.20;
 constexpr double kHalf = 0.5;
 
+// The two times over which a stage is judged.
 struct Clocks {
   std::int64_t wall_ns = 0;
   std::optional<std::int64_t> busy_ns;
 };
 
-// The stage's windows end with its GPU work; without GPU work, or with ranges that never ended, the
-// host's own lengths have to do.
+// A stage's windows end with its GPU work. Without GPU work, or with ranges that never ended, the
+// host's own durations are used.
 Clocks clocks_of(const Analysis& analysis, const StageSummary& stage) {
   Clocks clocks{stage.total_ns, std::nullopt};
   std::int64_t window_ns = 0;
@@ -96,11 +97,14 @@ std::string verdict_of(const StageEfficiency& row, const Clocks& clocks) {
                              : "kernels short of the bound of " + row.side;
 }
 
+// Computes the rows of the result, one stage at a time.
 class Judge {
  public:
   Judge(const Analysis& analysis, const EfficiencySetup& setup, Efficiency& result)
       : analysis_(analysis), setup_(setup), result_(result) {}
 
+  // Adds the row of one stage. A stage whose work is not known keeps its times and says why it has
+  // no ratios.
   void add_stage(const StageSummary& stage, const StageWork& work) {
     StageEfficiency row;
     row.stage = stage.stage;
@@ -112,6 +116,7 @@ class Judge {
       result_.stages.push_back(row);
       return;
     }
+    // `cost` is what the model needs, `executed` what usual kernels compute for it.
     LlmCost cost;
     LlmCost executed;
     with_context(fmt::format("while counting what stage {} costs", stage.stage),
@@ -130,6 +135,7 @@ class Judge {
     for (const RecordedPasses& passes : work.passes) {
       const bool is_decode = passes.work.kind == LlmWork::Kind::kDecode;
       cost.add(cost_of(setup_.llm, passes.work));
+      // What usual kernels execute: full squares in prefill, absorbed MLA in decode.
       LlmWork real = passes.work;
       real.is_full_square = !is_decode;
       real.is_mla_absorbed = is_decode;
@@ -175,7 +181,7 @@ class Judge {
     check_ratios(row);
   }
 
-  // Above one is a bug or a wrong input, and must not be rounded away.
+  // A ratio above one is a bug or a wrong input, and must not be rounded away.
   void check_ratios(const StageEfficiency& row) {
     if (row.stage == "decode_step") {
       return;  // decode says the same
@@ -242,6 +248,7 @@ Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& given)
   result.model = setup.model_name;
   result.num_gpus = setup.num_gpus.value_or(count_gpus(analysis));
   const std::int64_t num_ranks = analysis.capture.world_size.value_or(1);
+  // Without the number of GPUs per copy of the model no denominator is known.
   if (!setup.num_gpus && num_ranks > result.num_gpus) {
     setup.gpu = {std::nullopt,
                  fmt::format("the recording holds {} of a job's {} ranks, and not how they share "

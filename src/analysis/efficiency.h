@@ -10,7 +10,7 @@
 
 namespace llmprof {
 
-// What a recording does not say itself. Numbers given here beat those of marks.
+// What a recording does not contain. Numbers given here override those of marks.
 struct EfficiencySetup {
   std::string model_name;
   Llm llm;
@@ -23,12 +23,12 @@ struct EfficiencySetup {
   std::optional<std::int64_t> num_gpus;  // that share one copy of the model
 };
 
-// Holds the stages prefill, decode and decode_step of an analysis against the least that the model
-// costs. All GPUs that ran kernels are taken to share the work, where nothing else is said; of a
-// recording that holds some ranks of a job only it must be said.
+// Compares the stages prefill, decode and decode_step of an analysis with the model's minimum cost.
+// By default all GPUs with kernels are assumed to share the work; for a recording with only some
+// ranks of a job, num_gpus must be given.
 Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& setup);
 
-// Device 0's of those that ran kernels, for find_gpu().
+// Those of the first GPU that ran kernels, for find_gpu().
 std::string gpu_name_of(const Analysis& analysis);
 GpuAttributes gpu_attributes_of(const Analysis& analysis);
 

@@ -8,13 +8,13 @@
 
 namespace llmprof {
 
-// A ratio over both clocks: the stage's wall time, and the part of it in which a GPU worked.
+// A ratio over two times: the stage's wall time, and the part of it in which a GPU was busy.
 struct TwoClocks {
   std::optional<double> wall_fraction;
   std::optional<double> busy_fraction;
 };
 
-// What a stage did against what the GPUs could have done.
+// What a stage achieved, relative to what the GPUs could have done.
 struct StageEfficiency {
   std::string stage;
   std::int64_t passes = 0;   // forward passes: prompts, or decode steps
@@ -46,6 +46,7 @@ struct StageEfficiency {
   }
 };
 
+// A decode step far off the fitted line.
 struct StepOutlier {
   std::int64_t step = 0;  // from 0, in time
   std::int64_t start_ns = 0;
@@ -53,17 +54,18 @@ struct StepOutlier {
   double fitted_ns = 0;
 };
 
-// The length of decode steps as fixed + per_token x tokens + per_kv_token x tokens attended to.
+// The duration of decode steps as fixed + per_token x tokens + per_kv_token x tokens attended to.
 struct StepFit {
   std::int64_t num_steps = 0;
   double fixed_ns = 0;
-  std::optional<double> per_token_ns;     // nothing when all steps make as many
-  std::optional<double> per_kv_token_ns;  // nothing when the context does not vary
+  std::optional<double> per_token_ns;     // nullopt if all steps make the same number
+  std::optional<double> per_kv_token_ns;  // nullopt if the context does not vary
   double r_squared = 0;
   std::int64_t num_outliers = 0;
   std::vector<StepOutlier> outliers;  // the worst of them
 };
 
+// Efficiency of a recording for one model.
 struct Efficiency {
   std::string model;
   std::string gpu;  // the row of the table; empty when there is none

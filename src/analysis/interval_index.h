@@ -12,8 +12,8 @@
 namespace llmprof {
 
 // Lookup of the innermost interval that covers a time: of those that do, the one that began last.
-// Intervals may overlap in any way; they are laid out as segments that do not. Lookups in time
-// order take constant time.
+// Intervals may overlap in any way; they are converted to disjoint segments. Lookups in time order
+// take constant time.
 class IntervalIndex {
  public:
   void add(std::int64_t start_ns, std::int64_t end_ns, std::uint32_t id) {
@@ -35,7 +35,7 @@ class IntervalIndex {
     std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
       return std::pair(a.time_ns, a.is_end) < std::pair(b.time_ns, b.is_end);
     });
-    // By start, and of those that start together the shortest last: the last is the innermost.
+    // By start; of those that start together the shortest is last: the last is the innermost.
     const auto inwards = [&](std::uint32_t a, std::uint32_t b) {
       const Interval& x = intervals_[a];
       const Interval& y = intervals_[b];
@@ -57,7 +57,7 @@ class IntervalIndex {
     }
   }
 
-  // kNone where no interval covers the time.
+  // kNone if no interval covers the time.
   std::uint32_t find(std::int64_t time_ns) {
     if (segments_.empty() || time_ns < segments_[0].start_ns) {
       return kNone;

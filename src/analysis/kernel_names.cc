@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernel names people can read. Real ones are hundreds of characters of templates in which the
-// first eighty are the same for every GEMM, so cutting them off at the end makes different kernels
-// look alike.
+// Short, unique, readable kernel names.
+//
+// Real names are hundreds of characters of templates, of which the first eighty are the same for
+// every GEMM, so truncating them makes different kernels look alike.
 //
 //   void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>,
-//   ...>(int, T2, T3) vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, ...>
+//   ...>(int, T2, T3)  ->  vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, ...>
 //
-// What is the same in all names goes first (return type, parameters, namespaces, casts). What is
-// still too long loses its middle: a name begins with its family and ends with its tile and type.
-// Names that became equal are given more room, and where nothing helps, a number.
+// Parts common to all names are removed first (return type, parameters, namespaces, casts). A name
+// that is still too long loses its middle: it begins with its family and ends with its tile and
+// type. Names that became equal get more room or, if that does not help, a number.
 #include "analysis/kernel_names.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// How deep in brackets. Inside of round ones < and > compare: enable_if<((8)>(0))>.
+// Nesting depth of brackets. Inside of parentheses < and > are comparisons: enable_if<((8)>(0))>.
 class Nesting {
  public:
   void add(char c) {
@@ -42,7 +43,8 @@ class Nesting {
   int round_ = 0;
 };
 
-// Behind the last blank outside of <...>: "void f" and "std::enable_if<A, B>::type f" are both f.
+// The part after the last blank outside of <...>: f for both "void f" and "std::enable_if<A,
+// B>::type f".
 std::string_view without_return_type(std::string_view name) {
   Nesting nesting;
   std::size_t start = 0;
@@ -135,6 +137,7 @@ std::vector<std::string> short_kernel_names(const std::vector<std::string>& name
   for (std::size_t i = 0; i < open.size(); ++i) {
     open[i] = i;
   }
+  // Each round gives more room to the names that are still ambiguous.
   for (const std::size_t limit : kLimits) {
     std::map<std::string, std::vector<std::size_t>> groups;
     for (const std::size_t i : open) {
@@ -155,7 +158,7 @@ std::vector<std::string> short_kernel_names(const std::vector<std::string>& name
   for (const std::size_t i : open) {
     result[i] = fmt::format("{} #{}", result[i], ++used[result[i]]);
   }
-  // A name may have been what another one was shortened to.
+  // A name may equal the shortened form of another one.
   std::map<std::string, int> seen;
   for (std::string& name : result) {
     const int count = ++seen[name];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Analysis of a kernel summary, which has no timestamps: kernels and their cost. Its stages, ledger
-// and devices are absent, not zero. Launch groups are as fine as
-// the summary's rows, which may put all grids of a kernel together.
+// Analysis of a kernel summary, which has no timestamps: kernels and their cost.
+//
+// Stages, ledger and devices are absent, not zero. Launch groups are as fine as the rows of the
+// summary, which may combine all grids of a kernel.
 #include <map>
 
 #include "analysis/analysis.h"
@@ -36,7 +37,7 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
   analysis.diagnostics = summary.diagnostics;
   analysis.diagnostics.insert(analysis.diagnostics.end(), rules.notes.begin(), rules.notes.end());
   analysis.is_summary = true;
-  // A row a kernel: those split by shape are put together again.
+  // One row per kernel: rows split by shape are combined again.
   std::map<std::string, std::size_t> known;
   for (const KernelSummaryRow& row : summary.rows) {
     const LaunchGroup group = group_of(row, std::string(family_of(rules, row.name)));
@@ -50,7 +51,7 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
       record.min_ns = group.min_ns;
     }
     KernelRecord& record = analysis.kernels[at->second];
-    // Two medians do not make one: that of the larger part stands for both.
+    // Two medians cannot be combined: that of the larger part represents both.
     record.median_ns = group.total_ns > record.total_ns ? group.median_ns : record.median_ns;
     record.total_ns += group.total_ns;
     record.calls += group.calls;

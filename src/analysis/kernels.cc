@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kernels cost what? One row a (kernel, device, stage), from one pass over the kernels.
+// Kernel table: one row per (kernel, device, stage), from one pass over the kernels.
 //
-// Groups are found by a hash of the three numbers; sums, extremes and a histogram are all that is
-// kept, so the table of a hundred million launches is as large as that of a thousand. Graphs
-// recorded as a whole are a family of their own: their time is real, their kernels are not known.
+// Groups are found by a hash of the three numbers. Only sums, extremes and a histogram are kept, so
+// the table of a hundred million launches is as large as that of a thousand. Graphs recorded as a
+// whole are a separate family: their time is real, their kernels are unknown.
 #include "analysis/kernels.h"
 
 #include <algorithm>
@@ -60,8 +60,8 @@ struct Group {
     ++bins[static_cast<std::size_t>(bin_of(duration_ns))];
   }
 
-  // The duration that so many of a hundred launches do not exceed, rounded up to its bin, and
-  // never beyond what was measured.
+  // The duration that `percent` of the launches do not exceed, rounded up to its bin, but never
+  // beyond the measured range.
   std::int64_t percentile_ns(std::int64_t percent) const {
     std::int64_t seen = 0;
     for (std::size_t bin = 0; bin < bins.size(); ++bin) {
@@ -74,6 +74,7 @@ struct Group {
   }
 };
 
+// Rows by key. Consecutive launches often share one, so the last is cached.
 class Groups {
  public:
   Group& operator[](const GroupKey& key) {
@@ -180,7 +181,7 @@ void finish_kernel_table(Analysis& analysis) {
               return std::tuple(-a.total_ns, a.family) < std::tuple(-b.total_ns, b.family);
             });
 
-  // Above a tenth of the time without a family, its names are worth a rule.
+  // If more than a tenth of the time has no family, the names deserve a rule.
   const auto other = families.find(std::string(kOther));
   if (other != families.end() && other->second.total_ns * 10 > analysis.kernel_ns) {
     for (const KernelRecord& record : analysis.kernels) {

@@ -14,7 +14,7 @@ inline constexpr const char* kWholeRecording = "all";  // where no stages are kn
 void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& stages,
                        const Attribution& attribution, Analysis& analysis);
 
-// Sorts the rows and makes of them what follows: families, short names, names without a family.
+// Sorts the rows and derives families, short names and names without a family.
 void finish_kernel_table(Analysis& analysis);
 
 }  // namespace llmprof

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which launches are alike? A kernel table adds up whatever carries one name, but a GEMM of a
-// prefill and one of a decode step share the name and nothing else. What a profiler measures on one
-// launch holds for launches of the same kernel with the same grid and block in the same stage.
+// Groups of equal launches: same kernel, shape, stage, GPU and process.
+//
+// The kernel table adds up everything with one name, but a GEMM of prefill and one of a decode step
+// share the name and nothing else. What a profiler measures on one launch is valid for launches of
+// the same kernel with the same grid and block in the same stage.
 //
 // One pass and a hash, as for the kernel table. There are more groups than rows of that table, so
-// each keeps its durations as the few bins that occur, not as the whole histogram. Grid
-// and block do not tell everything: one shape may be launched on long and on short sequences. The
-// spread between min and max shows it.
+// each keeps only the few bins that occur, not the whole histogram. Grid and block are not
+// everything: one shape may be launched on long and on short sequences. The spread between min and
+// max shows it.
 #include "analysis/launch_groups.h"
 
 #include <algorithm>
@@ -36,7 +38,7 @@ struct Key {
 };
 
 // Two words multiplied by odd numbers (2^64 over the golden ratio, and a prime of xxHash), which
-// spreads what differs in few bits.
+// spreads differences in few bits.
 std::size_t hash_of(const Key& key) {
   const std::uint64_t names =
       static_cast<std::uint64_t>(key.name) | static_cast<std::uint64_t>(key.mangled_name) << 32;
@@ -48,14 +50,15 @@ std::size_t hash_of(const Key& key) {
 
 constexpr int kWindow = 32;
 
+// Running totals of one group.
 struct Tally {
   std::int64_t total_ns = 0;
   std::int64_t calls = 0;
   std::int64_t min_ns = INT64_MAX;
   std::int64_t max_ns = 0;
   std::int64_t first_ns = INT64_MAX;
-  // Launches by bin. Launches alike lie near the first of them, in a window of four
-  // octaves; the few that do not are listed.
+  // Launches by bin. Equal launches are near the first one, within a window of four octaves; the
+  // few others are listed.
   std::int32_t window_start = INT32_MIN;
   std::array<std::uint32_t, kWindow> window{};
   std::vector<std::pair<std::int32_t, std::int64_t>> others;
@@ -87,6 +90,7 @@ struct Tally {
     }
   }
 
+  // Counts up from the shortest: bins below the window, the window, bins above it.
   std::int64_t median_ns() {
     std::sort(others.begin(), others.end());
     const auto above =
@@ -116,7 +120,7 @@ struct Tally {
   }
 };
 
-// Groups by key, with open addressing: one look a launch, at most half full.
+// Groups by key, with open addressing: one lookup per launch, at most half full.
 class TallyTable {
  public:
   Tally& operator[](const Key& key) {

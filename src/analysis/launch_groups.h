@@ -13,13 +13,13 @@ namespace llmprof {
 struct Attribution;
 struct Stages;
 
-// Launches that are alike: one kernel, one grid and block, one stage, one GPU, one process. What a
-// counter measurement of one of them may stand for.
+// Equal launches: one kernel, one grid and block, one stage, one GPU, one process. A counter
+// measurement of one of them may represent all.
 struct LaunchGroup {
   std::string kernel_name;   // demangled, whole
-  std::string mangled_name;  // empty where the recording has none
+  std::string mangled_name;  // empty if the recording has none
   std::string family;
-  std::string stage;          // kOutsideStages where launched in none
+  std::string stage;          // kOutsideStages if launched in none
   std::uint16_t device = 0;   // into Trace::devices
   std::uint32_t ordinal = 0;  // of that device, as CUDA numbers it
   std::uint16_t process = 0;  // into Trace::processes
@@ -34,7 +34,7 @@ struct LaunchGroup {
 };
 
 // All kernels of a recording in groups, by total time, then by name, stage, device, process, shape.
-// One pass; memory by group, not by launch.
+// One pass; memory is proportional to groups, not launches.
 std::vector<LaunchGroup> group_launches(const Trace& trace, const Rules& rules,
                                         const Stages& stages, const Attribution& attribution);
 

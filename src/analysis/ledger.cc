@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where did each nanosecond go? For a window of time on one GPU, every nanosecond is put into
-// exactly one bucket, in integers, and the buckets sum to the window: checked on every window, in
-// every build.
+// Time ledger: every nanosecond of a window on one GPU, assigned to exactly one bucket.
+//
+// Buckets are integers and sum to the window; each window is checked.
 //
 //   GPU   ..[ compute ]....[ copy ][ compute ]......
 //   host  |launch      sync=====|launch             |
 //         window                                    window end
 //         ^late         ^sync                 ^tail
 //
-// The work of a GPU is laid out once, by start. A window is swept from left to right with the
-// pieces of work that run at each moment held by kind; between two moments the kind that comes
-// first in the order of Bucket has the time. A moment without work is a gap, and the piece of work
-// that ends the gap tells its cause: when it was launched, and what the launching thread did when
-// the gap opened.
+// The work of a GPU is sorted once by start. A window is swept from left to right while the running
+// work is counted by kind; each interval goes to the kind that comes first in the order of Bucket.
+// An interval without work is a gap, and the work that ends the gap determines its cause: when it
+// was launched, and what the launching thread was doing when the gap opened.
 //
 // A stage's window begins with the host range and ends with the range or with the last work
 // launched in it, whichever is later, but not after the next instance of the same stage on the same
-// thread has begun. Windows of different stages overlap where the GPU lags behind the host; the
+// thread has begun. Windows of different stages overlap if the GPU lags behind the host; the
 // overlap is reported.
 //
-// What it gets wrong: a gap has one cause, that of the work which ends it, though several may have
-// played their part. How much of the gap the host really sat in the call, or had launched already,
-// is counted beside the buckets, for those who put the cause into words.
+// Limitation: each gap gets a single cause, taken from the operation that ends it. The part of the
+// gap during which the host was in the sync call, or had already launched, is counted separately.
 #include "analysis/ledger.h"
 
 #include <algorithm>
@@ -69,7 +67,7 @@ void check_conservation(const Ledger& ledger) {
 
 namespace {
 
-// A kernel, copy or graph, as far as a sweep cares. 40 bytes, made for one GPU at a time.
+// A kernel, copy or graph, as far as the sweep needs it. 40 bytes, for one GPU at a time.
 struct Work {
   std::int64_t start_ns;
   std::int64_t end_ns;
@@ -80,14 +78,14 @@ struct Work {
   bool is_graph_node;
 };
 
-// All work of one GPU, by start, with how far to the right the work up to each piece reaches.
+// All work of one GPU by start, and for each piece the latest end of all work up to it.
 struct DeviceWork {
   std::vector<Work> work;
   std::size_t end_of_kernels = 0;
   std::vector<std::int64_t> reach;
 
-  // Work that starts together is ordered by what it is and when it was launched, never by its row:
-  // the order of rows in a file means nothing.
+  // Work that starts together is ordered by kind and launch time, never by row: the order of rows
+  // in a file is arbitrary.
   void prepare(const Trace& trace) {
     const auto launch_ns = [&](const Work& one) {
       return one.call == kNone ? INT64_MIN : trace.api_calls.start_ns[one.call];
@@ -99,7 +97,7 @@ struct DeviceWork {
       return std::tuple(a.end_ns, a.kind, launch_ns(a)) <
              std::tuple(b.end_ns, b.kind, launch_ns(b));
     };
-    // Kernels, copies and graphs follow each other, each mostly sorted already.
+    // Kernels, copies and graphs are adjacent, each mostly sorted already.
     const auto middle = work.begin() + static_cast<std::ptrdiff_t>(end_of_kernels);
     const auto sort_part = [&](auto from, auto to) {
       if (!std::is_sorted(from, to, order)) {
@@ -124,14 +122,15 @@ struct DeviceWork {
   }
 };
 
+// One pass over a window from left to right.
 class Sweep {
  public:
   Sweep(const Trace& trace, const SyncCalls& syncs, const DeviceWork& device,
         LedgerHistory* history = nullptr)
       : trace_(trace), syncs_(syncs), device_(device), history_(history) {}
 
-  // `kind_of` says in which bucket a piece of work counts for this window; `on_gap` is told the
-  // rest, as (cause, start_ns, end_ns).
+  // `kind_of` returns the bucket of a piece of work in this window; `on_gap` receives the gaps, as
+  // (cause, start_ns, end_ns).
   template <typename KindOf, typename OnGap>
   Ledger run(std::int64_t start_ns, std::int64_t end_ns, KindOf kind_of, OnGap on_gap) {
     Ledger ledger;
@@ -197,7 +196,7 @@ class Sweep {
     return static_cast<Bucket>(kind);
   }
 
-  // Gives the time up to `until_ns` to what runs; stops where nothing does.
+  // Assigns the time up to `until_ns` to the running work; stops when nothing runs.
   void advance(std::int64_t until_ns) {
     while (!ends_.empty()) {
       const End next = ends_.top();
@@ -210,7 +209,7 @@ class Sweep {
     }
   }
 
-  // The cause of a gap that `next` ends. How the gap went on is added to the ledger.
+  // The cause of the gap that `next` ends. Adds the breakdown of the gap to the ledger.
   Bucket judge_gap(const Work* previous, const Work& next) {
     if (next.call == kNone) {
       return Bucket::kUnknownIdle;
@@ -246,6 +245,7 @@ bool has_lower_device(const StageLedger& a, const StageLedger& b) {
   return a.device < b.device;
 }
 
+// Computes the ledgers of all stages, phases and the capture.
 class LedgerMaker {
  public:
   LedgerMaker(const Trace& trace, const Stages& stages, const Attribution& attribution,
@@ -270,6 +270,8 @@ class LedgerMaker {
     }
   }
 
+  // Sweeps every stage first, then every device from the start to the end of the capture. Gaps are
+  // reported from the sweep of the capture only, so that each is reported once.
   LedgerResult run(std::int64_t start_ns, std::int64_t end_ns, const GapSink& on_gap) {
     LedgerResult result;
     for (std::uint32_t stage = 0; stage < stages_.names.size(); ++stage) {
@@ -287,6 +289,7 @@ class LedgerMaker {
           });
       result.capture.push_back({"capture", device_name(device), 1, ledger});
       add_phases(device, ledger, end_ns, result);
+      // Busy: the device executed something, whichever stage it belongs to.
       result.busy_ns.push_back(ledger[Bucket::kCompute] + ledger[Bucket::kComm] +
                                ledger[Bucket::kCopy]);
     }
@@ -307,7 +310,7 @@ class LedgerMaker {
       model_start_ns_[device] = std::min(model_start_ns_[device], start_ns);
     };
     for (std::size_t row = 0; row < trace_.kernels.size(); ++row) {
-      // One without length would leave the boundary inside a gap.
+      // A kernel of zero length would leave the boundary inside a gap.
       if (is_model[static_cast<std::size_t>(trace_.kernels.name[row])] &&
           trace_.kernels.start_ns[row] < trace_.kernels.end_ns[row]) {
         lower(trace_.kernels.device[row], trace_.kernels.start_ns[row]);
@@ -320,11 +323,11 @@ class LedgerMaker {
     }
   }
 
-  // What is not steady is start-up: the difference, so that a gap which ends with the first model
-  // kernel keeps its cause.
+  // The part that is not steady is startup: a difference, so that a gap that ends with the first
+  // model kernel keeps its cause.
   void add_phases(std::size_t device, const Ledger& capture, std::int64_t end_ns,
                   LedgerResult& result) const {
-    constexpr std::int64_t kLeastPart = 20;  // one in so many: less is no phase
+    constexpr std::int64_t kLeastPart = 20;  // a phase is at least this fraction (1/20)
     const std::int64_t from_ns = device < model_start_ns_.size() ? model_start_ns_[device] : end_ns;
     if (from_ns >= end_ns) {
       return;
@@ -346,8 +349,8 @@ class LedgerMaker {
     result.phases.push_back({"steady", device_name(device), 1, steady});
   }
 
-  // For all tables at once: a list that grows is there twice while it moves, at the moment when
-  // memory is highest anyway.
+  // Reserved for all tables at once: a growing list exists twice while it is moved, when memory use
+  // is highest anyway.
   void make_room() {
     std::vector<std::size_t> counts(devices_.size());
     for (const auto* column :
@@ -374,7 +377,7 @@ class LedgerMaker {
     }
   }
 
-  // End of each instance's window, and the devices its work ran on.
+  // The end of each instance's window, and the devices of its work.
   void set_windows() {
     window_end_ns_.reserve(stages_.instances.size());
     for (const StageInstance& instance : stages_.instances) {
@@ -399,7 +402,7 @@ class LedgerMaker {
     check_sum();
   }
 
-  // Windows of many threads overlap: nothing else bounds their sum.
+  // Windows of many threads overlap, so nothing else limits their sum.
   void check_sum() const {
     double sum_ns = 0;
     for (std::size_t i = 0; i < window_end_ns_.size(); ++i) {
@@ -409,6 +412,7 @@ class LedgerMaker {
     require_sum_fits(sum_ns, "stages");
   }
 
+  // A window must not extend into the next instance of the same stage on the same thread.
   void clip_windows() {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>
         last;  // (stage, thread) -> instance
@@ -423,6 +427,8 @@ class LedgerMaker {
     }
   }
 
+  // One ledger per device that the stage used, summed over its instances. Within an instance's
+  // window, work of other instances is other_stage and work of no stage is unattributed.
   void add_stage(std::uint32_t stage, LedgerResult& result) {
     std::map<std::uint16_t, StageLedger> by_device;
     for (std::uint32_t i = 0; i < stages_.instances.size(); ++i) {
@@ -455,7 +461,7 @@ class LedgerMaker {
     std::sort(result.stages.begin() + first, result.stages.end(), has_lower_device);
   }
 
-  // How the windows of the stages that are not nested cover the capture.
+  // How the windows of stages (except nested ones) cover the capture.
   void add_coverage(std::int64_t start_ns, std::int64_t end_ns, LedgerResult& result) const {
     std::vector<std::pair<std::int64_t, std::int64_t>> windows;
     std::int64_t sum = 0;

@@ -10,8 +10,8 @@
 
 namespace llmprof {
 
-// The ledger of the whole capture on one GPU, bin by bin: how its buckets lie in time. The bins of
-// a bucket sum to the bucket, exactly; a bin sums to its width, the last one to what is left.
+// The ledger of the whole capture on one GPU, by time bins. The bins of a bucket sum exactly to the
+// bucket; the buckets of a bin sum to its width, the last one to the remainder.
 struct LedgerHistory {
   static constexpr std::uint64_t kMostBins = 2000;  // about what a screen is wide
 
@@ -39,7 +39,7 @@ struct LedgerHistory {
   }
 
  private:
-  // Times of a hostile file may be further apart than a signed number can say.
+  // Times in a hostile file may be further apart than a signed number can represent.
   static std::uint64_t between(std::int64_t from_ns, std::int64_t to_ns) {
     return to_ns <= from_ns
                ? 0

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What will the analysis of a recording take, from the number of its rows?
+// Forecast of the memory and time of an analysis, from the row counts of a recording.
 //
-// Memory goes where rows are: columns stay from loading to the end (trace/trace.h), attribution and
-// the ledger add theirs to each piece of GPU work. One figure an event, the obvious way, is wrong
-// by half as soon as the mix changes, since a kernel costs three times a call. So each table has
-// its own: the sum of its columns, and what the passes were measured to add. Tables that were not
-// there when it was measured are taken to cost what their columns say.
+// Memory is proportional to rows: columns stay from loading to the end (trace/trace.h), and
+// attribution and ledger add theirs for each piece of GPU work. A single figure per event, the
+// obvious way, is off by half as soon as the mix changes, because a kernel costs three times as
+// much as a call. So each table has its own: the sum of its columns, plus what the passes were
+// measured to add. Tables that were absent in the measurements are assumed to cost what their
+// columns do.
 //
 // Measured as the peak resident set (GNU time's %M) of synthetic recordings of llmprof_make_trace
-// with 1 and 4 million events, whole and with single tables dropped or doubled, and of traces of
-// PyTorch's profiler with 1.2 and 1.6 million events; x86-64, glibc 2.36, GCC 12.
+// with 1 and 4 million events, complete and with single tables dropped or doubled, and of PyTorch
+// traces with 1.2 and 1.6 million events; x86-64, glibc 2.36, GCC 12.
 //
-// What it gets wrong. Ranges are charged as stages, the dearest they can be (220 bytes; an
-// operator's range takes 80): recordings that are mostly such ranges need a third of the plan.
-// Correlation ids with holes make the index of calls up to eight times larger than its calls, for a
-// moment. Texts are a guess from a sample. Counters that are joined (--ncu) are not in it. Other C
-// libraries keep more of what was freed. The spare eighth is for those.
+// What it gets wrong. Ranges are charged as stages, the most expensive case (220 bytes; an
+// operator's range takes 80): recordings of mostly such ranges need a third of the plan.
+// Correlation ids with holes make the index of calls temporarily up to eight times larger. Texts
+// are estimated from a sample. Joined counters (--ncu) are not included. Other C libraries retain
+// more freed memory. The spare eighth is for those.
 #include "analysis/memory_plan.h"
 
 #include <algorithm>

@@ -8,14 +8,14 @@
 
 namespace llmprof {
 
-// What is to be written besides the terminal's page.
+// Outputs besides the terminal's page.
 struct PlannedOutput {
   bool has_picture = false;        // report.html
   bool has_trace = false;          // trace.pftrace or another export
   std::uint64_t trace_budget = 0;  // the most that it may take
 };
 
-// What an analysis will take. Memory is the resident set at its highest.
+// Forecast for an analysis. Memory is the peak resident set.
 struct MemoryPlan {
   std::uint64_t load_bytes = 0;         // while the file is read
   std::uint64_t peak_bytes = 0;         // of all
@@ -25,12 +25,13 @@ struct MemoryPlan {
   std::uint64_t trace_bytes = 0;        // trace.pftrace
 };
 
+// From row counts alone; nothing of the recording is read.
 MemoryPlan plan_memory(const TraceOutline& outline, const PlannedOutput& output);
 
-// Events of a common mix whose analysis fits; 0: none.
+// Number of events of a common mix whose analysis fits; 0 if none.
 std::uint64_t events_that_fit(std::uint64_t memory_bytes);
 
-// How a picture is drawn where memory is short: fewer columns and slices, the same work in them.
+// Timeline options for little memory: fewer columns and slices.
 TimelineOptions coarse_picture();
 
 }  // namespace llmprof

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the names of operators and modules say, in the spellings of those who write them: PyTorch's
-// profiler, its NVTX ranges, and the layer hooks of vLLM and SGLang. Another framework's names pass
-// as they are and tell no layers.
+// Parsing of operator and module names as written by PyTorch, vLLM and SGLang.
+//
+// Covers PyTorch's profiler and its NVTX ranges, and the layer hooks of vLLM and SGLang. Names of
+// other frameworks pass unchanged and yield no layers.
 #include "analysis/operator_names.h"
 
 #include <algorithm>
@@ -39,6 +40,7 @@ std::string_view operator_name(std::string_view range_text) {
 }
 
 std::optional<LayerName> layer_of(std::string_view module) {
+  // Class names end in "_N"; only those of decoder layers count.
   if (module.starts_with(kModuleEvent)) {
     module.remove_prefix(kModuleEvent.size());
     const std::size_t line = module.rfind('_');

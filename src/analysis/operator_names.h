@@ -8,22 +8,22 @@
 
 namespace llmprof {
 
-// "aten::linear" of "aten::linear, seq = 12, op_id = 3, sizes = [[8, 64]]", as PyTorch names NVTX
-// ranges.
+// "aten::linear" from "aten::linear, seq = 12, op_id = 3, sizes = [[8, 64]]", PyTorch's name for
+// NVTX ranges.
 std::string_view operator_name(std::string_view range_text);
 
-// A layer of a model, as the name of a module tells it.
+// A layer of a model, from the name of a module.
 struct LayerName {
   std::string_view stack;  // "model.layers", "Qwen2DecoderLayer"
   std::int64_t index = 0;
 };
-// Of "model.layers.3.self_attn" and "nn.Module: Qwen2DecoderLayer_3".
+// From "model.layers.3.self_attn" and "nn.Module: Qwen2DecoderLayer_3".
 std::optional<LayerName> layer_of(std::string_view module);
 
 // Whether a range's text is one that PyTorch gives to an operator.
 bool is_operator_text(std::string_view range_text);
 
-// The module that a range's text is about, as vLLM and SGLang push them; empty for other ranges.
+// The module of a range pushed by vLLM or SGLang; empty for other ranges.
 std::string_view module_path(std::string_view range_text);
 
 // "model.layers.*.mlp": the same for this part of every layer.

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which operator of the framework does a kernel belong to? To the innermost one that the host was
-// in, on the same thread, when it made the call that launched the kernel:
+// Attribution of kernels to framework operators and model layers.
+//
+// A kernel belongs to the innermost operator that the host was in, on the same thread, when it
+// launched the kernel:
 //
 //   host    |-- aten::linear -----------------|
 //              |-- aten::addmm ------------|
 //                    launch
 //   GPU                        [ gemm ]            counts for aten::addmm
 //
-// So rows do not overlap and their sum is a part of all kernel time; what is missing was launched
-// by code that names no operator (a CUDA graph's replay, a kernel library called from Python).
+// So rows do not overlap, and their sum is part of all kernel time. The rest was launched by code
+// that names no operator (a CUDA graph replay, a kernel library called from Python).
 //
-// Names come from the profiler's own events (PyTorch's traces) or from NVTX ranges that PyTorch
-// (emit_nvtx, nsys --pytorch) and the layer hooks of vLLM and SGLang push. Calls and operators are
-// put in the order of time and walked side by side with a stack, as they nest: sorting is the
-// costliest part, and what is sorted is row numbers.
+// Names come from the profiler's own events (PyTorch traces) or from NVTX ranges pushed by PyTorch
+// (emit_nvtx, nsys --pytorch) and by the layer hooks of vLLM and SGLang. Calls and operators are
+// sorted by time and walked in parallel with a stack, because they nest. Sorting is the most
+// expensive part, so only row numbers are sorted.
 //
-// What it gets wrong: old traces count in whole microseconds, so that an operator shorter than that
-// may miss a call of its own, which then counts for the operator around it. A layer's number is
-// told by the names of modules; a model that names its layers otherwise has none.
+// What it gets wrong: old traces have whole microseconds, so an operator shorter than that may miss
+// its own call, which then counts for the operator around it. Layers are recognized by module
+// names; a model that names its layers differently has none.
 #include "analysis/operators.h"
 
 #include <algorithm>
@@ -57,11 +59,11 @@ struct Launches {
   }
 };
 
-// Rows of a table of host intervals, and for each launch the one it lies in.
+// Nested host intervals of one table, and lookup of the one around each launch.
 template <typename Table>
 class Nest {
  public:
-  // `rows` of the table take part.
+  // Only `rows` of the table take part.
   Nest(const Table& table, std::vector<std::uint32_t> rows)
       : table_(table), rows_(std::move(rows)) {
     const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
@@ -73,7 +75,7 @@ class Nest {
     }
   }
 
-  // The innermost row around each launch, or the outermost; kNone for none.
+  // The innermost row around each launch, or the outermost; kNone if there is none.
   std::vector<std::uint32_t> around(const Trace& trace, const Attribution& attribution,
                                     const Launches& launches, bool is_outermost) const {
     std::vector<std::uint32_t> found;
@@ -101,8 +103,8 @@ class Nest {
 
   Place place(std::uint32_t row) const { return {table_.thread[row], table_.start_ns[row]}; }
 
-  // Drops what has ended. An interval still holds its last nanosecond for a call, since old traces
-  // round; for the next interval it does not, unless both began there.
+  // Drops intervals that have ended. For a call an interval includes its last nanosecond, because
+  // old traces round; for the next interval it does not, unless both began there.
   void close(std::vector<std::uint32_t>& open, const Place& at, bool is_interval) const {
     while (!open.empty()) {
       const std::uint32_t row = open.back();
@@ -119,7 +121,7 @@ class Nest {
   std::vector<std::uint32_t> rows_;
 };
 
-// What a table of host intervals holds for us.
+// Rows of a table of host intervals that are operators or modules.
 struct Sources {
   std::vector<std::uint32_t> operators;
   std::vector<std::uint32_t> modules;
@@ -135,7 +137,7 @@ Sources sources_of(const Ops& ops) {
   return sources;
 }
 
-// NVTX ranges are looked at once a distinct text.
+// Each distinct NVTX text is parsed only once.
 Sources sources_of(const Trace& trace) {
   enum : std::uint8_t { kUnknown, kNothing, kOperator, kModule };
   Sources sources;
@@ -193,7 +195,7 @@ class Rows {
   std::unordered_map<std::uint64_t, Sum> sums_;
 };
 
-// Numbers names, and remembers the number of each text of the pool.
+// Numbers names, and caches the number of each text in the pool.
 class Names {
  public:
   explicit Names(const StringPool& pool) : pool_(pool), number_of_text_(pool.size(), kNone) {}
@@ -241,7 +243,7 @@ std::vector<LayerTotal> in_model_order(
   return totals;
 }
 
-// One kind of table with what its names are called.
+// Operators and layers from one kind of table.
 template <typename Table>
 class Summary {
  public:
@@ -254,6 +256,7 @@ class Summary {
         table_(table),
         texts_(texts) {}
 
+  // Sums kernel time by the innermost operator or module around each launch.
   void add_rows(std::vector<std::uint32_t> rows, bool are_modules, Operators& operators) const {
     const std::vector<std::uint32_t> found =
         Nest(table_, std::move(rows)).around(trace_, attribution_, launches_, false);
@@ -267,6 +270,7 @@ class Summary {
       const std::uint32_t name = names.number(texts_[found[i]], [&](std::string_view text) {
         return are_modules ? over_layers(path_of(text)) : std::string(operator_name(text));
       });
+      // Each name is split by stage, so that prefill and decode stay apart.
       const std::uint32_t instance = attribution_.kernels.instance[kernel];
       sums.add(name, instance == kNone ? kNone : stages_.instances[instance].stage, found[i],
                duration_of(kernel));
@@ -275,6 +279,8 @@ class Summary {
     operators.rows = sums.records(names.names);
   }
 
+  // Sums kernel time by transformer layer: the outermost module around the launch whose path names
+  // one.
   void add_layers(const std::vector<std::uint32_t>& modules, Operators& operators) const {
     std::vector<std::uint32_t> rows;
     for (const std::uint32_t row : modules) {
@@ -292,6 +298,8 @@ class Summary {
       if (found[i] == kNone) {
         continue;
       }
+      // Launches are in order of time within a thread: another range is a further call of its
+      // layer.
       if (found[i] != last) {
         const auto layer = layer_of(path_of(trace_.strings[texts_[found[i]]]));
         order.try_emplace(std::string(layer->stack), order.size());

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pipeline, as a list of steps. Each reads the trace and what came before, and adds its part.
+// The analysis pipeline, as a list of steps. Each reads the trace and earlier results, and adds its
+// part.
 //
-// profile() needs the recording alone, so a run can plan its ncu pass from it; complete() adds what
-// later passes and other files know, and ends with the findings, which read everything else. Every
-// command and the library go through these two, so they cannot disagree about one file.
+// profile() needs only the recording, so a run can plan its ncu pass from it. complete() adds what
+// later passes and other files provide, and ends with the findings, which read everything else.
+// Every command and the library use these two functions, so they cannot disagree about a file.
 #include "analysis/profile.h"
 
 #include "analysis/capture_summary.h"
@@ -16,14 +17,14 @@
 namespace llmprof {
 namespace {
 
-// Runs a step and notes its time under `name`.
+// Runs a step and records its time under `name`.
 template <typename Step>
 auto timed(PassTimer* timer, const char* name, Step&& step) {
   const PassTimer::Scope pass(timer, name);
   return step();
 }
 
-// Specifications of tensor cores by device name, from the table of GPUs.
+// Tensor core specifications by device name, from the table of GPUs.
 std::function<std::optional<TensorCores>(const std::string&)> tensor_cores_in(
     const std::function<std::vector<GpuSpec>()>& gpus) {
   return [gpus](const std::string& device) -> std::optional<TensorCores> {
@@ -38,7 +39,7 @@ std::function<std::optional<TensorCores>(const std::string&)> tensor_cores_in(
   };
 }
 
-// The GPU that the model's cost is compared with: the recorded one, else the machine's.
+// The GPU for the model's minimum cost: the recorded one, or else the machine's.
 GpuMatch gpu_for_model(const Evidence& evidence, const Analysis& analysis) {
   const std::string recorded = gpu_name_of(analysis);
   return recorded.empty() ? find_gpu(evidence.gpus(), evidence.machine_gpu)
@@ -77,37 +78,37 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   analysis.capture_start_ns = extent.start_ns;
   analysis.capture_ns = extent.end_ns - extent.start_ns;
 
-  // Where are prefill and decode?
+  // Stages: where prefill and decode are.
   stages = find_stages(trace, profile.rules, extent.start_ns, extent.end_ns);
   analysis.stage_source = stages.source;
   analysis.stages = summarise_stages(stages);
   analysis.stage_times = time_stages(stages);
   analysis.steps = steps_of(stages);
 
-  // Which stage launched each kernel?
+  // Attribution: which stage launched each kernel.
   attribution = timed(options.timer, "attribute", [&] { return attribute(trace, stages); });
   add_orphans(attribution.kernels, trace.kernels.size(), analysis.diagnostics);
   add_kernel_time(trace, stages, attribution, analysis.stages);
 
-  // Which kernels cost what? From here on: the times of the stages and `outside` sum to kernel_ns.
+  // Kernel table. From here on the times of the stages and `outside` sum to kernel_ns.
   timed(options.timer, "kernels",
         [&] { summarise_kernels(trace, profile.rules, stages, attribution, analysis); });
 
-  // Which launches are alike?
+  // Groups of equal launches.
   analysis.launch_groups = timed(options.timer, "launch groups", [&] {
     return group_launches(trace, profile.rules, stages, attribution);
   });
 
-  // What did each NVTX range launch?
+  // Kernels launched by each NVTX range.
   analysis.ranges =
       timed(options.timer, "ranges", [&] { return summarise_ranges(trace, attribution); });
 
-  // Which operators of the framework launched the kernels?
+  // Framework operators behind the kernels.
   analysis.operators = timed(options.timer, "operators", [&] {
     return summarise_operators(trace, stages, attribution, analysis.kernel_ns);
   });
 
-  // What a picture of it needs; the gaps come with the ledger.
+  // Timeline; its gaps come from the ledger.
   std::optional<TimelineMaker> maker;
   if (options.has_timeline) {
     timed(options.timer, "timeline", [&] {
@@ -116,7 +117,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
     });
   }
 
-  // Where did each nanosecond go? From here on: the buckets of every ledger sum to its window.
+  // Ledger. From here on the buckets of every ledger sum to its window.
   LedgerResult ledgers = timed(options.timer, "ledger", [&] {
     return make_ledgers(trace, stages, attribution, communication_kernels(trace, profile.rules),
                         extent.start_ns, extent.end_ns, model_kernels(trace, profile.rules),
@@ -135,21 +136,21 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
   analysis.diagnostics.insert(analysis.diagnostics.end(), evidence.diagnostics.begin(),
                               evidence.diagnostics.end());
 
-  // What did the hardware counters say?
+  // Hardware counters.
   if (evidence.counters) {
     timed(timer, "counters", [&] { join_counters(*evidence.counters, evidence.gpus(), analysis); });
   }
 
-  // Names of operators, where the recording has none.
+  // Operator names from the program, if the recording has none.
   if (!analysis.operators) {
     analysis.operators = std::move(evidence.operators);
   }
 
-  // How long without a profiler, and what did it add?
+  // Times without a profiler, and the profiler's overhead.
   analysis.baseline = std::move(evidence.baseline);
   analysis.overheads = overheads_of(analysis.baseline, analysis.stage_times);
 
-  // How far from what the model must cost on this GPU?
+  // Efficiency relative to the model's minimum cost on this GPU.
   if (evidence.model) {
     timed(timer, "efficiency", [&] {
       if (!evidence.model->gpu.gpu && evidence.model->gpu.reason.empty()) {
@@ -159,7 +160,7 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
     });
   }
 
-  // What to fix first?
+  // Findings.
   if (evidence.gpus) {
     evidence.facts.tensor_cores = tensor_cores_in(evidence.gpus);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The profile of a recording: the one place where results are put together.
+// The profile of a recording: the only place where results are assembled.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@
 
 namespace llmprof {
 
-// A recording and all that was found in it. Exports, plans and summaries read stages and
-// attribution from here; nothing computes them again.
+// A recording and everything found in it. Exports, plans and summaries use its stages and
+// attribution; nothing computes them again.
 struct Profile {
   std::optional<Trace> trace;  // absent: a kernel summary, or nothing was recorded
   Rules rules;                 // that named stages and families
@@ -31,13 +31,14 @@ struct Profile {
   Analysis analysis;
 };
 
+// What profile() computes besides the analysis.
 struct ProfileOptions {
   bool has_timeline = false;
   TimelineOptions picture = {};
   PassTimer* timer = nullptr;  // learns how long each pass took
 };
 
-// What is known besides the recording. Each part may be absent.
+// Information besides the recording. Each part may be absent.
 struct Evidence {
   std::optional<Counters> counters;      // measured by Nsight Compute
   std::optional<Operators> operators;    // the program's own table, where the recording names none
@@ -46,15 +47,15 @@ struct Evidence {
   std::vector<StageTimes> baseline;      // of the pass without a profiler
   FindingFacts facts;                    // of the machine
   Diagnostics diagnostics;               // from reading the parts above
-  // Specifications of GPUs. A function, since reading them costs more than a small analysis.
+  // GPU specifications. A function, because reading them takes longer than a small analysis.
   std::function<std::vector<GpuSpec>()> gpus;
 };
 
-// What the recording alone shows: of a kernel summary no stages, no ledger, no devices. Throws
-// kInput where its times make no sense.
+// The analysis of the recording alone; for a kernel summary without stages, ledger and devices.
+// Throws kInput if its times are implausible.
 Profile profile(Recording recording, Rules rules, const ProfileOptions& options = {});
 
-// Joins the evidence to a profile and finds what to fix first. The last step: called once.
+// Joins the evidence to a profile and computes the findings. The last step: called once.
 void complete(Profile& profile, Evidence evidence, PassTimer* timer = nullptr);
 
 }  // namespace llmprof

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What did each NVTX range launch? A kernel counts for every push/pop range its launch lies in, not
-// only the innermost.
+// Kernels launched by each NVTX range, including nested ranges.
 //
-// Ranges of one thread and domain nest, since a domain has one stack a thread. So a kernel is
-// charged to the innermost range alone, and afterwards each range passes its sum on to the one it
-// lies in: the work does not grow with the depth of the stack, which in PyTorch traces is large.
-// Start/end ranges do not nest and are left to the stages.
+// A kernel counts for every push/pop range around its launch, not only for the innermost.
+//
+// Ranges of one thread and domain nest, because a domain has one stack per thread. So a kernel is
+// charged only to the innermost range, and afterwards each range adds its sum to its parent: the
+// work does not grow with the depth of the stack, which is large in PyTorch traces. Start/end
+// ranges do not nest and are only used for stages.
 //
 // What it gets wrong: ranges that overlap without nesting, which NVTX cannot record but a damaged
-// file can hold.
+// file can contain.
 #include "analysis/ranges.h"
 
 #include <algorithm>
@@ -30,6 +31,7 @@ struct Stack {
   IntervalIndex timeline;
 };
 
+// Kernel time of each range; parents are added at the end.
 class RangeSums {
  public:
   RangeSums(const Trace& trace, std::int64_t last_ns)
@@ -63,11 +65,13 @@ class RangeSums {
   }
 
   std::vector<RangeTotal> totals() {
+    // Kernels were counted for the innermost range only; outer ranges include them.
     for (auto& domains : stacks_) {
       for (auto& [domain, stack] : domains) {
         pass_on(stack.rows);
       }
     }
+    // Ranges of one domain and text are one row; start/end ranges may overlap and are not counted.
     std::map<std::pair<StringId, StringId>, RangeTotal> by_name;
     for (std::uint32_t row = 0; row < trace_.ranges.size(); ++row) {
       if (trace_.ranges.kind[row] != RangeKind::kPushPop) {
@@ -97,7 +101,7 @@ class RangeSums {
     return end == kOpenEnd ? std::max(last_ns_, trace_.ranges.start_ns[row]) : end;
   }
 
-  // From the innermost outwards.
+  // Adds the sums of inner ranges to their parents, innermost first.
   void pass_on(std::vector<std::uint32_t>& rows) {
     std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
       return std::tuple(trace_.ranges.start_ns[a], -end_of(a), a) <

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which family a kernel belongs to, by words in its name.
+// Classification of kernels into families by words in their names.
 //
-// Words, not regular expressions: names come from strangers, may be many kilobytes of templates,
-// and a pattern that backtracks would hang on them. Rules are tried in order, so a file puts what
-// is specific first: a communication kernel called "reduce" before reductions, attention before
-// GEMM. It fails where a vendor gives a kernel a name without any of the words; then the family is
-// `other`, and the report lists those names when they matter.
+// Words instead of regular expressions: names are untrusted, may be kilobytes of templates, and a
+// backtracking pattern would hang on them. Rules are tried in order, so a file lists specific ones
+// first: a communication kernel called "reduce" before reductions, attention before GEMM. It fails
+// if a vendor uses a name without any of the words; then the family is `other`, and the report
+// lists those names if they matter.
 #include "analysis/rules.h"
 
 #include "analysis/kernel_names.h"

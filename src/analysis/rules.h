@@ -9,20 +9,20 @@
 
 namespace llmprof {
 
-// Kernel name -> family: the first rule one of whose words occurs in the name, upper and lower case
-// alike.
+// Kernel name -> family: the first rule with a word that occurs in the name, ignoring case.
 struct FamilyRule {
   std::string family;
   std::vector<std::string> words;  // lower case
 };
 
-// NVTX range -> stage, for programs that mark their stages in their own words.
+// NVTX range -> stage, for programs that mark their stages with other names.
 struct StageRule {
   std::string domain;  // exact; empty: the default domain
-  std::string text;    // exact, or a beginning when it ends in '*'
+  std::string text;    // exact, or a prefix if it ends in '*'
   std::string stage;
 };
 
+// The rules of conf/rules, in order of precedence.
 struct Rules {
   std::vector<FamilyRule> families;
   std::vector<StageRule> stages;
@@ -35,6 +35,7 @@ inline constexpr std::string_view kCommunication = "communication";
 inline constexpr std::string_view kOther = "other";
 inline constexpr std::string_view kOpaqueGraph = "cuda_graph (opaque)";
 
+// The family of a kernel by its name; kOther if no rule matches.
 std::string_view family_of(const Rules& rules, std::string_view kernel_name);
 
 }  // namespace llmprof

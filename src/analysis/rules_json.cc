@@ -76,6 +76,7 @@ std::vector<StageRule> stages_in(const Json& file, const std::string& name) {
 
 }  // namespace
 
+// Words are compared in lower case, so they are lowered once, here.
 Rules rules_from(const Json& kernels, const Json& stages) {
   Rules rules;
   rules.families = families_in(kernels, "conf/rules/kernels.yaml");

@@ -6,8 +6,7 @@
 
 namespace llmprof {
 
-// From conf/rules/kernels.yaml and conf/rules/stages.yaml. Throws kUsage when they do not have the
-// form.
+// From conf/rules/kernels.yaml and conf/rules/stages.yaml. Throws kUsage if they are malformed.
 Rules rules_from(const Json& kernels, const Json& stages);
 
 // Puts the rows of a user's file first: `families` as in kernels.yaml, `stages` as in stages.yaml,

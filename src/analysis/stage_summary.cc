@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Totals per stage: lengths of its instances on the host, kernels they launched.
+// Totals per stage: durations of its instances on the host, and the kernels they launched.
 #include "analysis/stage_summary.h"
 
 #include <algorithm>
@@ -46,6 +46,7 @@ std::vector<StageSummary> summarise_stages(const Stages& stages) {
     summaries[i].stage = stages.names[i];
     summaries[i].is_nested = stages.is_nested[i];
   }
+  // Open instances count as instances, but have no duration.
   for (const StageInstance& instance : stages.instances) {
     StageSummary& summary = summaries[instance.stage];
     ++summary.num_instances;
@@ -63,6 +64,7 @@ std::vector<StageSummary> summarise_stages(const Stages& stages) {
       }
     }
   }
+  // The steady mean leaves out the first instance, which pays for warm-up.
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     for (const std::int64_t duration : durations[i]) {
       summaries[i].total_ns += duration;

@@ -10,14 +10,13 @@
 
 namespace llmprof {
 
-// One row per stage: instances, lengths on the host, tokens.
+// One row per stage: instances, durations on the host, tokens.
 std::vector<StageSummary> summarise_stages(const Stages& stages);
 
 // Every instance of every stage, in the order of `stages`.
 std::vector<StageStep> steps_of(const Stages& stages);
 
-// Adds to each stage the kernels and opaque graphs that it launched. A nested stage counts its own
-// again.
+// Adds the kernels and opaque graphs launched by each stage. A nested stage counts its own again.
 void add_kernel_time(const Trace& trace, const Stages& stages, const Attribution& attribution,
                      std::vector<StageSummary>& summaries);
 

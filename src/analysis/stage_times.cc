@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stage times with their spread, for a pass without a profiler and for the same stages under one.
+// Stage times with their spread, without a profiler and under one.
 //
-// A percentile is the smallest duration that at least that share of the instances does not pass: a
-// duration that occurred, never one in between.
+// A percentile is the smallest duration that at least that share of the instances does not exceed:
+// always a duration that occurred, never an interpolated one.
 #include "analysis/stage_times.h"
 
 #include <algorithm>
@@ -62,6 +62,7 @@ std::vector<StageTimes> time_stages(const Stages& stages) {
     all[i].stage = stages.names[i];
   }
   for (const StageInstance& instance : stages.instances) {
+    // An open instance has no duration; only those with a token count enter tokens per second.
     StageTimes& times = all[instance.stage];
     if (instance.is_open) {
       ++times.num_open;

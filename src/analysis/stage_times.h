@@ -10,14 +10,14 @@
 
 namespace llmprof {
 
-// How long a stage took on the host. Instances that were never closed are in `num_open` alone.
+// Durations of a stage on the host. Instances that never ended count only in `num_open`.
 struct StageTimes {
   std::string stage;
   std::int64_t n = 0;
   std::int64_t num_open = 0;
   std::int64_t total_ns = 0;
   double mean_ns = 0;
-  std::optional<double> std_ns;  // of the sample; nothing below two instances
+  std::optional<double> std_ns;  // of the sample; nullopt below two instances
   std::int64_t p50_ns = 0;
   std::int64_t p99_ns = 0;
   std::int64_t min_ns = 0;
@@ -28,8 +28,8 @@ struct StageTimes {
 };
 std::vector<StageTimes> time_stages(const Stages& stages);
 
-// What a profiler adds to a stage: its mean under the profiler against its mean without. Where
-// there are others the first instance is left out of both, which a gated recording stretches.
+// Profiler overhead of a stage: its mean under the profiler relative to its mean without. If there
+// are other instances, the first is excluded from both, because a gated recording stretches it.
 struct StageOverhead {
   std::string stage;
   double baseline_mean_ns = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When was it prefill, when decode? Told by marks of the program itself, in the order of how sure
-// they are.
+// Detection of stages (prefill, decode) from marks in the recording, most reliable source first.
 //
 // Library domains (NCCL, cuBLAS, cub, TensorRT) also push ranges, thousands of them, and none is a
 // stage: only the domain LLM, the two engines' own formats and the rules are looked at. Rules of a

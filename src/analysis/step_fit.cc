@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is a decode step's time made of?
+// Linear model of decode step time: fixed cost, cost per token, cost per token of context.
 //
-// A step pays a fixed price (launches, weights), a price a token made and a price a token attended
-// to. A straight line through the steps tells them apart, and the steps that lie far off it are
-// worth a look: a collection of garbage, another request, a profiler flushing. A column that does
-// not vary cannot be told from the fixed price and is left in it.
+// A line through the steps separates the three, and steps far off it are worth a look: a garbage
+// collection, another request, a profiler flush. A column that does not vary is indistinguishable
+// from the fixed cost and remains in it.
 //
-// Outliers bend a least-squares line, so it is drawn twice, the second time without steps whose
-// residual exceeds six times the typical one (its median, which for normal noise makes four
-// standard deviations). What it gets wrong: more than a third of bad steps pull the line to them.
+// Outliers bend a least-squares line, so it is fitted twice, the second time without steps whose
+// residual exceeds six times the typical one (its median, which for normal noise is four standard
+// deviations). What it gets wrong: more than a third of bad steps pull the line towards them.
 #include "analysis/step_fit.h"
 
 #include <algorithm>
@@ -44,7 +43,7 @@ bool varies(const std::vector<StepSample>& steps, double StepSample::*column) {
   return (*most).*column > (*least).*column;
 }
 
-// Least squares with means taken off, so that the two slopes are a 2 x 2 system.
+// Least squares with means subtracted, so that the two slopes are a 2 x 2 system.
 Line fitted(const std::vector<StepSample>& steps, bool has_tokens, bool has_kv) {
   const auto count = static_cast<double>(steps.size());
   double mean_y = 0;
@@ -121,7 +120,7 @@ void add_outliers(const Line& line, const std::vector<StepSample>& steps, double
                   StepFit& fit) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (residual(line, steps[i]) > far) {
-      // Step 0 was left out of `steps`.
+      // Step 0 is not in `steps`.
       fit.outliers.push_back({static_cast<std::int64_t>(i) + 1, steps[i].start_ns,
                               steps[i].duration_ns, at(line, steps[i])});
     }
@@ -161,7 +160,7 @@ std::optional<StepFit> fit_steps(const std::vector<StepSample>& steps, std::stri
     fit.per_kv_token_ns = line.slopes[1];
   }
   fit.r_squared = r_squared(line, near.size() < kFewestSteps ? used : near);
-  // A price below nothing, or a line that explains next to nothing of prices that vary, is none.
+  // A negative cost, or a line that explains almost none of the variation, is rejected.
   if (line.fixed < 0 || ((has_tokens || has_kv) && fit.r_squared < kLeastExplained)) {
     reason = fmt::format(
         "the steps' times do not follow tokens and context: a line explains {:.0f} % of them",

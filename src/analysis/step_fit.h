@@ -8,6 +8,7 @@
 
 namespace llmprof {
 
+// One decode step.
 struct StepSample {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
@@ -15,8 +16,8 @@ struct StepSample {
   double kv_tokens = 0;  // attended to, all sequences
 };
 
-// Least squares over the steps, outliers set aside once. Nothing, with `reason`, when there are too
-// few. The first step is left out: a capture that begins with it stretches it.
+// Least squares over the steps, excluding outliers once. nullopt, with `reason`, if there are too
+// few. The first step is excluded, because a capture that begins with it stretches it.
 std::optional<StepFit> fit_steps(const std::vector<StepSample>& steps, std::string& reason);
 
 }  // namespace llmprof

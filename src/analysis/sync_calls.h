@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who waited for the GPU: calls that return when its work is done.
+// Synchronizing API calls: those that return when GPU work is done.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace llmprof {
 
-// The synchronising calls of each thread, by start.
+// The synchronizing calls of each thread, by start.
 class SyncCalls {
  public:
   explicit SyncCalls(const Trace& trace) : by_thread_(trace.threads.size()) {
@@ -35,7 +35,7 @@ class SyncCalls {
     }
   }
 
-  // Where the thread sat in one at `time_ns`, and it ended before `launch_ns`: its end.
+  // If the thread was in such a call at `time_ns`, and it ended before `launch_ns`: its end.
   std::optional<std::int64_t> held_until(std::uint32_t thread, std::int64_t time_ns,
                                          std::int64_t launch_ns) const {
     const auto& calls = by_thread_[thread];

@@ -7,7 +7,7 @@
 
 namespace llmprof {
 
-// Where each nanosecond of a window went, on one GPU: the first that applies.
+// How a nanosecond of a window on one GPU was spent: the first that applies.
 enum class Bucket : std::uint8_t {
   kCompute,       // a compute kernel of the window's own work runs
   kComm,          // only its communication kernels run

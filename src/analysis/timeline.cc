@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What did each GPU do when, small enough to be looked at? A recording may hold a hundred million
-// kernels and a screen has two thousand columns.
+// Timeline of each GPU, reduced to a size that a page can show.
 //
-// So the whole capture is drawn in levels: columns of equal width, and for each how many
-// nanoseconds every family filled of it. Work is cut at the edges of columns: crediting a kernel to
-// the column it starts in, the obvious way, makes patterns that are not there. Small recordings
-// keep every slice besides, large ones those of a few telling windows.
+// A recording may have a hundred million kernels, and a screen has two thousand columns. So the
+// whole capture is drawn in levels: columns of equal width, and for each the nanoseconds that every
+// family fills. Work is cut at column edges: the obvious way, crediting a kernel to the column it
+// starts in, creates patterns that are not there. Small recordings also keep every slice, large
+// ones those of a few representative windows.
 //
-// Rows are the busiest streams of each GPU, its copies, and its gaps with their cause as the ledger
-// tells it. What it gets wrong: work of further streams shares one row, where pieces may cover each
-// other.
+// Rows are the busiest streams of each GPU, its copies, and its gaps with their cause from the
+// ledger. What it gets wrong: the work of all other streams shares one row, where pieces may cover
+// each other.
 #include "analysis/timeline.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kMostRows = 120;
 constexpr std::size_t kMostGaps = 24;    // that are listed
-constexpr std::size_t kMostStreams = 6;  // of a GPU with a row of their own
+constexpr std::size_t kMostStreams = 6;  // streams of a GPU with separate rows
 
 std::size_t streams_per_device(std::size_t num_devices) {
   const std::size_t left = kMostRows / std::max<std::size_t>(num_devices, 1);
@@ -66,7 +66,7 @@ TimelineMaker::TimelineMaker(const Trace& trace, const Rules& rules, const Stage
       [&](std::size_t row) { return static_cast<std::uint32_t>(trace.copies.kind[row]); });
 }
 
-// GPUs by ordinal; of each the busiest streams, the others, copies, gaps.
+// GPUs by ordinal; for each the busiest streams, the others, copies, gaps.
 void TimelineMaker::lay_rows() {
   std::vector<std::int64_t> busy_ns(trace_.streams.size());
   for (std::size_t i = 0; i < trace_.kernels.size(); ++i) {
@@ -135,13 +135,13 @@ void TimelineMaker::name_kernels(const Rules& rules) {
       made_.families.push_back(family);
     }
   }
-  // A graph recorded as a whole has a family of its own; kinds of copies are the widest numbers.
+  // A graph recorded as a whole has a separate family; the kinds of copies are the largest numbers.
   constexpr std::uint32_t kCopyKinds = 256;
   num_categories_ = std::max(static_cast<std::uint32_t>(made_.families.size()) + 1, kCopyKinds);
 }
 
 void TimelineMaker::add_levels() {
-  // Values of the fine level, all rows together: more would not fit into a page.
+  // Limit on the values of the fine level, over all rows: more would not fit into a page.
   constexpr std::int64_t kMostFine = 200'000;
   const auto rows = static_cast<std::int64_t>(std::max<std::size_t>(made_.rows.size(), 1));
   std::vector<std::int64_t> sizes = {std::min(options_.num_coarse, kMostFine / rows)};
@@ -190,6 +190,7 @@ void TimelineMaker::add(std::uint16_t row, std::uint32_t category, std::uint32_t
   if (from >= to) {
     return;
   }
+  // A piece that spans many columns touches only its first and last one.
   for (std::size_t i = 0; i < made_.levels.size(); ++i) {
     const TimelineLevel& level = made_.levels[i];
     Filling& filling = fillings_[i][row * num_categories_ + category];
@@ -221,7 +222,7 @@ GapSink TimelineMaker::gap_sink() {
   return [this](std::size_t device, Bucket cause, std::int64_t start_ns, std::int64_t end_ns) {
     const auto bucket = static_cast<std::uint32_t>(cause);
     add(idle_row_[device], bucket, bucket, kNone, start_ns, end_ns);
-    // A heap whose top is the shortest of the longest.
+    // A heap whose top is the shortest of the longest gaps.
     std::vector<TimelineGap>& longest = made_.longest_gaps;
     if (longest.size() == kMostGaps && end_ns - start_ns <= longest.front().duration_ns) {
       return;
@@ -243,6 +244,7 @@ Timeline TimelineMaker::finish() {
       if (filling.partial_ns.empty()) {
         continue;
       }
+      // Turns the changes at column edges into counts.
       std::int64_t num_whole = 0;
       for (std::size_t column = 0; column < level.num_columns; ++column) {
         num_whole += filling.whole[column];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A recording as a picture: what ran when, on every GPU. Plain numbers that a writer can pack; the
-// trace itself is not needed any more.
+// A recording as a picture: what ran when, on every GPU. Plain numbers that a writer can pack,
+// independent of the trace.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ namespace llmprof {
 
 enum class TimelineRowKind : std::uint8_t { kStream, kCopies, kIdle };
 
+// One row of the picture.
 struct TimelineRow {
   TimelineRowKind kind = TimelineRowKind::kStream;
   std::string device;  // "cuda:0"
@@ -30,35 +31,37 @@ struct TimelineSlices {
   std::vector<std::uint16_t> row;
   std::vector<std::int64_t> start_ns;  // from the start of the capture
   std::vector<std::int64_t> duration_ns;
-  // Into Timeline::names (kNone: a CUDA graph as a whole), a CopyKind or a Bucket, by kind of row.
+  // Index into Timeline::names (kNone: a CUDA graph as a whole), a CopyKind or a Bucket, by kind of
+  // row.
   std::vector<std::uint32_t> what;
   std::vector<std::uint32_t> stage;  // into Timeline::stages, that launched it; kNone: none
 
   std::size_t size() const { return row.size(); }
 };
 
-// How much of each column of a row one family (or CopyKind, or Bucket) fills. Exact: pieces of work
-// are cut at the columns' edges, in whole nanoseconds.
+// The time that one family (or CopyKind, or Bucket) fills in each column of a row. Exact: pieces of
+// work are cut at column edges, in whole nanoseconds.
 struct TimelineSeries {
   std::uint16_t row = 0;
   std::uint16_t category = 0;         // into Timeline::families; or a CopyKind, or a Bucket
   std::vector<std::int64_t> fill_ns;  // by column; above column_ns where work overlaps itself
 };
 
+// The whole capture in one resolution.
 struct TimelineLevel {
   std::int64_t column_ns = 1;
   std::size_t num_columns = 0;
   std::vector<TimelineSeries> series;
 };
 
-// A stretch of time whose slices are all there.
+// A time range with all of its slices.
 struct TimelineWindow {
   std::string label;  // "decode_step 12, the slowest"
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
 };
 
-// A moment without work on a GPU.
+// A period without work on a GPU.
 struct TimelineGap {
   std::int64_t duration_ns = 0;
   std::int64_t start_ns = 0;
@@ -68,6 +71,7 @@ struct TimelineGap {
   auto operator<=>(const TimelineGap&) const = default;
 };
 
+// One instance of a stage.
 struct TimelineStage {
   std::uint32_t stage = 0;  // into Timeline::stages
   std::int64_t start_ns = 0;
@@ -77,6 +81,7 @@ struct TimelineStage {
   std::optional<std::int64_t> tokens;
 };
 
+// Everything a page needs to draw the recording.
 struct Timeline {
   std::int64_t duration_ns = 0;  // of the capture; 0: there is no timeline
   std::vector<std::string> stages;
@@ -94,6 +99,7 @@ struct Timeline {
   std::int64_t num_kept = 0;  // of them, in `slices`
 };
 
+// Size limits of a timeline.
 struct TimelineOptions {
   std::int64_t most_work = 80'000;         // up to so many, every slice is kept
   std::int64_t most_window_work = 30'000;  // else so many, in windows
@@ -101,7 +107,7 @@ struct TimelineOptions {
   std::int64_t num_fine = 8'192;           // where not every slice is kept; fewer with many rows
 };
 
-// Made in two steps around the ledger, which alone knows the causes of gaps:
+// Built in two steps around the ledger, which alone knows the causes of gaps:
 //   TimelineMaker maker(...);  make_ledgers(..., maker.gap_sink());  maker.finish()
 class TimelineMaker {
  public:
@@ -122,8 +128,8 @@ class TimelineMaker {
            std::int64_t start_ns, std::int64_t end_ns);
   bool is_shown(std::int64_t start_ns, std::int64_t end_ns) const;
 
-  // One level while it is filled: whole columns are counted by their first and last alone, so that
-  // a piece of work costs the same however long it is.
+  // One level while it is filled: full columns are recorded only by the first and last one, so that
+  // the cost does not depend on the length of a piece.
   struct Filling {
     std::vector<std::int64_t> partial_ns;  // by column
     std::vector<std::int64_t> whole;       // change of the number of pieces that fill a column
@@ -143,9 +149,9 @@ class TimelineMaker {
   std::vector<std::vector<Filling>> fillings_;  // by level, then row x category
 };
 
-// The stretches worth a closer look, the most telling first: a prefill, the slowest steps, the
-// median one and its neighbours; the middle of the recording where there are no steps. Together
-// they hold `most_work` pieces of work or fewer. Times are those of the trace.
+// Time ranges worth a closer look, most informative first: a prefill, the slowest steps, the median
+// one and its neighbours; the middle of the recording if there are no steps. Together they contain
+// at most `most_work` pieces of work. Times are those of the trace.
 std::vector<TimelineWindow> telling_windows(const Trace& trace, const Stages& stages,
                                             const Attribution& attribution, std::int64_t most_work);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which moments of a long recording deserve every detail? Those a reader would look for: how a
-// prefill runs, what a usual step looks like, and what was different in the slowest ones. A window
-// reaches to the end of the GPU work that its stage launched, since the GPU lags behind the host.
+// Selection of the time windows of a long recording that are shown in full detail.
+//
+// They show what a reader looks for: how a prefill runs, what a typical step looks like, and what
+// was different in the slowest ones. A window extends to the end of the GPU work launched by its
+// stage, because the GPU lags behind the host.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -19,7 +21,7 @@ struct Chosen {
   std::string label;
 };
 
-// Instances of a stage in the order of time; those without an end are no example of anything.
+// Instances of a stage in time order, without those that never ended.
 std::vector<std::uint32_t> instances_of(const Stages& stages, bool are_steps) {
   std::vector<std::uint32_t> found;
   for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
@@ -35,6 +37,7 @@ std::vector<std::uint32_t> instances_of(const Stages& stages, bool are_steps) {
   return found;
 }
 
+// Typical and worst cases, the most telling ones first.
 std::vector<Chosen> choose(const Stages& stages) {
   const auto duration_ns = [&](std::uint32_t i) {
     return stages.instances[i].end_ns - stages.instances[i].start_ns;
@@ -51,6 +54,8 @@ std::vector<Chosen> choose(const Stages& stages) {
     if (all.empty()) {
       continue;
     }
+    // Stable: of equally long instances, the earlier one counts as shorter, so that the choice does
+    // not depend on the sort.
     std::vector<std::size_t> by_length(all.size());
     std::iota(by_length.begin(), by_length.end(), std::size_t{0});
     std::stable_sort(by_length.begin(), by_length.end(), [&](std::size_t a, std::size_t b) {
@@ -61,6 +66,7 @@ std::vector<Chosen> choose(const Stages& stages) {
       chosen.push_back(label(all, median, ", the median"));
       continue;
     }
+    // Neighbours of the median show whether a typical step looks the same twice.
     chosen.push_back(label(all, by_length.back(), ", the slowest"));
     chosen.push_back(label(all, median, ", the median"));
     if (median + 1 < all.size()) {
@@ -88,7 +94,7 @@ void each_work(const Trace& trace, Visit visit) {
   table(trace.graphs);
 }
 
-// The part of a window with at most `most` pieces of work in it, from its start.
+// The end of the part of a window with at most `most` pieces of work.
 std::int64_t end_with(const Trace& trace, const TimelineWindow& window, std::int64_t most) {
   std::vector<std::int64_t> starts;
   each_work(trace, [&](std::int64_t start_ns, std::int64_t end_ns) {

@@ -2,10 +2,10 @@
 //
 // Tokens, sequences and context lengths of each prefill and decode step.
 //
-// Contexts are followed through the recording: a prefill of n tokens leaves n behind, each decode
-// step one more a sequence. That is exact for a program that serves one batch at a time. An engine
-// that mixes requests does not say how long each is; then the user must (context), or decode stays
-// n/a.
+// Contexts are tracked through the recording: a prefill of n tokens leaves n behind, each decode
+// step adds one per sequence. That is exact for a program that serves one batch at a time. An
+// engine that mixes requests does not record the length of each; then the user must give it
+// (context), or decode remains n/a.
 #include "analysis/token_counts.h"
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 namespace llmprof {
 namespace {
 
+// Walks the steps in time order and tracks the context of one sequence.
 class Tracker {
  public:
   Tracker(const Analysis& analysis, const EfficiencySetup& setup)
@@ -49,8 +50,8 @@ class Tracker {
     return setup_.batch.value_or(step.is_step ? step.tokens.value_or(1) : 1);
   }
 
-  // Sequences of the decode step that follows a prefill: the mark of a prefill carries the tokens
-  // of all of them.
+  // Sequences of the decode step after a prefill: the mark of a prefill has the tokens of all of
+  // them.
   std::int64_t batch_after(std::size_t prefill_at) const {
     for (std::size_t i = prefill_at + 1; i < steps_.size() && name(steps_[i]) != "prefill"; ++i) {
       if (name(steps_[i]) == decode_name_) {
@@ -86,6 +87,8 @@ class Tracker {
       work_.decode.reason = "needs the tokens made: a payload on the marks, or --new-tokens";
       return;
     }
+    // Given by the user: the mean context of the whole loop. The steps grow it by one token each,
+    // so half of them lie below the mean.
     std::optional<std::int64_t> cached = is_mixed_ ? std::nullopt : context_;
     if (setup_.context) {
       cached = std::max<std::int64_t>(*setup_.context - 1 - (num_steps - 1) / 2, 0);
@@ -96,6 +99,7 @@ class Tracker {
                     : "needs the context: payloads on prefill marks, --prompt-tokens or --context";
       return;
     }
+    // A loop counts as one pass of num_steps tokens that starts at the cached length.
     LlmWork work = decode_work(1, batch);
     work.cached_tokens = *cached;
     work.new_tokens = num_steps;

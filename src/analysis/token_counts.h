@@ -9,25 +9,27 @@
 
 namespace llmprof {
 
-// A forward pass or several, as the recording shows them.
+// One or several forward passes, as recorded.
 struct RecordedPasses {
   LlmWork work;
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
 };
 
+// The passes of one stage.
 struct StageWork {
   std::vector<RecordedPasses> passes;
   std::string reason;  // what is not known of some of them; then none can be used
 };
 
+// The passes of the two stages whose cost is known.
 struct RecordedWork {
   StageWork prefill;
   StageWork decode;
 };
 
-// What the stages of a recording computed: tokens, sequences and contexts of each instance that
-// ended, from marks and from `setup`.
+// The work of the recorded stages: tokens, sequences and context of each finished instance, from
+// marks and from `setup`.
 RecordedWork recorded_work(const Analysis& analysis, const EfficiencySetup& setup);
 
 }  // namespace llmprof

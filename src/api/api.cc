@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library that other programs link: a few plain structures and functions in front of the
-// layers, which change as they like behind them. Results are copied, so that no type of ours or of
-// a library we use is part of the interface; a table of a recording has thousands of rows, not
-// millions.
+// The public library: plain structs and functions in front of the internal layers.
+//
+// Results are copied, so that no internal type and no type of a third-party library is part of the
+// interface. A table of a recording has thousands of rows, not millions.
 #include <llmprof/error.h>
 #include <llmprof/model.h>
 #include <llmprof/recording.h>
@@ -17,7 +17,7 @@
 namespace llmprof::api {
 namespace {
 
-// Whatever a layer throws, as the library's own.
+// Converts any exception of a layer to the library's own.
 template <typename Body>
 auto guarded(Body&& body) {
   try {

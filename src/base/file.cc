@@ -71,6 +71,7 @@ bool write_all(int fd, std::string_view contents) {
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit_bytes) {
+  // O_NONBLOCK: opening a named pipe must not wait for its writer.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat facts {};
   if (!file.is_open() || ::fstat(file.get(), &facts) != 0) {
@@ -80,6 +81,7 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit_byt
   if (!S_ISREG(facts.st_mode)) {
     throw Error(ErrorKind::kInput, fmt::format("{} is not a regular file", path.string()));
   }
+  // st_size is only a hint: a file of /proc says 0, and a log may still grow.
   std::string contents;
   contents.reserve(std::min<std::uint64_t>(static_cast<std::uint64_t>(facts.st_size), limit_bytes));
   if (!read_all(file.get(), limit_bytes, contents)) {

@@ -28,9 +28,11 @@ std::string gzipped(std::string_view bytes, int level) {
   if (deflateInit2(&stream, level, Z_DEFLATED, kGzipFraming, kMemory, Z_DEFAULT_STRATEGY) != Z_OK) {
     throw Error(ErrorKind::kFailure, "zlib cannot compress");
   }
+  // deflateBound makes room for the worst case, so one buffer is enough.
   std::string packed(deflateBound(&stream, bytes.size()), '\0');
   std::size_t taken = 0;
   int status = Z_OK;
+  // zlib counts in 32 bits: longer input is passed in pieces.
   while (status == Z_OK) {
     const std::size_t piece = std::min(kMostAtOnce, bytes.size() - taken);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data() + taken));
@@ -57,6 +59,7 @@ std::string gunzipped(std::string_view packed, std::size_t limit_bytes) {
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
   stream.avail_in = static_cast<uInt>(packed.size());
   std::string bytes;
+  // The size in the trailer is not trusted; the result grows piece by piece up to the limit.
   std::string piece(std::size_t{1} << 16, '\0');
   int status = Z_OK;
   while (status == Z_OK && bytes.size() <= limit_bytes) {

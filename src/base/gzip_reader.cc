@@ -129,6 +129,8 @@ std::size_t GzipReader::inflate_some(char* out, std::size_t size) {
   return wanted - stream.avail_out;
 }
 
+// For recognising a file by its first bytes. A head is cut off by nature, so the status of inflate
+// is not looked at: what came out is enough.
 std::string inflated_head(std::string_view head) {
   if (!head.starts_with(kGzipMagic)) {
     return std::string(head);

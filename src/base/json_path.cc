@@ -60,6 +60,7 @@ class PathParser {
     return std::string(text_.substr(start, at_ - start));
   }
 
+  // One step: a name, and optionally a row chosen by index or by the values of its fields.
   PathStep step() {
     PathStep step;
     step.name = word(".[");

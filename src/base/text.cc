@@ -126,6 +126,7 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
     return std::nullopt;
   }
   const std::string lower = to_lower(word);
+  // A third of the letters may be wrong; otherwise the suggestion would be a different word.
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   const std::string* best = nullptr;
   for (const std::string& candidate : candidates) {

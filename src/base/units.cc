@@ -71,6 +71,7 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   double size = unit.empty() || unit == "b" ? 1 : 0;
   double binary = 1;
   double decimal = 1;
+  // "kB" is decimal; "k" and "KiB" are binary, as command-line tools have it.
   for (const char letter : {'k', 'm', 'g', 't'}) {
     binary *= 1024;
     decimal *= 1000;

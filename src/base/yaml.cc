@@ -83,6 +83,7 @@ class Reader {
   explicit Reader(const std::string& name) : name_(name) {}
 
   Json read(const YAML::Node& node, int depth) {
+    // Limits against input made to exhaust memory: aliases can repeat a subtree without end.
     if (depth > kDeepestYaml) {
       fail(node.Mark(), fmt::format("nested deeper than {}", kDeepestYaml));
     }
@@ -91,6 +92,7 @@ class Reader {
     }
     switch (node.Type()) {
       case YAML::NodeType::Scalar:
+        // The tag "!" marks a quoted scalar, which is always text.
         return node.Tag() == "!" ? Json(text_of(node)) : resolve_yaml_scalar(text_of(node));
       case YAML::NodeType::Sequence:
         return read_list(node, depth);

@@ -48,7 +48,8 @@ class Artifacts {
   std::filesystem::path root_;
 };
 
-// Inputs and environment of a run. Secrets are removed when it is written, whoever filled it in.
+// Inputs and environment of a run. Secrets are removed when it is written, regardless of who filled
+// it in.
 struct Provenance {
   const Json& machine;                                    // host, CPU, GPUs, driver, tool versions
   const std::map<std::string, std::string>& environment;  // complete; an allow-list filters it

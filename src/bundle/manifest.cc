@@ -79,6 +79,7 @@ Manifest read_manifest(const Artifacts& artifacts) {
                 fmt::format("{} has no {}: it is no bundle, or its run did not finish",
                             artifacts.root().string(), kName));
   }
+  // A newer version is refused rather than read halfway: fields may have changed their meaning.
   const Json document = parse_json(read_file(path, kLargest), path.string());
   try {
     if (document.at("schema") != "llmprof.manifest" || document.at("schema_version") > kVersion) {

@@ -186,7 +186,7 @@ class FileScrubber {
     }
     for (const fs::path& file : files_) {
       if (fs::exists(file) && holds_value(file, values_)) {
-        clean(file);  // now with what other files told
+        clean(file);  // now with the secrets found in other files
       }
     }
     for (const fs::path& file : files_) {
@@ -212,6 +212,7 @@ class FileScrubber {
     std::error_code failure;
     for (auto file = fs::recursive_directory_iterator(root_, failure);
          !failure && file != fs::recursive_directory_iterator(); file.increment(failure)) {
+      // Links are never followed: they may lead out of the bundle.
       const fs::file_status status = file->symlink_status();
       if (fs::is_symlink(status)) {
         note(file->path(), What::kSkipped, "a link");

@@ -22,6 +22,7 @@ struct ScrubbedFile {
   std::string why;
 };
 
+// Outcome of scrubbing.
 struct ScrubResult {
   std::vector<ScrubbedFile> files;  // those that were changed, removed or not checked
   std::size_t num_keys = 0;         // different secrets that were found

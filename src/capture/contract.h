@@ -62,7 +62,7 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
 // Expectations from the declaration and the baseline pass.
 struct Expectations {
   bool is_gpu_expected = false;
-  bool follows_forks = false;  // nsys was told to follow children that do not exec
+  bool follows_forks = false;  // nsys follows children that do not exec
   // From the baseline pass; 0 and empty if unknown.
   std::size_t num_processes_with_ranges = 0;
   std::map<std::string, std::int64_t> stage_instances;

@@ -264,7 +264,7 @@ Check check_tmp(const Facts& facts) {
   return {"tmpdir", kOk, finding, ""};
 }
 
-// ncu takes this lock whoever runs it. If another user left it behind, it cannot be opened.
+// ncu takes this lock for every user. If another user left it behind, it cannot be opened.
 Check check_ncu_lock(const Facts& facts) {
   const fs::path lock = fs::path(facts.system.temporary_directory()) / "nsight-compute-lock";
   struct stat owner {};

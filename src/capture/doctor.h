@@ -11,6 +11,7 @@
 
 namespace llmprof {
 
+// Outcome of a check.
 enum class CheckStatus {
   kOk,
   kWarn,  // a capture works, but may be incomplete or less accurate

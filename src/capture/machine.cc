@@ -227,6 +227,7 @@ std::string container_of(const System& system) {
 
 }  // namespace
 
+// Every fact is optional: what cannot be read stays empty, and the reader of the facts says so.
 MachineFacts machine_facts(const System& system) {
   MachineFacts facts;
   utsname names{};

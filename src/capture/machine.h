@@ -46,6 +46,7 @@ struct MachineFacts {
   std::optional<int> perf_event_paranoid;
 };
 
+// Reads the facts without changing anything; nvidia-smi is the only program that is started.
 MachineFacts machine_facts(const System& system);
 
 // Memory still available to a program: what the kernel reports, or the container's limit if that is

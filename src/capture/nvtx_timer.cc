@@ -131,6 +131,8 @@ class RangeFileReader {
   void read_header() {
     char bytes[sizeof(RangeFileHeader)] = {};
     const std::size_t got = file_.read_at(0, bytes, sizeof(bytes));
+    // The file may have been cut off or overwritten by a dying process: nothing in it is trusted
+    // before the magic and the version agree.
     const auto header = record_at<RangeFileHeader>(bytes);
     if (got < sizeof(bytes) ||
         std::memcmp(header.magic, kRangeFileMagic, sizeof(kRangeFileMagic)) != 0) {
@@ -150,6 +152,8 @@ class RangeFileReader {
     end_bytes_ = header.end_bytes;
   }
 
+  // A chunk belongs to one thread and begins with its id. The first damaged record ends it: record
+  // lengths are needed to find the next one.
   void read_chunk(std::string_view chunk) {
     thread_id_ = 0;
     while (chunk.size() >= kRangeRecordBytes) {
@@ -311,6 +315,7 @@ TimedRun read_range_directory(const std::filesystem::path& directory) {
     if (file.extension() != kRangeFileSuffix) {
       continue;
     }
+    // One unreadable file must not cost the others.
     try {
       run.processes.push_back(read_range_file(file));
     } catch (const Error& error) {
@@ -321,6 +326,7 @@ TimedRun read_range_directory(const std::filesystem::path& directory) {
     throw Error(ErrorKind::kInput, fmt::format("cannot read the directory {}: {}",
                                                printable(directory.string()), failure.message()));
   }
+  // Directory order is arbitrary; results must not be.
   std::sort(
       run.processes.begin(), run.processes.end(), [](const TimedProcess& a, const TimedProcess& b) {
         return std::tie(a.start_monotonic_ns, a.file) < std::tie(b.start_monotonic_ns, b.file);

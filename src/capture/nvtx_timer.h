@@ -54,11 +54,13 @@ struct TimedProcess {
   const std::string& name_of(const TimedRange& range) const { return texts[range.name]; }
 };
 
+// A file that is left out of the run, and why.
 struct UnreadableRangeFile {
   std::filesystem::path file;
   std::string reason;
 };
 
+// What all processes of a run marked.
 struct TimedRun {
   std::vector<TimedProcess> processes;          // by start; one without ranges still used NVTX
   std::vector<UnreadableRangeFile> unreadable;  // e.g. of a process killed while creating it

@@ -8,6 +8,7 @@
 
 namespace llmprof {
 
+// A pipe from a child process: the read end does not block, the write end goes to the child.
 class Pipe {
  public:
   Pipe();  // throws kFailure

@@ -5,8 +5,8 @@
 
 namespace llmprof {
 
-// Why a pass is not what was asked for, or was left out. Its code is a stable word, for scripts and
-// for docs/capture-contract.md.
+// Why a pass failed or was skipped. Its code is a stable identifier for scripts and for
+// docs/capture-contract.md.
 enum class Reason {
   kGateNotFired,
   kReportMissing,
@@ -46,6 +46,7 @@ enum class Reason {
   kUnknownMetric,
 };
 
+// What is known about a reason.
 struct ReasonInfo {
   Reason reason;
   const char* code;

@@ -19,6 +19,7 @@ struct Process {
   std::filesystem::path directory = {};  // where it runs; empty: here
 };
 
+// What a process left behind.
 struct ProcessResult {
   int exit_code = -1;  // 128 + signal when a signal ended it, as shells say
   bool timed_out = false;

@@ -172,11 +172,13 @@ class Supervision {
       : step_(step), on_progress_(on_progress), output_(step.log) {}
 
   StepResult run() {
+    // Orphaned grandchildren come to this process, so that they can be ended too.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     interrupts_before_ = interrupts.load();
     start_ = Clock::now();
     last_sign_ = start_;
     pid_ = start_process(step_.process, output_.write_end(), output_.write_end());
+    // Our copy of the write end has to go, otherwise the pipe would never report its end.
     output_.close_write();
     while (!has_ended()) {
       if (output_.wait_and_take()) {
@@ -191,6 +193,7 @@ class Supervision {
     }
     result_.duration_ns =
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
+    // The time is taken before the clean-up, which is not the step's.
     end_the_rest();
     output_.take();
     result_.bytes = written_bytes();

@@ -29,7 +29,7 @@ struct StepLimits {
   std::chrono::seconds timeout{3600};
   std::uint64_t most_bytes = UINT64_MAX;
   std::uint64_t least_free_bytes = 0;
-  std::chrono::seconds most_silence{0};  // 0: may be silent for ever
+  std::chrono::seconds most_silence{0};  // 0: no limit
   // Escalation, counted from the first SIGINT: the workload gets SIGTERM, then SIGKILL; the tool
   // around it has time to write its report.
   std::chrono::milliseconds until_term{8'000};

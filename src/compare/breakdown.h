@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of rows by a name, for two sides.
+// Sums of rows by name, for two sides.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace llmprof {
 
-// Rows summed by what `name_of` says of them, the largest difference first.
+// Rows summed by `name_of`, the largest difference first.
 template <typename Row, typename NameOf>
 std::vector<PartChange> breakdown_by(const std::vector<Row>& base,
                                      const std::vector<Row>& candidate, const NameOf& name_of) {

@@ -2,13 +2,13 @@
 //
 // Check that two sets of runs did the same work on the same machine.
 //
-// A comparison of different work gives a number that means nothing, and the number is often good: a
-// candidate that failed early is fast. So facts are compared first. Some may differ, because they
-// are what was changed (arguments, a driver); they are shown. Others make the comparison invalid
-// unless the user says that this fact is what is under test.
+// Comparing different work gives a meaningless number, and often a good one: a candidate that
+// failed early is fast. So facts are compared first. Some may differ, because they are what was
+// changed (arguments, a driver); they are shown. Others make the comparison invalid, unless the
+// user says that this fact is under test.
 //
-// What this gets wrong: it knows what the files tell. Another prompt of the same length, another
-// clock limit or a neighbour on the GPU are not in them.
+// What this gets wrong: it only knows what is in the files. Another prompt of the same length,
+// another clock limit or another process on the GPU are not.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -49,7 +49,7 @@ constexpr FactRule kFactRules[] = {
     {"engine", false, ""},
 };
 
-// Amounts this close are the same: a step more or less at the end of a long run.
+// Amounts this close are equal: a step more or less at the end of a long run.
 constexpr double kSameAmount = 0.01;
 
 bool is_near(std::int64_t a, std::int64_t b) {
@@ -71,6 +71,7 @@ Values fact_values(const std::vector<RunSummary>& runs, const std::string& fact)
   return values;
 }
 
+// Collects differences and looks up which of them matter.
 class FactComparer {
  public:
   explicit FactComparer(const std::vector<std::string>& allowed) : allowed_(allowed) {}
@@ -84,7 +85,7 @@ class FactComparer {
                       is_allowed ? "allowed to differ" : rule->why});
   }
 
-  // What is not known on one side is no difference.
+  // A fact that is unknown on one side is not a difference.
   void add_texts(const std::string& fact, const std::vector<RunSummary>& base,
                  const std::vector<RunSummary>& candidate) {
     const Values before = fact_values(base, fact);
@@ -96,7 +97,7 @@ class FactComparer {
         fmt::format("{}", fmt::join(after, " | ")));
   }
 
-  // Nobody may allow a side that holds nothing.
+  // An empty side cannot be allowed.
   void add_empty(const RunSummary& run, bool is_base) {
     if (!run.absent.empty()) {
       found_.push_back({"content", is_base ? run.label : "", is_base ? "" : run.label, true,
@@ -163,7 +164,7 @@ void add_amounts(const std::string& fact, const std::vector<RunSummary>& base,
   }
 }
 
-// The names of all stages of a side; nothing when its runs differ among themselves.
+// The names of all stages of a side; nullopt if its runs differ among themselves.
 std::optional<Values> stages_of(const std::vector<RunSummary>& runs, Values& all) {
   std::optional<Values> same;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -201,7 +202,8 @@ void add_launches(const std::vector<RunSummary>& base, const std::vector<RunSumm
     after.add(run.launches);
     is_marked = is_marked && run.is_marked;
   }
-  // Fewer launches for the same stages are what fusing is about. None at all are a lost recording.
+  // Fewer launches for the same stages are the effect of fusing. No launches at all are a lost
+  // recording.
   if ((before.low == 0) != (after.low == 0)) {
     comparer.add_lost(before.text() + " launches", after.text() + " launches");
   } else if (!is_marked && differ(before, after)) {

@@ -2,18 +2,19 @@
 //
 // Comparison of metrics between two sets of runs, and the verdict.
 //
-// Each metric has one value a run. The logarithms of the two sides' values are compared by ranks
-// (statistics.cc), and the interval of the ratio decides: slower only when even its fast end is
-// slower by more than the smallest effect that matters, unchanged only when its slow end is not.
-// In between nobody knows, and that is said, with the number of runs that would tell. A test
-// against "no difference at all" would call any change, however small, once there are runs enough;
-// a fixed floor on the measured ratio would call noise.
+// Each metric has one value per run. The logarithms of the two sides' values are compared by ranks
+// (statistics.cc), and the interval of the ratio decides: slower only if even its fast end is
+// slower by more than the smallest effect that matters, unchanged only if its slow end is not. In
+// between the result is inconclusive, with the number of runs that would decide. A test against "no
+// difference at all" would flag any change, however small, given enough runs; a fixed threshold on
+// the measured ratio would flag noise.
 //
-// False alarms are shared out among the metrics that decide (alpha / their number, Bonferroni), so
-// that their number does not raise them. Kernels and operators do not decide (significance.cc).
+// False alarms are distributed over the metrics that decide (alpha / their number, Bonferroni), so
+// that more metrics do not raise them. Kernels and operators do not decide (significance.cc).
 //
 // What this gets wrong: runs of a side must be exchangeable, so runs should be interleaved. One run
-// a side tells nothing of how runs differ; its steps give an interval, and no verdict.
+// per side says nothing about the variation between runs; its steps give an interval, but no
+// verdict.
 #include "compare/compare.h"
 
 #include <algorithm>
@@ -28,11 +29,11 @@
 namespace llmprof {
 namespace {
 
-// Unchanged is claimed at this level: a change that matters goes unseen once in twenty times.
+// Unchanged is claimed at this level: a change that matters is missed once in twenty times.
 constexpr double kPassAlpha = 0.05;
-// Repeats asked for decide four times out of five.
+// The suggested number of repeats decides four times out of five.
 constexpr double kPower = 0.8;
-// Ranks need this much more than means do, of normal values: sqrt(pi / 3).
+// Ranks need this much more than means do, for normal values: sqrt(pi / 3).
 constexpr double kRankCost = 1.0233;
 constexpr std::int64_t kMostRepeats = 1000;
 
@@ -42,7 +43,7 @@ const RunMetric* find_metric(const RunSummary& run, const std::string& key) {
   return metric == run.metrics.end() ? nullptr : &*metric;
 }
 
-// One value a run; empty where a run has none.
+// One value per run; empty if a run has none.
 std::vector<double> values_of(const std::vector<RunSummary>& runs, const std::string& key) {
   std::vector<double> values;
   for (const RunSummary& run : runs) {
@@ -80,7 +81,7 @@ double pooled_deviation(const std::vector<double>& a, const std::vector<double>&
   return std::sqrt((one * one + other * other) / 2);
 }
 
-// Runs a side after which a difference of `distance` from a limit would show.
+// Runs per side with which a difference of `distance` from a limit would be detected.
 std::optional<std::int64_t> repeats_for(double distance, double deviation, double alpha) {
   const std::int64_t least = least_repeats(alpha);
   if (!(deviation > 0)) {
@@ -105,7 +106,7 @@ void set_ratio(double low, double middle, double high, MetricChange& row) {
   row.ratio_high = bounded(is_flipped ? -low : high);
 }
 
-// Several runs a side: ranks of runs.
+// Several runs per side: ranks of runs.
 void judge_runs(const std::vector<double>& base, const std::vector<double>& candidate, double alpha,
                 MetricChange& row) {
   const std::vector<double> before = logs_of(base, row.is_larger_better);
@@ -129,7 +130,7 @@ void judge_runs(const std::vector<double>& base, const std::vector<double>& cand
     row.repeats_needed = repeats_for(wide.estimate - limit, pooled_deviation(before, after),
                                      looks_worse ? alpha : kPassAlpha);
     if (row.repeats_needed) {
-      // The estimate is rough; what was not enough is not the answer.
+      // The estimate is rough, but the number of runs made was evidently not enough.
       const auto made = static_cast<std::int64_t>(std::min(before.size(), after.size()));
       row.repeats_needed = std::max(*row.repeats_needed, made + 1);
     }
@@ -146,7 +147,8 @@ const StageLengths* lengths_of(const RunSummary& run, const std::string& stage) 
   return stage.empty() || steps == run.steps.end() ? nullptr : &*steps;
 }
 
-// One run a side: its steps, in blocks. How runs differ is not in them, so there is no verdict.
+// One run per side: its steps, in blocks. They do not contain the variation between runs, so there
+// is no verdict.
 void judge_steps(const RunSummary& base, const RunSummary& candidate, double alpha,
                  MetricChange& row) {
   const RunMetric* metric = find_metric(base, row.key);
@@ -167,7 +169,7 @@ void judge_steps(const RunSummary& base, const RunSummary& candidate, double alp
   }
 }
 
-// Limits on the value itself: every run keeps them, none does, or it is not clear.
+// Limits on the value itself: every run keeps them, none does, or it is unclear.
 void judge_value(const MetricBudget& budget, const std::vector<double>& candidate,
                  MetricChange& row) {
   const auto breaks = [&](double value) {
@@ -216,7 +218,7 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
       judge_runs(before, after, alpha, row);
     }
   }
-  if (is_absolute) {  // asks nothing of the base
+  if (is_absolute) {  // needs no base
     row.change = Change::kSame;
     row.reason.clear();
     row.repeats_needed.reset();
@@ -253,6 +255,7 @@ bool has_gated(const std::vector<MetricChange>& metrics, Change change) {
                      [&](const MetricChange& row) { return row.is_gated && row.change == change; });
 }
 
+// From the strongest reason to the weakest: invalid, regression, inconclusive, pass.
 void decide(const CompareOptions& options, Comparison& comparison) {
   std::vector<MetricChange>& metrics = comparison.metrics;
   std::vector<std::string> broken;
@@ -287,8 +290,8 @@ void decide(const CompareOptions& options, Comparison& comparison) {
   }
 }
 
-// The run nearest its side's middle, by the first metric that decides. A run whose recording failed
-// has nothing to take apart, and stands for its side only where all are like that.
+// The run nearest to its side's median, by the first metric that decides. A run whose recording
+// failed has nothing to break down and is taken only if all are like that.
 const RunSummary& median_run(const std::vector<RunSummary>& runs) {
   const RunMetric* gate = nullptr;
   for (const RunMetric& metric : runs[0].metrics) {
@@ -350,7 +353,7 @@ const char* verdict_name(Verdict verdict) {
 }
 
 std::int64_t least_repeats(double alpha) {
-  // The most extreme of C(2n, n) deals must be rare enough.
+  // The most extreme of C(2n, n) permutations must be rare enough.
   double deals = 1;
   std::int64_t n = 0;
   while (deals * alpha < 1 && n < kMostRepeats) {
@@ -381,7 +384,7 @@ std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
     const double share = is_gated ? static_cast<double>(num_gated) : 1.0;
     rows.push_back(compare_metric(*metric, base, candidate, options, options.alpha / share));
   }
-  // What a budget names and no run has must not pass in silence.
+  // A budget for a metric that no run has must not pass silently.
   for (const MetricBudget& budget : options.budgets) {
     if (std::none_of(all.begin(), all.end(),
                      [&](const RunMetric* metric) { return metric->key == budget.key; })) {

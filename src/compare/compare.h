@@ -22,11 +22,13 @@ struct RunMetric {
   std::string steps;      // the stage whose lengths it is made of; empty: none
 };
 
+// Durations of all instances of a stage.
 struct StageLengths {
   std::string stage;
   std::vector<double> durations_ns;  // in time order
 };
 
+// Totals of a stage.
 struct StageAmount {
   std::string stage;
   std::int64_t instances = 0;
@@ -34,6 +36,7 @@ struct StageAmount {
   std::optional<std::int64_t> tokens;
 };
 
+// Totals of a kernel.
 struct KernelAmount {
   std::string name;  // whole
   std::string short_name;
@@ -45,14 +48,15 @@ struct KernelAmount {
   std::int64_t calls = 0;
 };
 
-// An operator of a framework, or of a program that times its own, in a stage.
+// An operator of a framework, or of a program that times itself, in a stage.
 struct OperatorAmount {
   std::string name;
-  std::string stage;  // empty: the source does not tell
+  std::string stage;  // empty: the source does not say
   std::int64_t total_ns = 0;
   std::int64_t calls = 0;
 };
 
+// Ledger of a stage on a device.
 struct LedgerAmount {
   std::string stage;
   std::string device;
@@ -60,11 +64,11 @@ struct LedgerAmount {
   std::vector<std::pair<std::string, std::int64_t>> buckets_ns;
 };
 
-// What a comparison knows of a run.
+// What a comparison knows about a run.
 struct RunSummary {
   std::string label;                                       // as the user named it
   std::string absent;                                      // why there is nothing in it
-  std::vector<std::pair<std::string, std::string>> facts;  // what it ran on and was told
+  std::vector<std::pair<std::string, std::string>> facts;  // machine and settings
   std::vector<StageAmount> stages;
   std::int64_t launches = 0;
   std::int64_t kernel_ns = 0;
@@ -78,7 +82,7 @@ struct RunSummary {
   std::string operators_time;             // whose time it is, in words
 };
 
-// A limit that a user sets on a metric, in place of the smallest effect that matters.
+// A user's limit on a metric, instead of the smallest effect that matters.
 struct MetricBudget {
   std::string key;
   std::optional<double> change_fraction;  // may get worse by this much
@@ -86,6 +90,7 @@ struct MetricBudget {
   std::optional<double> at_least;
 };
 
+// How to judge.
 struct CompareOptions {
   double smallest_effect = 0.01;     // a change below is none
   double alpha = 0.01;               // false alarms, over all gated metrics together
@@ -93,7 +98,7 @@ struct CompareOptions {
   std::vector<MetricBudget> budgets;
 };
 
-// A difference between the workloads. One that breaks makes a comparison invalid.
+// A difference between the workloads. If `breaks`, the comparison is invalid.
 struct FactDifference {
   std::string fact;
   std::string base;
@@ -104,24 +109,26 @@ struct FactDifference {
 std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base,
                                              const std::vector<RunSummary>& candidate,
                                              const std::vector<std::string>& allowed);
-// Facts that may be allowed to differ.
+// Facts that the user may allow to differ.
 std::vector<std::string> comparable_facts();
 
+// Judgement of one metric.
 enum class Change {
   kSame,       // any change is smaller than what matters
   kWorse,      // by more than what matters
   kBetter,     // likewise
-  kUnclear,    // the runs do not tell
+  kUnclear,    // the runs do not decide
   kNotJudged,  // cannot be, or must not be
 };
 const char* change_name(Change change);
 
+// One metric on both sides, with its judgement.
 struct MetricChange {
   std::string key;
   std::string unit;
   bool is_gated = false;
   bool is_larger_better = false;
-  std::optional<double> base;  // medians of the runs; none where a run has no value
+  std::optional<double> base;  // medians of the runs; none if a run has no value
   std::optional<double> candidate;
   std::optional<double> ratio;  // candidate / base
   std::optional<double> ratio_low;
@@ -134,6 +141,7 @@ struct MetricChange {
   std::optional<std::int64_t> repeats_needed;  // a side, where that would decide
 };
 
+// One kernel on both sides, or a pair that replaced each other.
 struct KernelChange {
   enum class Kind { kSame, kSwapped, kGone, kNew };
   Kind kind = Kind::kSame;
@@ -154,12 +162,13 @@ struct KernelChange {
 };
 const char* kind_name(KernelChange::Kind kind);
 
+// One ledger on both sides.
 struct LedgerChange {
   LedgerAmount base;
   LedgerAmount candidate;  // its buckets are those of base, in the same order
 };
 
-// Rows that share a stage, a family or a kind, summed: parts sum to what the rows sum to, exactly.
+// Rows of one stage, family or kind, summed: parts sum exactly to the rows.
 struct PartChange {
   std::string name;
   std::int64_t base_ns = 0;
@@ -168,6 +177,7 @@ struct PartChange {
   std::int64_t difference_ns() const { return candidate_ns - base_ns; }
 };
 
+// One operator on both sides.
 struct OperatorChange {
   OperatorAmount base;  // of the median run; 0 calls where it did not run
   OperatorAmount candidate;
@@ -180,6 +190,7 @@ struct OperatorChange {
   std::int64_t difference_ns() const { return candidate.total_ns - base.total_ns; }
 };
 
+// All operators on both sides.
 struct OperatorComparison {
   std::string missing;  // why there are no rows; empty: there are
   std::string time_of;
@@ -193,12 +204,13 @@ struct OperatorComparison {
 enum class Verdict { kPass, kRegress, kInconclusive, kInvalid };
 const char* verdict_name(Verdict verdict);
 
+// The result of a comparison.
 struct Comparison {
   Verdict verdict = Verdict::kInvalid;
   std::string sentence;
   std::vector<std::string> base;  // labels
   std::vector<std::string> candidate;
-  std::string base_median;  // the runs that stand for their sides where amounts are taken apart
+  std::string base_median;  // runs whose amounts are broken down
   std::string candidate_median;
   std::vector<FactDifference> facts;
   std::vector<MetricChange> metrics;
@@ -211,29 +223,30 @@ struct Comparison {
   std::int64_t candidate_kernel_ns = 0;
 };
 
-// None of the sides is empty.
+// Neither side may be empty.
 Comparison compare_runs(const std::vector<RunSummary>& base,
                         const std::vector<RunSummary>& candidate, const CompareOptions& options);
 
-// Parts of it.
+// Parts of compare_runs().
 std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
                                           const std::vector<RunSummary>& candidate,
                                           const CompareOptions& options);
 void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& comparison);
 OperatorComparison operator_changes(const RunSummary& base, const RunSummary& candidate);
-// Of a difference: what more or fewer calls are worth, at what one took in the base. All of it
-// where one side has none.
+// The part of a difference due to more or fewer calls, at the base's time per call. All of it if
+// one side has no calls.
 std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
                             std::int64_t candidate_ns, std::int64_t candidate_calls);
-// p of each kernel and operator over all runs, where there are several a side.
+// p of each kernel and operator over all runs, if there are several per side.
 void mark_significant_changes(const std::vector<RunSummary>& base,
                               const std::vector<RunSummary>& candidate,
                               const CompareOptions& options, Comparison& comparison);
 
-// Whether a change of one gated metric in `repeats` runs a side could be called at all.
+// The minimum number of runs per side with which a change of one gated metric can be detected at
+// all.
 std::int64_t least_repeats(double alpha);
 
-// The gate held against itself: the runs are dealt out to two sides, many times over.
+// The gate applied to equal runs: they are split randomly into two sides, many times.
 struct SelfTest {
   std::int64_t deals = 0;
   std::int64_t alarms = 0;

@@ -2,15 +2,14 @@
 //
 // Attribution of the difference between two runs to kernels and ledger buckets.
 //
-// Two runs, one of each side, row by row: each bucket of the ledger, each kernel. Differences of
-// whole nanoseconds sum to the difference of the whole, exactly; what no row explains would be a
-// row of its own. A kernel whose name changed is not a loss and a gain: in one stage, on one
-// device, in one family, a kernel that went and one that came are one row when they were launched
-// about as often.
+// Two runs, one of each side, row by row: each bucket of the ledger, each kernel. Differences in
+// whole nanoseconds sum exactly to the total difference. A kernel whose name changed is not a loss
+// and a gain: within one stage, device and family, a kernel that disappeared and a new one become
+// one row if they were launched about equally often.
 //
-// What this gets wrong: two unrelated kernels of a family that swap places by chance become one
+// What this gets wrong: two unrelated kernels of a family that are exchanged by chance become one
 // row. Both names are shown, and the sum is right either way. The order of launches, which would
-// tell, is not in a summary.
+// decide, is not in a summary.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -24,7 +23,7 @@ namespace {
 
 using KernelMap = std::map<std::tuple<std::string, std::string, std::string>, KernelAmount>;
 
-// By stage, device, name; rows that say the same are one.
+// By stage, device and name; equal rows are merged.
 KernelMap kernels_by_name(const RunSummary& run) {
   KernelMap kernels;
   for (const KernelAmount& kernel : run.kernels) {
@@ -44,7 +43,7 @@ void split_difference(KernelChange& change) {
   change.duration_ns = change.difference_ns() - change.launches_ns;
 }
 
-// How differently often two kernels were launched; 0: alike.
+// How much the launch counts of two kernels differ; 0 if equal.
 double unlikeness(const KernelAmount& a, const KernelAmount& b) {
   return std::abs(std::log(static_cast<double>(std::max<std::int64_t>(a.calls, 1)) /
                            static_cast<double>(std::max<std::int64_t>(b.calls, 1))));
@@ -54,12 +53,12 @@ bool may_swap(const KernelAmount& gone, const KernelAmount& come) {
   if (gone.stage != come.stage || gone.device != come.device || gone.family != come.family) {
     return false;
   }
-  // Of kernels that nothing is known of, only those launched equally often.
+  // Kernels of unknown family must have been launched equally often.
   constexpr double kMostUnlike = 0.7;  // twice as often
   return gone.family == "other" ? gone.calls == come.calls : unlikeness(gone, come) <= kMostUnlike;
 }
 
-// Pairs kernels that went with kernels that came, the most alike first.
+// Pairs kernels that disappeared with new ones, the most similar first.
 void pair_swaps(std::vector<KernelAmount> gone, std::vector<KernelAmount> come,
                 std::vector<KernelChange>& changes) {
   struct Candidate {
@@ -127,7 +126,7 @@ std::vector<KernelChange> kernel_changes(const RunSummary& base, const RunSummar
   };
   std::stable_sort(gone.begin(), gone.end(), by_time);
   std::stable_sort(come.begin(), come.end(), by_time);
-  // Of so many names that changed no pairing would be believed.
+  // With this many changed names, no pairing is credible.
   constexpr std::size_t kMostPaired = 500;
   const bool is_paired = gone.size() <= kMostPaired && come.size() <= kMostPaired;
   if (is_paired) {
@@ -195,7 +194,7 @@ std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
   if (base_calls <= 0 || candidate_calls <= 0) {
     return candidate_ns - base_ns;
   }
-  // A stranger's counts may be anything: far from where whole numbers end.
+  // Untrusted counts may be anything: stay far from the limits of integers.
   constexpr double kLargest = 4e18;
   const double mean = static_cast<double>(base_ns) / static_cast<double>(base_calls);
   const double more = static_cast<double>(candidate_calls) - static_cast<double>(base_calls);

@@ -2,14 +2,14 @@
 //
 // Attribution of the difference between two runs to operators.
 //
-// A program on the processor launches no kernels, and its operators are all that tells where time
-// went. Where a framework names operators above kernels, they say what a swapped kernel was for.
-// Rows are operators of a stage, one run a side; they do not overlap, and what lies in none of them
-// is the rest of the whole they are parts of. So rows and rest sum to the difference, exactly.
+// A program on the CPU launches no kernels, and only its operators show where time went. If a
+// framework names operators above kernels, they show what a replaced kernel was for. Rows are
+// operators of a stage, one run per side; they do not overlap, and time outside of them is the
+// rest. So rows and rest sum exactly to the difference.
 //
-// What this gets wrong: operators a program times itself are of a pass of their own, in which each
-// waits for the one before it. Which of them changed is right; by how much the timed passes changed
-// is not said by their sum.
+// What this gets wrong: operators that a program times itself are from a separate pass, in which
+// each waits for the previous one. Which of them changed is right; their sum does not say by how
+// much the timed passes changed.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -76,6 +76,7 @@ OperatorComparison operator_changes(const RunSummary& base, const RunSummary& ca
   comparison.stages = breakdown_by(base.operators, candidate.operators,
                                    [](const OperatorAmount& row) { return row.stage; });
   comparison.kinds = breakdown_by(base.operators, candidate.operators, kind_of);
+  // An operator of one run only is compared with one that took no time.
   const OperatorMap before = operators_by_name(base);
   OperatorMap after = operators_by_name(candidate);
   for (const auto& [key, row] : before) {
@@ -93,6 +94,7 @@ OperatorComparison operator_changes(const RunSummary& base, const RunSummary& ca
   for (OperatorChange& change : comparison.rows) {
     split(change);
   }
+  // Largest change first, in either direction.
   std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
                    [](const OperatorChange& a, const OperatorChange& b) {
                      return std::abs(a.difference_ns()) > std::abs(b.difference_ns());

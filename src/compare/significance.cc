@@ -2,14 +2,14 @@
 //
 // Statistical significance of the changes of kernels and operators.
 //
-// The amounts of two median runs are taken apart to the nanosecond, noise and all. Where there are
-// several runs a side, the times of a row in each of them are compared by ranks, 0 where it did not
-// run. Rows are many, so that some look moved by chance: Benjamini and Hochberg's correction keeps
-// the share of those among all that are called. A row that moved by less than what matters is not
-// called either. None of this decides the verdict.
+// The amounts of two median runs are broken down to the nanosecond, including noise. If there are
+// several runs per side, the times of a row in each of them are compared by ranks, with 0 where it
+// did not run. There are many rows, so some seem to change by chance: the Benjamini-Hochberg
+// correction limits the share of those among the reported ones. A row that changed by less than
+// what matters is not reported either. None of this decides the verdict.
 //
-// What this gets wrong: with few runs a side no row can be rare enough, however far it moved, and
-// all are within noise. The number of runs that would tell is that of the metrics.
+// What this gets wrong: with few runs per side no change can be significant, however large, and all
+// are within noise. The number of runs that would decide is that of the metrics.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -2,15 +2,15 @@
 //
 // Rank tests, intervals and resampling for two samples of measurements.
 //
-// Times of runs are skewed, have outliers, and there are few of them: a t-test trusts a mean that
-// one bad run moves and a normal shape that is not there. Ranks need neither, and with few runs
-// their distribution can be counted out instead of approximated. The interval is made of the same
-// ranks, so that test and interval never contradict each other. Steps inside one run are not
-// independent; they are resampled in blocks.
+// Times of runs are skewed, have outliers, and there are few of them: a t-test relies on a mean
+// that one bad run moves and on a normal distribution that is not there. Ranks need neither, and
+// with few runs their distribution can be counted instead of approximated. The interval is based on
+// the same ranks, so that test and interval never contradict each other. Steps inside one run are
+// not independent; they are resampled in blocks.
 //
-// What this gets wrong: ranks see a shift of the whole distribution; a change that only lengthens
-// the tail shows in its p99 and nowhere else. Runs of a side must be exchangeable: a clock that
-// drifts while one side runs after the other looks like a difference.
+// What this gets wrong: ranks detect a shift of the whole distribution; a change that only
+// lengthens the tail shows in its p99 and nowhere else. Runs of a side must be exchangeable: a
+// clock that drifts while one side runs after the other looks like a difference.
 #include "compare/statistics.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ double normal_above(double z) {
   return 0.5 * std::erfc(z / std::numbers::sqrt2);
 }
 
-// How many arrangements of m and n values have each u, as doubles: C(100, 50) fits, with digits to
-// spare for a p-value.
+// The number of arrangements of m and n values for each u, as doubles: C(100, 50) fits, with enough
+// digits for a p-value.
 std::vector<double> u_counts(std::size_t m, std::size_t n) {
   // Coefficients of the Gaussian binomial: multiply by (1 - q^(n+i)), divide by (1 - q^i).
   std::vector<double> counts(m * n + 1, 0.0);
@@ -40,7 +40,7 @@ std::vector<double> u_counts(std::size_t m, std::size_t n) {
       counts[u] += counts[u - i];
     }
   }
-  // Rounding gathers towards the large u; the distribution is symmetric.
+  // Rounding errors accumulate towards large u; the distribution is symmetric.
   for (std::size_t u = 0; u < counts.size() / 2; ++u) {
     counts[counts.size() - 1 - u] = counts[u];
   }
@@ -124,7 +124,7 @@ bool next_choice(std::vector<std::size_t>& chosen, std::size_t all) {
   return false;
 }
 
-// Means of resampled series: blocks drawn with return, the series closed to a ring.
+// Means of resampled series: blocks drawn with replacement, with the series closed to a ring.
 class BlockResampler {
  public:
   explicit BlockResampler(std::span<const double> series)
@@ -163,7 +163,7 @@ double quantile_of(const std::vector<double>& sorted, double fraction) {
 }
 
 // The largest k with P(U < k) <= level: the limits of an interval are the k-th differences from
-// either end. 0: there is none.
+// either end. 0 if there is none.
 std::size_t limit_rank(std::size_t m, std::size_t n, double level) {
   if (m <= kMostExact && n <= kMostExact) {
     const std::vector<double> counts = u_counts(m, n);
@@ -183,6 +183,7 @@ std::size_t limit_rank(std::size_t m, std::size_t n, double level) {
 
 }  // namespace
 
+// Ranks of both samples together, from 1. Equal values share the mean of their ranks.
 std::vector<double> midranks(std::span<const double> first, std::span<const double> second) {
   std::vector<double> values(first.begin(), first.end());
   values.insert(values.end(), second.begin(), second.end());
@@ -245,7 +246,7 @@ std::optional<double> exact_permutation_p(std::span<const double> first,
                            [&](double sum, std::size_t place) { return sum + values[place]; });
   };
   const double observed = difference(chosen_sum());
-  // Sums of the same values in another order differ in their last digits: those are equal.
+  // Sums of the same values in another order differ in their last digits; they count as equal.
   const double slack = 1e-12 * std::max(std::abs(observed), std::abs(whole) / (m + n));
   std::uint64_t at_most = 0;
   std::uint64_t at_least = 0;
@@ -285,6 +286,7 @@ Shift shift_of(std::span<const double> first, std::span<const double> second, do
   shift.estimate = median_of(differences);
   const std::size_t k = limit_rank(first.size(), second.size(), (1 - confidence) / 2);
   constexpr double kEndless = std::numeric_limits<double>::infinity();
+  // Too few values for this confidence: the limits are infinite.
   if (k == 0) {
     shift.low = -kEndless;
     shift.high = kEndless;
@@ -334,7 +336,7 @@ std::vector<double> benjamini_hochberg(std::span<const double> p) {
 }
 
 double normal_quantile(double p) {
-  // Halving: 60 steps give every digit, and nothing here is asked for often enough to need more.
+  // Bisection: 60 steps give every digit, and this is not called often enough to need more.
   double low = -40;
   double high = 40;
   for (int i = 0; i < 64; ++i) {

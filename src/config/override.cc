@@ -35,6 +35,7 @@ Override parse_override(const std::string& argument) {
   Override parsed;
   parsed.argument = argument;
   std::string_view rest = argument;
+  // "+" and "++" are both accepted, as in Hydra; here they mean the same.
   if (rest.starts_with('~')) {
     parsed.action = Override::Action::kRemove;
     rest.remove_prefix(1);
@@ -46,6 +47,7 @@ Override parse_override(const std::string& argument) {
   const bool has_value = equals != std::string_view::npos;
   parsed.key = rest.substr(0, equals);
   parsed.value = has_value ? rest.substr(equals + 1) : "";
+  // A removal must not have a value, everything else must.
   if (!is_key(parsed.key) || has_value == (parsed.action == Override::Action::kRemove)) {
     throw Error(ErrorKind::kUsage, fmt::format("'{}' is not an override", printable(argument)),
                 "write key.sub=value, +new.key=value, ~key or group/name=preset");

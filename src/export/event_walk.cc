@@ -29,7 +29,7 @@
 namespace llmprof {
 namespace {
 
-constexpr std::uint64_t kLeastSliceBytes = 24;  // no format tells of a slice in less
+constexpr std::uint64_t kLeastSliceBytes = 24;  // no format needs less per slice
 
 // A row of one of the tables. Kernels, copies and graphs of a GPU are sorted together.
 struct RowRef {
@@ -218,10 +218,12 @@ class EventWalk {
       if (order.empty()) {
         continue;
       }
+      // The bytes of the device's tracks count as written at the start of the recording.
       const std::uint64_t before = file_.size_bytes();
       picture_.begin_sequence();
       const std::uint32_t parent = device_track(device);
       picture_.sizes.add(start_ns_, file_.size_bytes() - before);
+      // Tracks of streams are made when their first work is written: empty streams have none.
       std::map<std::uint32_t, std::uint32_t> by_stream;
       for (const RowRef& ref : order) {
         if (ref.table == kKernelTable) {
@@ -352,6 +354,7 @@ class EventWalk {
     track.kind = TrackKind::kGroup;
     track.name = "Stages";
     const std::uint32_t group = picture_.add_track(track);
+    // One row of stages per process: instances of different processes overlap.
     std::map<std::uint32_t, std::uint32_t> by_process;
     const auto end_of = [](const StageInstance& instance) {
       return std::max(instance.start_ns, instance.end_ns);

@@ -109,6 +109,8 @@ void Overlay::add_counters() {
     if (counters.covered_ns == 0) {
       continue;  // withheld, or nearer ones are there
     }
+    // Counters apply to launches of the same kernel, shape, stage, device and process. A group
+    // whose names are not in this recording has no launches to annotate.
     for (const std::size_t i : counters.groups) {
       const LaunchGroup& group = analysis().launch_groups[i];
       const auto name = trace().strings.find(group.kernel_name);
@@ -126,6 +128,7 @@ void Overlay::add_counters() {
   }
 }
 
+// Absent figures are left out, not written as zero.
 void Overlay::add_counter_arguments(const KernelCounters& counters) {
   Arguments& arguments = counter_arguments_.emplace_back();
   const auto add_text = [&](const char* name, std::string_view value) {
@@ -174,12 +177,14 @@ void Overlay::kernel_arguments(std::size_t row, Arguments& into) const {
   const TextId whole = texts_.of_recorded(kernels.name[row]);
   const TextId shape = shapes_[kernels.shape[row]];
   into.assign({{arg_stage_, stage_of(instance)}, {arg_shape_, shape}});
+  // The full name is an argument only where the shown name was shortened.
   if (texts_[whole] != texts_[kernel_name(row)]) {
     into.push_back({arg_kernel_, whole});
   }
   if (covered_.empty()) {
     return;
   }
+  // Same key as in add_counters.
   const std::uint32_t stage = instance == kNone ? kNone : profile_.stages.instances[instance].stage;
   const auto found = covered_.find({static_cast<std::uint32_t>(kernels.name[row]),
                                     static_cast<std::uint32_t>(kernels.mangled_name[row]),

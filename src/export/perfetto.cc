@@ -72,6 +72,8 @@ class PerfettoSink : public EventSink {
     }
   }
 
+  // A track descriptor comes before the events of its track; Perfetto drops events of unknown
+  // tracks.
   void track(const ExportTrack& track) override {
     namespace field = track_field;
     message_.clear();
@@ -97,6 +99,7 @@ class PerfettoSink : public EventSink {
       pbf_writer counter(descriptor, field::kCounter);
       counter.add_string(field::kCounterUnitName, track.unit);
     }
+    // Perfetto sorts siblings by rank only if their parent asks for explicit order.
     if (track.kind == TrackKind::kGroup) {
       descriptor.add_enum(field::kChildOrdering, field::kExplicit);
     }
@@ -120,6 +123,7 @@ class PerfettoSink : public EventSink {
       pbf_writer annotation(event, field::kDebugAnnotations);
       add_argument(argument, annotation);
     }
+    // Names that are new in this sequence are defined in the packet that first uses them.
     start_packet();
     pbf_writer packet(packet_);
     packet.add_uint64(packet_field::kTimestamp, slice.start_ns);

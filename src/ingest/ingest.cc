@@ -32,7 +32,7 @@ const CounterImporter* const kCounterImporters[] = {
     &kNcuCsv,
 };
 
-constexpr std::size_t kHeadSize = 1024;  // gzip's first text may stand behind 300 bytes of tables
+constexpr std::size_t kHeadSize = 1024;  // gzip's text may follow 300 bytes of tables
 
 // "a, b or c".
 std::string either(const std::vector<std::string>& words) {

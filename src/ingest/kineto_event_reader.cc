@@ -174,6 +174,7 @@ bool KinetoEventReader::read_args(ondemand::value& value) {
     if (std::move(result).get(field) != simdjson::SUCCESS) {
       return false;
     }
+    // The raw key, without unescaping: none of the wanted names has an escape.
     const char* const key = field.key().raw();
     const char* key_end = key;
     while (*key_end != '"') {

@@ -150,7 +150,7 @@ KinetoArray KinetoEvents::read(JsonWindow& window, const Sink& sink) {
   bool is_guess = true;
   while (true) {
     char* text = window.data();
-    text[0] = '[';  // or the comma behind the last event
+    text[0] = '[';  // or the comma after the last event
     const std::size_t end =
         is_guess ? likely_end(window.text()) : end_of_last_element(window.text());
     // No event ends in this window: it is the end of the array, or an event longer than the window.

@@ -51,6 +51,7 @@ class KinetoLoader {
       : path_(path), source_(path), window_(source_) {}
 
   Trace run() {
+    // Both forms are in use: a bare array of events, and an object with members.
     skip_byte_order_mark();
     if (window_.peek() == '[') {
       read_events();
@@ -167,6 +168,7 @@ class KinetoLoader {
     }
   }
 
+  // What was left out of the figures, by kind. A count of zero is not reported.
   void add_diagnostics() {
     const auto add = [&](const char* kind, Severity severity, std::uint64_t count,
                          std::string sentence) {

@@ -22,6 +22,7 @@ std::string_view bare_token(std::string_view token) {
   return token;
 }
 
+// Numbers come as numbers, as quoted text and as "stream 7".
 std::optional<std::int64_t> integer_of(std::string_view token) {
   std::string_view text = bare_token(token);
   if (text.starts_with("stream ")) {
@@ -32,6 +33,7 @@ std::optional<std::int64_t> integer_of(std::string_view token) {
   if (const auto read = std::from_chars(text.data(), end, value); read.ec == std::errc()) {
     return read.ptr == end ? std::optional(value) : std::nullopt;
   }
+  // Ids beyond 63 bits keep their bits: they are compared, never computed with.
   std::uint64_t large = 0;
   const auto read = std::from_chars(text.data(), end, large);
   return read.ec == std::errc() && read.ptr == end ? std::optional(static_cast<std::int64_t>(large))

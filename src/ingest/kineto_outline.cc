@@ -28,6 +28,7 @@ namespace {
 constexpr std::size_t kSampleBytes = kMiB;
 constexpr std::size_t kNumSamples = 16;
 
+// Null for kinds that leave no row of their own.
 std::uint64_t* count_of_kind(KinetoKind kind, TraceOutline& outline) {
   switch (kind) {
     case KinetoKind::kOperator:

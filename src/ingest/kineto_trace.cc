@@ -67,6 +67,7 @@ void KinetoTrace::add(const KinetoEvent& event) {
     return;
   }
   sum_ns_ += event.duration_ns;
+  // Row numbers have 32 bits.
   if (++num_kept_ > kMostKept) {
     throw Error(ErrorKind::kInput, "the trace holds more than 4 thousand million events");
   }
@@ -90,6 +91,7 @@ void KinetoTrace::add(const KinetoEvent& event) {
       break;
     case KinetoKind::kOperator:
       add_op(event, trace_.strings.intern(event.name), OpKind::kOperator);
+      // Some exporters write the module's path into the operator: one event, two rows.
       if (!event.module_path.empty()) {
         add_op(event, trace_.strings.intern(event.module_path), OpKind::kModule);
       }

@@ -151,6 +151,8 @@ std::string error_in(std::string_view text) {
 
 }  // namespace
 
+// A print may hold several tables, with messages of ncu between them. If the heading was quoted, an
+// unquoted line is such a message.
 std::size_t NcuCsv::each_row(const Visit& visit) const {
   CsvReader reader(text_);
   Headings headings;
@@ -173,6 +175,8 @@ std::size_t NcuCsv::each_row(const Visit& visit) const {
 Counters kernels_from_ncu_rows(const NcuCsv& rows) {
   NcuRowCollector collector;
   const NcuCsv::Visit collect = [&](const NcuRow& row) { collector.add(row); };
+  // CSV first, then the text pages; only if both are empty does the input count as wrong, and the
+  // error says what it is instead.
   if (rows.each_row(collect) == 0 && each_ncu_text_row(rows.text(), collect) == 0) {
     if (is_source_page(rows.text())) {
       throw Error(

@@ -137,6 +137,7 @@ class ReportReader {
     }
   }
 
+  // Block header: how many messages follow it and how long they are.
   void read_header(pbf_reader message, Block& block) {
     each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
       switch (tag) {
@@ -208,6 +209,7 @@ class ReportReader {
         case bytes_field(8):
           read_version(field.get_message());
           return true;
+        // Settings of the session; of these only the clock control changes figures.
         case bytes_field(10):
           each_field(field.get_message(), [&](std::uint32_t inner, pbf_reader& settings) {
             if (inner != bytes_field(8)) {

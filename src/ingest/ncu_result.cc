@@ -117,6 +117,7 @@ void ResultReader::read_result(pbf_reader message, CounterResult& result) {
   }
 }
 
+// A result of range replay: it covers several kernels, so it has no launch shape.
 void ResultReader::read_range_result(pbf_reader message, CounterResult& result) {
   reserve_metrics(message, 4, result);
   each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
@@ -139,6 +140,7 @@ void ResultReader::read_range_result(pbf_reader message, CounterResult& result) 
   });
 }
 
+// False if the attribute has no value of a known type.
 bool ResultReader::read_attribute(pbf_reader message, CounterMetric& metric) {
   bool has_value = false;
   each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
@@ -257,6 +259,7 @@ void ResultReader::read_rule(pbf_reader message, CounterResult& result) {
   }
 }
 
+// A rule's message is one level deeper than its estimated speedup.
 CounterRule ResultReader::read_rule_item(pbf_reader message) {
   CounterRule rule;
   each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
@@ -315,6 +318,7 @@ void ResultReader::read_nvtx(pbf_reader message, CounterResult& result) {
 }
 
 void ResultReader::read_thread(pbf_reader message, const Domains& domains, CounterResult& result) {
+  // Two passes: fields may come in any order, and the ranges need the thread's number.
   std::uint32_t thread = 0;
   each_field(message, [&](std::uint32_t tag, pbf_reader& field) {
     if (tag != varint_field(1)) {
@@ -355,6 +359,7 @@ void ResultReader::read_range_domain(pbf_reader message, const Domains& domains,
     });
     return true;
   });
+  // The domain's id may follow its ranges, so names are set afterwards.
   const auto domain = std::lower_bound(domains.begin(), domains.end(), std::pair(id, StringId{}));
   for (std::size_t i = first; i < result.ranges.size(); ++i) {
     if (domain != domains.end() && domain->first == id) {

@@ -38,6 +38,7 @@ void each_field(protozero::pbf_reader message, Take&& take) {
   }
 }
 
+// The view is valid as long as the file's bytes.
 inline std::string_view text_in(protozero::pbf_reader& message) {
   const protozero::data_view data = message.get_view();
   return {data.data(), data.size()};

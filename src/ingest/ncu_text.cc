@@ -43,6 +43,7 @@ class TextReader {
  public:
   explicit TextReader(const NcuCsv::Visit& visit) : visit_(visit) {}
 
+  // The line's form tells what it is: process, kernel, device, section, ruler of a table, row.
   void read_line(std::string_view line) {
     if (line.starts_with('[')) {
       row_.pid = line.substr(1, std::min(line.find(']'), line.size()) - 1);
@@ -60,6 +61,7 @@ class TextReader {
       columns_.clear();
       has_rows_ = false;
     } else if (const auto ruler = ruler_of(line); !ruler.empty()) {
+      // A second ruler after rows ends the table.
       columns_ = has_rows_ ? std::vector<std::size_t>() : ruler;
       has_rows_ = false;
     } else if (!columns_.empty()) {

@@ -41,6 +41,7 @@ constexpr Stem kStems[] = {
     {"cycle", "cycle", 1}, {"inst", "inst", 1},
 };
 
+// The whole spelling first, then one prefix letter: "msecond" is milli, "second" is none.
 UnitScale scale_of_part(std::string_view part) {
   for (const Stem& stem : kStems) {
     if (part == stem.spelling) {
@@ -115,8 +116,9 @@ UnitScale unit_scale(std::string_view unit) {
   return {above.base + "/" + below.base, above.factor / below.factor};
 }
 
+// No locale: ncu writes a decimal point, with or without thousands separators.
 std::optional<double> parse_number(std::string_view text) {
-  constexpr std::size_t kLongest = 64;  // digits and separators; longer is no number of ncu's
+  constexpr std::size_t kLongest = 64;  // digits and separators; ncu prints nothing longer
   if (text.empty() || text.size() > kLongest) {
     return std::nullopt;
   }

@@ -135,6 +135,7 @@ TraceOutline outline_kernel_summary(const InputFile& file) {
 
 KernelSummary parse_nsys_csv(std::string_view text) {
   CsvReader reader(text);
+  // nsys stats prints messages before the table; everything up to the heading is skipped.
   while (!reader.is_done() && !is_summary_heading(reader.peek_line())) {
     reader.skip_line();
   }
@@ -146,6 +147,7 @@ KernelSummary parse_nsys_csv(std::string_view text) {
   }
   KernelSummary summary;
   std::int64_t num_bad = 0;
+  // An empty line ends the table: further reports may follow in the same file.
   while (!reader.is_done() && !reader.peek_line().empty() &&
          summary.rows.size() < kMostSummaryRows) {
     const Cells& cells = reader.next();

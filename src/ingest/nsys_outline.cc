@@ -56,6 +56,7 @@ TextSample sample_texts(const SqliteFile& file, const char* table, const char* c
   if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
     return sample;
   }
+  // A prefix is enough to tell texts apart; long ones would make the sample slow.
   file.query(fmt::format("SELECT count(*), count(DISTINCT substr({1}, 1, 256)), "
                          "avg(length(CAST({1} AS BLOB))) FROM (SELECT {1} FROM {0} LIMIT {2})",
                          table, column, kSampledRows),
@@ -89,6 +90,8 @@ TraceOutline outline_nsys_sqlite(const InputFile& input) {
   const SqliteFile& file = *input.sqlite();
   TraceOutline outline;
   outline.file_bytes = file.bytes().size();
+  // The last row id is found without reading the table. A damaged file may claim any, so the file's
+  // size bounds it.
   const auto rows = [&](const char* table) {
     return std::min(largest_rowid(file, table), outline.file_bytes / kLeastRowBytes);
   };

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kNsysMagic = "NVIDIA Tegra Profiler Report ";
 
+// The file format is not documented. The message names the nsys version that can export it.
 [[noreturn]] void refuse_report(const InputFile& file) {
   const std::string shown = file.path().string();
   if (file.path().extension() == ".qdstrm") {
@@ -46,6 +47,7 @@ bool is_nsys_report(const InputFile& file) {
   return file.head().starts_with(kNsysMagic) || file.path().extension() == ".qdstrm";
 }
 
+// The version in the magic's line, "2024@5@1…"; empty if it has another form.
 std::string report_writer_version(std::string_view head) {
   if (!head.starts_with(kNsysMagic)) {
     return {};

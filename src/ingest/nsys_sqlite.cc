@@ -386,6 +386,8 @@ class Loader {
     });
   }
 
+  // Chunks were read in parallel and number their shapes on their own. Joining them in order makes
+  // the numbers independent of the threads.
   void join_shapes(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
     each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
       std::vector<std::uint32_t> shapes;

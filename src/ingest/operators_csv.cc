@@ -81,6 +81,7 @@ OperatorTable parse_operators_csv(std::string_view text) {
     const std::string_view kind = columns.text(cells, "kind");
     const auto calls = columns.number(cells, "calls", kMostNs);
     const auto total_ns = columns.number(cells, "total_ns", kMostNs);
+    // A damaged row costs only itself, and is counted.
     if (!calls || !total_ns || (kind != "stage" && kind != "operator")) {
       ++table.num_bad_rows;
       continue;

@@ -120,6 +120,8 @@ std::string sql_name(const std::string& name) {
   return text + "\"";
 }
 
+// SQLite types each value, not each column: a text column may hold a number. Views are valid until
+// the next step of the statement.
 SqlValue value_at(sqlite3_stmt* statement, int column) {
   SqlValue value;
   switch (sqlite3_column_type(statement, column)) {
@@ -268,7 +270,7 @@ TableScan::TableScan(const SqliteFile& file, const std::string& table,
     return;
   }
   while (!slot_of_.empty() && slot_of_.back() < 0) {
-    slot_of_.pop_back();  // what stands behind the last column asked for is not even looked at
+    slot_of_.pop_back();  // columns after the last requested one are not decoded
   }
   std::uint32_t root_page = 0;
   file.query(

@@ -30,6 +30,7 @@ namespace sqlite_pages {
 
 inline constexpr std::size_t kHeaderSize = 100;  // of the file, on its first page
 
+// The caller checks that the bytes are there.
 inline std::uint32_t big_endian(std::string_view bytes, std::size_t at, int size) {
   std::uint32_t value = 0;
   for (int i = 0; i < size; ++i) {
@@ -47,6 +48,7 @@ struct Layout {
   std::uint32_t num_pages = 0;
 };
 
+// num_pages is 0 if the page size is impossible. The bytes include the file's header.
 Layout layout_of(std::string_view bytes);
 
 // Reads the record of cell `i` of a leaf page into `values` (by slot). `spill` receives a payload
@@ -55,6 +57,7 @@ bool read_record(const Layout& layout, std::uint32_t page, std::uint32_t i,
                  const std::vector<int>& slot_of, int rowid_slot, SqlValue* values,
                  std::string& spill);
 
+// As the page's header has it, unchecked.
 std::uint32_t num_cells(const Layout& layout, std::uint32_t page);
 
 }  // namespace sqlite_pages

@@ -105,6 +105,8 @@ class Comparison {
         because);
   }
 
+  // llm-analysis counts every score, also above the diagonal, and ignores experts. Its bytes are
+  // given for dense models only.
   void add_llm_analysis() {
     const Llm& llm = case_.llm;
     const double mlp = 2 * 3 * case_.layers * real(Count(llm.hidden) * dense_width());

@@ -101,6 +101,8 @@ class Parser {
   explicit Parser(const std::filesystem::path& path) : file_(path) {}
 
   GgufHeader parse() {
+    // 24 bytes: magic, version and the two counts. Both counts are bounded before they are used as
+    // loop limits.
     if (file_.left() < 24 || file_.read_integer(4) != kMagic) {
       file_.fail("is no GGUF file");
     }

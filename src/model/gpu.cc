@@ -34,6 +34,8 @@ std::optional<double> find_number(const Json& row, const char* key) {
   return row.contains(key) ? std::optional(row.at(key).get<double>()) : std::nullopt;
 }
 
+// A row of conf/hardware/gpus.yaml. Optional figures stay empty: a missing peak gives n/a, never a
+// guess.
 GpuSpec row_of(const Json& row) {
   GpuSpec gpu;
   gpu.name = row.at("name");
@@ -70,9 +72,11 @@ std::string plain_name(std::string_view name) {
 // All rows that have the longest name with which `given` starts, as whole words.
 struct Candidates {
   std::vector<const GpuSpec*> rows;
-  std::string rest;  // of the given name, behind the match
+  std::string rest;  // of the given name, after the match
 };
 
+// The rows whose name is the longest beginning of the given one. "A100" and "A100 80GB" both fit
+// "A100 80GB PCIe"; the longer one wins. Several rows may share the name.
 Candidates candidates_for(const std::vector<GpuSpec>& table, const std::string& given) {
   Candidates found;
   std::size_t longest = 0;

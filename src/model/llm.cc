@@ -39,7 +39,7 @@ struct LayerShape {
   Count shared;
   Count score_width;  // multiply-adds a query-key pair needs, all heads
   Count value_width;
-  Count kv_elements;  // a token leaves behind
+  Count kv_elements;  // per token
 };
 
 void add_plain_attention(const Llm& llm, LayerShape& shape) {
@@ -312,6 +312,7 @@ LlmParams params_of(const Llm& llm) {
   const LayerShape shape = layer_shape(llm, false);
   const Count num_layers = static_cast<std::int64_t>(llm.layers.size());
   const Count num_moe = sums_of(llm, decode_work(1)).num_moe;
+  // A tied model stores the table once; the head then has no parameters of its own.
   const Count table = Count(llm.hidden) * llm.vocab;
   LlmParams params;
   PartCounts& parts = params.parts;
@@ -323,6 +324,7 @@ LlmParams params_of(const Llm& llm) {
       num_layers * shape.norms + Count(llm.hidden) * (llm.has_norm_bias ? 2 : 1);
   parts[LlmPart::kLmHead] = llm.is_tied ? Count(0) : table;
   Count idle = 0;
+  // Idle experts are stored, but a token does not pass through them.
   if (llm.moe) {
     const Count expert = num_moe * (shape.expert + shape.expert_bias);
     parts[LlmPart::kRouter] = num_moe * (shape.router + shape.router_bias);
@@ -332,6 +334,7 @@ LlmParams params_of(const Llm& llm) {
   }
   params.text = parts.sum();
   params.active = (Count(params.text) - idle).value();
+  // The embedding is a lookup, not a multiplication. A tied table is multiplied as the head.
   params.active_matmul =
       (Count(params.active) - (llm.is_tied ? Count(0) : parts[LlmPart::kEmbedding])).value();
   if (llm.vision) {

@@ -55,6 +55,7 @@ enum class Reach : std::uint8_t {
   kChunk,   // to the start of the token's chunk of `reach_tokens`
 };
 
+// One layer: how far it attends, and whether it has experts.
 struct LlmLayer {
   Reach reach = Reach::kFull;
   std::int64_t reach_tokens = 0;

@@ -100,6 +100,8 @@ std::optional<MoeShape> moe_of(const ConfigReader& reader, const ModelFamily& fa
   return moe;
 }
 
+// Whether layer i has experts. Every family has a rule of its own, with different fields and
+// counting from 0 or from 1.
 bool is_moe_layer(const ConfigReader& reader, MoeRule rule, std::int64_t i) {
   const auto among = [i](const std::vector<std::int64_t>& list) {
     return std::find(list.begin(), list.end(), i) != list.end();
@@ -222,6 +224,7 @@ Llm llm_from_config(const Json& config) {
   Llm llm;
   llm.family = text.model_type;
   const ModelFamily* family = find_family(text.model_type);
+  // An unknown family is counted as the most common architecture, with a note.
   if (family == nullptr) {
     family = find_family("llama");
     llm.notes.push_back(
@@ -235,6 +238,7 @@ Llm llm_from_config(const Json& config) {
   llm.moe = moe_of(reader, *family);
   read_family(reader, *family, llm);
   llm.layers = layers_of(reader, *family, llm.moe.has_value());
+  // Multimodal configurations have the flag at the top or in the text part.
   llm.is_tied = root.find_flag("tie_word_embeddings")
                     .value_or(reader.flag("tie_word_embeddings", family->is_tied));
   llm.vision = vision_from_config(config, llm.hidden);

@@ -99,6 +99,7 @@ std::optional<Quantization> compressed_of(const Json& config) {
                       ""};
 }
 
+// Nothing for an unknown method: the caller then takes the weights as unquantized and says so.
 std::optional<Quantization> quantization_of(const Json& config) {
   const ConfigReader reader(config, "quantization_config");
   const std::string method = to_lower(reader.text("quant_method", ""));
@@ -110,6 +111,7 @@ std::optional<Quantization> quantization_of(const Json& config) {
     return Quantization{grouped(bits, config),
                         fmt::format("{} int{}{}", method, bits, group_name(config)), ""};
   }
+  // A StoredWidth is elements and bytes: 32 values of 4 bits and one scale byte are 17 bytes.
   if (method == "mxfp4") {
     return Quantization{{32, 17}, "mxfp4 experts", "", true};
   }
@@ -191,8 +193,11 @@ void read_widths(const Json& root, const Json& text, Llm& llm) {
     llm.notes.push_back(fmt::format("dtype '{}' is not known: taken as bf16", printable(dtype)));
   }
   const StoredWidth width = known.value_or(StoredWidth{});
+  // The checkpoint's dtype applies to every part; a quantization then overrides its own parts.
   llm.widths.fill(width);
   llm.weight_dtype = peak_name(dtype);
+  // Attention is not computed in fp8 even if the weights are, and neither is the cache stored so
+  // unless the configuration says it.
   llm.attention_dtype = llm.weight_dtype == "fp8" ? "bf16" : llm.weight_dtype;
   llm.matmul_dtype = llm.weight_dtype;
   llm.kv_width = llm.weight_dtype == "fp8" ? StoredWidth{} : width;

@@ -87,6 +87,7 @@ std::string latency_reason(const RooflineInput& input, const BoundThresholds& th
   return "";
 }
 
+// The order matters: a kernel too short to fill the GPU would otherwise pass for memory-bound.
 void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roofline& result) {
   if (is_launch_bound(input, thresholds)) {
     result.bound = Bound::kLaunch;
@@ -104,6 +105,7 @@ void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roo
                   result.memory_level.empty() ? "memory" : result.memory_level,
                   result.memory_fraction ? percent(memory) : "n/a",
                   result.compute_fraction ? percent(compute) : "n/a");
+  // Far from both ceilings: latency, but only if the counters show what it waits for.
   if (*result.sol_fraction < thresholds.roof_fraction) {
     const std::string waiting = latency_reason(input, thresholds);
     if (!waiting.empty()) {

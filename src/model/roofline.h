@@ -25,7 +25,7 @@ struct RooflineInput {
   std::optional<double> duration_ns;           // under the profiler
   std::optional<double> workload_duration_ns;  // in the workload, where it is known
   std::optional<double> flops;                 // of the dtype that has most
-  std::string dtype;                           // of these; "fp16/bf16" where counters do not tell
+  std::string dtype;                           // of these; "fp16/bf16" if counters do not say
   std::string flops_reason;                    // why there are none
   std::optional<double> dram_bytes;
   std::optional<double> l2_bytes;

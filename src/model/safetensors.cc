@@ -82,6 +82,7 @@ TensorRecord record_of(const std::string& name, const SortedJson& entry) {
 
 }  // namespace
 
+// Reads the header only; the weights are never touched.
 std::vector<TensorRecord> read_safetensors(const std::filesystem::path& path) {
   return with_context(fmt::format("in {}", path.string()), [&] {
     BoundedFile file(path);
@@ -103,6 +104,8 @@ std::vector<TensorRecord> read_safetensors(const std::filesystem::path& path) {
   });
 }
 
+// Reads the headers of all shards that the index names. A name with a slash is refused: an index
+// must not lead out of its folder.
 std::vector<TensorRecord> read_safetensors_index(const std::filesystem::path& index) {
   const SortedJson file = parse_sorted_json(read_file(index, kLongestHeader), index.string());
   if (!file.is_object() || !file.contains("weight_map") || !file["weight_map"].is_object()) {

@@ -122,6 +122,8 @@ StoredSums sums_of(const std::vector<TensorRecord>& tensors, std::size_t num_lay
 
 }  // namespace
 
+// The part a tensor belongs to, by its name in the checkpoint. Buffers that are not weights have
+// none; what matches no rule is small and counts as norms.
 std::optional<LlmPart> part_of_tensor(std::string_view name) {
   if (name.find("rope_freqs") != std::string_view::npos ||
       name.find("rope_factors") != std::string_view::npos ||
@@ -144,12 +146,15 @@ std::optional<LlmPart> part_of_tensor(std::string_view name) {
 
 void apply_tensors(const std::vector<TensorRecord>& tensors, Llm& llm) {
   const StoredSums sums = sums_of(tensors, llm.layers.size());
+  // The files decide whether the embedding is tied, not the configuration: a head that is stored is
+  // not shared.
   if (sums.is_seen[static_cast<std::size_t>(LlmPart::kEmbedding)]) {
     llm.is_tied = !sums.is_seen[static_cast<std::size_t>(LlmPart::kLmHead)];
   }
   const LlmParams params = params_of(llm);
   const std::int64_t expected =
       sums.is_seen[static_cast<std::size_t>(LlmPart::kVision)] ? params.total : params.text;
+  // Bytes per weight of each part, as stored. This covers mixed quantization without knowing it.
   for (std::size_t i = 0; i < kNumLlmParts; ++i) {
     const std::int64_t elements = params.parts.counts[i].value();
     if (elements > 0 && sums.bytes[i].value() > 0) {

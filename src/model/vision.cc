@@ -154,6 +154,8 @@ Count merger_elements(const VisionShape& shape) {
   return linear(joined, joined) + linear(joined, shape.text_width);
 }
 
+// Full layers attend over all tokens, the others over one window. The tower works on single
+// patches; the merger joins merge x merge of them into one token of the language model.
 VisionCost qwen_cost(const VisionShape& shape, const ImageSize& image) {
   const std::int64_t unit = shape.patch_px * shape.merge;
   require(
@@ -322,6 +324,7 @@ VisionCost image_cost(const VisionShape& shape, const ImageSize& image) {
   return is_qwen(shape) ? qwen_cost(shape, image) : fixed_cost(shape, image);
 }
 
+// Nothing for a tower that is not known: the caller notes that only the text is counted.
 std::optional<VisionShape> vision_from_config(const Json& config, std::int64_t text_width) {
   if (!config.contains("vision_config") || !config["vision_config"].is_object()) {
     return std::nullopt;

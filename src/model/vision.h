@@ -30,10 +30,11 @@ struct VisionShape {
   std::int64_t temporal_patch = 1;        // frames a patch spans
   std::int64_t merge = 1;                 // patches a side that become one token
   std::int64_t window_px = 0;             // 0: every layer sees the whole image
-  std::vector<std::int64_t> full_layers;  // with a window: those that see all the same
-  std::int64_t text_width = 0;            // of the language model behind it
+  std::vector<std::int64_t> full_layers;  // with a window: layers that see everything
+  std::int64_t text_width = 0;            // of the language model
 };
 
+// Parameters of the vision part.
 struct VisionParams {
   std::int64_t towers = 0;
   std::int64_t projector = 0;

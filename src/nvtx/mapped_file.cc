@@ -57,7 +57,7 @@ struct RangeFile {
 
 RangeFile g_file;
 std::atomic<bool> g_has_chunk[kMaxRangeChunks];  // by chunk: may be stored to
-char g_directory[PATH_MAX - 64];                 // empty: not told
+char g_directory[PATH_MAX - 64];                 // empty: not set
 std::size_t g_max_chunks = 0;
 
 RangeFileHeader* header() {
@@ -189,6 +189,8 @@ bool make_file() {
     }
     g_max_chunks = read_max_chunks();
   }
+  // Blocks are allocated before they are mapped: a full disk shows here as an error, not later as a
+  // SIGBUS in the application.
   const long fd = create_file();
   if (fd < 0) {
     return false;

@@ -75,6 +75,7 @@ struct NvtxCallbackTable {
   // `table` becomes an array of `size` addresses of function pointers; 0 is never used.
   int (*get_module_table)(std::uint32_t module, NvtxFunction*** table, unsigned* size);
 };
+// Lets the injection state which version of the interface it was built for.
 struct NvtxVersionTable {
   std::size_t struct_size;
   std::uint32_t version;

@@ -41,6 +41,7 @@ struct RangeFileHeader {
   char command[16];                 // as /proc/PID/comm: not zero-terminated if full
 };
 
+// Kinds of records. Values are part of the format and never change.
 enum class RangeRecordType : std::uint8_t {
   kNothing = 0,
   kThread = 1,  // what follows in this chunk is of thread `id`

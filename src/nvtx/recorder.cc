@@ -160,8 +160,11 @@ ThreadState* state_from_shelf() {
   return nullptr;
 }
 
+// The slow path of a thread's first range, out of line so that the fast path stays small.
 __attribute__((noinline)) ThreadState* new_thread_state() {
   const KeptErrno kept;
+  // Order: file, state, thread record. A thread that has no state loses its ranges, and the loss is
+  // counted; the application does not notice.
   if (!open_range_file()) {
     return nullptr;
   }
@@ -304,6 +307,8 @@ bool start_recorder() {
   return true;
 }
 
+// Returns the level of the range within its domain, as NVTX prescribes, or -1 if it was not
+// recorded.
 int push_range(const BeginningRange& range) {
   ThreadState* const state = thread_state();
   if (state == nullptr) {
@@ -315,6 +320,7 @@ int push_range(const BeginningRange& range) {
   } else if (state->num_open_used + 1 < kMaxOpen) {
     number = ++state->num_open_used;
   } else {
+    // Too many open ranges: count them, so that their pops do not close others.
     ++state->num_over;
     count_lost_range();
     return -1;
@@ -327,6 +333,7 @@ int push_range(const BeginningRange& range) {
   return static_cast<int>(open.level);
 }
 
+// The time is taken first: the bookkeeping is not part of the range.
 int pop_range(std::uint16_t domain) {
   const std::int64_t now_ns = monotonic_ns();
   ThreadState* const state = thread_state();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forms that other people's dashboards read. A handful of figures that are worth a line over time;
-// everything else is in metrics.json.
+// Output formats for dashboards: a handful of figures worth tracking over time.
+//
+// Everything else is in metrics.json.
 #include "report/ci.h"
 
 #include <optional>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::size_t kLongestSummary = 200'000;
 
+// One figure of a dashboard: benchmark, measure, value.
 struct Measure {
   std::string benchmark;  // "decode/kernels"
   const char* measure;    // "latency_ns", "throughput_per_s", "fraction"
@@ -45,7 +47,7 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
   add_latency(metrics.aggregates.ttft, "ttft", measures);
   add_latency(metrics.aggregates.tpot, "tpot", measures);
   add(metrics.aggregates.decode_tokens_per_s, "decode", "throughput_per_s", measures);
-  // Of a recording without kernels their time is not 0 but unknown.
+  // Without kernels, their time is unknown, not 0.
   if (metrics.capture.kernel_ns > 0) {
     for (const StageSummary& stage : metrics.stages) {
       add(static_cast<double>(stage.kernel_ns), printable(stage.stage) + "/kernels", "latency_ns",
@@ -70,10 +72,11 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
 
 std::string github_summary(const Metrics& metrics) {
   Document document = report_document(metrics, {});
-  // A job's page has no files beside it.
+  // A job's page has no files next to it.
   std::erase_if(document.sections, [](const Section& section) { return section.id == "files"; });
   std::string text = markdown_text(document);
   std::size_t left_out = 0;
+  // Sections are dropped from the end, the least important first.
   while (text.size() > kLongestSummary && document.sections.size() > 1) {
     document.sections.pop_back();
     ++left_out;
@@ -107,6 +110,7 @@ Json google_benchmark_json(const Metrics& metrics) {
                 {"run_type", "iteration"},   {"repetitions", 1},
                 {"repetition_index", 0},     {"threads", 1},
                 {"iterations", measure.n}};
+    // Google Benchmark knows only times; other measures go into a counter of the same row.
     const bool is_time = std::string_view(measure.measure) == "latency_ns";
     row["real_time"] = is_time ? measure.value : 0.0;
     row["cpu_time"] = is_time ? measure.value : 0.0;

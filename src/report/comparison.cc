@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A comparison as JSON, and the forms that dashboards read.
+// JSON form of a comparison, and its output formats for dashboards.
 #include "report/comparison.h"
 
 #include "base/text.h"
@@ -9,6 +9,7 @@
 namespace llmprof {
 namespace {
 
+// Null where a figure is not known: scripts must not take a zero for one.
 Json metric_json(const MetricChange& row) {
   return {{"key", row.key},
           {"unit", row.unit},
@@ -52,6 +53,7 @@ Json kernel_change_json(const KernelChange& row) {
 Json ledger_change_json(const LedgerChange& row) {
   Json buckets = Json::array();
   for (std::size_t i = 0; i < row.base.buckets_ns.size(); ++i) {
+    // Both sides list the same buckets in the same order.
     const auto& [name, before] = row.base.buckets_ns[i];
     const std::int64_t after = row.candidate.buckets_ns[i].second;
     buckets.push_back({{"bucket", name},
@@ -131,6 +133,8 @@ Json operators_change_json(const OperatorComparison& operators) {
 
 }  // namespace
 
+// The document of compare and gate. The terminal page, the HTML page and the CI forms are all made
+// from it, so that they cannot disagree.
 Json comparison_json(const Comparison& comparison) {
   Json json = json_document("compare", 1);
   json["verdict"] = verdict_name(comparison.verdict);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A comparison as a page: for the person whom a gate has stopped, and for the one who wants to know
-// what a change has bought.
+// HTML page of a comparison, for someone stopped by a gate or interested in the effect of a change.
 //
-// The verdict in words comes first, then a tile for each metric that decides, then where the
-// difference went. Nothing of it needs a script, so there is none, and the policy allows none: it
-// opens from a mail, in a job's artifacts, on paper. Bars are drawn by attributes, which a policy
-// on styles leaves alone.
+// The verdict comes first, in words, then a tile for each metric that decides, then the attribution
+// of the difference. There are no scripts, and the policy allows none: the page opens from a mail,
+// in a job's artifacts, and on paper. Bars are drawn by attributes, which a policy on styles does
+// not affect.
 //
-// What it leaves out is said where it is left out; --format json has every number.
+// Omissions are stated where they occur; --format json has every number.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -34,7 +33,7 @@ std::string verdict_words(const Comparison& comparison) {
   return "Not decided";
 }
 
-// The sentence behind the word that the heading has already said.
+// The sentence without the word that is already in the heading.
 std::string reasons_of(const std::string& sentence) {
   for (const std::string_view said :
        {"slower: ", "faster: ", "not decided: ", "not comparable: "}) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the difference went: by family, by bucket of the ledger, by kernel, by operator. Each table
-// says what its rows leave out, so that its sum is the difference that was measured.
+// Sections of a comparison that attribute the difference to families, buckets, kernels and
+// operators.
+//
+// Each table states what its rows omit, so that its sum is the measured difference.
 #include "report/comparison_parts.h"
 
 #include <algorithm>
@@ -146,7 +148,7 @@ ReportRow operator_row(const OperatorChange& row, std::size_t place) {
           false};
 }
 
-// A row of the table of operators that is not an operator.
+// A row of the operator table that is not an operator.
 ReportRow other_operators_row(ReportValue difference, std::string name, bool is_sum) {
   return {{std::move(difference), no_value(Unit::kDifference), no_value(Unit::kDifference),
            text_value(""), text_value(""), text_value(""), text_value(std::move(name))},
@@ -197,7 +199,7 @@ bool is_tested(const Comparison& comparison) {
   return comparison.base.size() > 1 && comparison.candidate.size() > 1;
 }
 
-// Where no row was tested there is nothing to be sure of.
+// Removes the column if no row was tested.
 void drop_sureness(ReportTable& table) {
   const auto sure = std::find_if(table.columns.begin(), table.columns.end(),
                                  [](const ReportColumn& column) { return column.field == "p"; });

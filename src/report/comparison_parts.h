@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sections of a comparison, one function each. Keys of values are places in comparison_json().
+// Sections of a comparison, one function each, derived from its JSON. Keys of values are paths in
+// that JSON.
 #pragma once
 
 #include <functional>

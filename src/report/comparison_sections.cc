@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A comparison for people: the verdict, what differs in the workload, the metrics with their
-// intervals. Where the difference went is in comparison_parts.cc.
+// Sections of a comparison: verdict, differences in the workload, metrics with intervals.
+//
+// The attribution of the difference is in comparison_parts.cc.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -108,6 +109,7 @@ ReportTable metrics_table(const Comparison& comparison, const MetricFilter& keep
                    {"p", "p", Unit::kRate},
                    {"metric", "key", Unit::kName},
                    {"judged", "change", Unit::kText}};
+  // Gated metrics first. The place is the index in the document, so it counts in both rounds.
   for (const bool gated : {true, false}) {
     for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
       const MetricChange& row = comparison.metrics[i];

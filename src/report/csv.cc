@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables for scripts: whole names, whole nanoseconds, columns that do not change.
+// CSV tables for scripts: full names, integer nanoseconds, stable columns.
 #include "base/csv.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values in words, the same in every output; and the two outputs for scripts.
+// Formatting of report values, the same in every output; JSON and CSV output of documents.
 #include "report/document.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLongestName = 300;
 
 std::string number_text(double number, Unit unit) {
-  // Numbers of strangers may be anything; what a duration cannot be is not shown as one.
+  // Untrusted numbers may be anything; an impossible duration is not shown as one.
   constexpr double kLargest = 9e18;
   if (!(std::abs(number) < kLargest) && unit != Unit::kFlops) {
     return "n/a";
@@ -53,7 +53,7 @@ std::string number_text(double number, Unit unit) {
   return "";
 }
 
-// Parts with time in them, largest first.
+// Parts with any time, largest first.
 std::string shares_text(const Json& parts, const Json& whole) {
   if (!parts.is_object() || !whole.is_number()) {
     return "n/a";
@@ -97,6 +97,7 @@ Json table_json(const ReportTable& table) {
   return {{"title", text_or_null(table.title)}, {"columns", columns}, {"rows", rows}};
 }
 
+// Every value with its key in metrics.json; a value that is null says why.
 Json section_json(const Section& section) {
   Json facts = Json::array();
   for (const Fact& fact : section.facts) {
@@ -128,7 +129,7 @@ Json section_json(const Section& section) {
           {"notes", section.notes}};
 }
 
-// Whole numbers as they are: a script wants nanoseconds, not words.
+// Integers unchanged: a script needs nanoseconds, not words.
 std::string csv_value(const ReportValue& value) {
   if (value.value.is_string()) {
     return csv_cell(value.value.get_ref<const std::string&>());
@@ -142,6 +143,7 @@ bool is_number(Unit unit) {
   return unit != Unit::kText && unit != Unit::kName && unit != Unit::kShares;
 }
 
+// A multi-byte character is dropped as a whole.
 std::string cut_name(std::string_view name) {
   if (name.size() <= kLongestName) {
     return std::string(name);
@@ -210,6 +212,7 @@ Json document_json(const Document& document) {
   return json;
 }
 
+// One table after another, separated by an empty line, with field names as headings.
 std::string document_csv(const Document& document) {
   std::string text;
   for (const Section& section : document.sections) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a report says, before it is markdown, a terminal's text or anything else.
+// The contents of a report, independent of the output format.
 //
-// A document is made of metrics.json and of nothing else, so no output can show a figure that file
-// does not hold. A value keeps the key it came from. Writers know units and tables; what a figure
-// means is known where the section is made.
+// A document is derived only from metrics.json, so no output can show a figure that the file does
+// not have. A value keeps its key. Writers know units and tables; the meaning of a figure is
+// defined where the section is made.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace llmprof {
 // How a value is shown.
 enum class Unit {
   kText,
-  kName,          // of a stranger's kernel, range or operator: never leaves its cell
+  kName,          // recorded name of a kernel, range or operator: escaped within its cell
   kCount,         // 1234
   kDuration,      // ns, as 1.23 ms
   kMilliseconds,  // ns, as 0.001230: for tables that scripts read
@@ -37,10 +37,11 @@ enum class Unit {
 const char* unit_name(Unit unit);
 bool is_number(Unit unit);
 
-// A name as tables show it: kernel names of 4 KB exist, and what tells them apart stands in the
-// first 300 bytes. No character is cut in half.
+// A name as shown in tables: there are kernel names of 4 KB, and what distinguishes them is in the
+// first 300 bytes. Characters are not split.
 std::string cut_name(std::string_view name);
 
+// A value with its key in metrics.json.
 struct ReportValue {
   Json value;  // null: not known
   Unit unit = Unit::kText;
@@ -48,6 +49,7 @@ struct ReportValue {
   Json whole;       // of kShares
 };
 
+// Heading and format of a column.
 struct ReportColumn {
   std::string title;
   std::string field;  // of a row, as "mfu.wall_fraction"
@@ -55,24 +57,28 @@ struct ReportColumn {
   bool has_bar = false;  // in HTML: drawn beside, more to the right and less to the left
 };
 
+// One row of a table.
 struct ReportRow {
   std::vector<ReportValue> cells;
   std::string detail;   // more on this row, in words
   bool is_sum = false;  // of the rows above
 };
 
+// Rows under columns, in the order in which they are shown.
 struct ReportTable {
   std::string title;
   std::vector<ReportColumn> columns;
   std::vector<ReportRow> rows;
 };
 
+// A labelled value outside of tables.
 struct Fact {
   std::string label;
   ReportValue value;
   std::string reason;  // why the value is not known
 };
 
+// A finding in the form that writers need.
 struct Advice {
   bool is_blocker = false;                // comes before all else
   std::optional<std::int64_t> saving_ns;  // at most; of others
@@ -83,6 +89,7 @@ struct Advice {
   std::vector<std::string> evidence;
 };
 
+// One section of a report.
 struct Section {
   std::string id;
   std::string title;
@@ -95,26 +102,27 @@ struct Section {
   std::vector<std::string> links;  // files beside this one, by our own names
 };
 
+// A whole report.
 struct Document {
   std::string title;
   std::vector<Section> sections;
 };
 
-// A value in words: "12.3 %", "n/a".
+// A value as text: "12.3 %", "n/a".
 std::string shown(const ReportValue& value);
-// What an advice saves, with the words of a writer: `blocker`, or `saving` before the time; empty
-// where nothing is known.
+// The saving of an advice in a writer's words: `blocker`, or `saving` before the time; empty if
+// unknown.
 std::string worth_text(const Advice& advice, const char* blocker, const char* saving);
 
-// `width` is that of the terminal, 0 where nothing may be cut.
+// `width` is that of the terminal; 0 means that nothing is truncated.
 std::string markdown_text(const Document& document);
-// Sections as HTML that reads well without scripts and styles; `metrics` tells what the evidence of
-// a finding amounts to. Values carry their key (data-key) and themselves (data-value).
+// Sections as HTML that is readable without scripts and styles; `metrics` provides the values of a
+// finding's evidence. Values carry their key (data-key) and themselves (data-value).
 std::string html_text(const Document& document, const Json& metrics);
 std::string terminal_text(const Document& document, std::size_t width);
 // Every value with key, unit and text; sections and tables in order.
 Json document_json(const Document& document);
-// The tables, one after another, names whole.
+// The tables, one after another, with full names.
 std::string document_csv(const Document& document);
 
 }  // namespace llmprof

@@ -7,7 +7,7 @@
 
 namespace llmprof {
 
-// All of web/, sorted by path: what report.html is made with.
+// All of web/, sorted by path: the parts of report.html.
 std::span<const EmbeddedFile> embedded_web();
 
 }  // namespace llmprof

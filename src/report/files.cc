@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a report. All of them are written whatever is known, so that a reader who looks for
-// one finds it, with the reason for what it lacks.
+// The files of a report.
+//
+// All of them are always written, so that a reader finds the expected file, with the reason for
+// anything missing.
 #include "base/json.h"
 #include "report/metrics.h"
 #include "report/page.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A merge for people: how many ranks came, who is late and why, what was waiting and what was
-// transfer, and which node or kernel stands out. The first paragraphs answer alone.
+// Report of a merged job: ranks present, stragglers with causes, collectives, outlier nodes and
+// kernels.
+//
+// The first paragraphs are sufficient by themselves.
 #include "report/fleet.h"
 
 #include <algorithm>
@@ -48,6 +50,7 @@ std::string presence(const Json& fleet) {
   return text;
 }
 
+// Who, by how much, and why, in one sentence.
 std::string late_sentence(const Json& row) {
   const Json& reason = field_of(row, "reason");
   std::string text = fmt::format(
@@ -68,7 +71,7 @@ std::string late_sentence(const Json& row) {
         "; its kernels take no longer than those of the others: its host launches late, or waits";
   } else {
     text += fmt::format("; most in {}", printable(text_of(reason, "stage")));
-    // One kernel that explains a third is worth its name; else it is the whole GPU.
+    // One kernel that explains a third is named; otherwise it is the whole GPU.
     text += number_of(reason, "kernel_share_fraction") >= 1.0 / 3
                 ? fmt::format(": kernel {} takes {:.2f} x the others' time",
                               printable(text_of(reason, "kernel").substr(0, 100)),
@@ -80,6 +83,7 @@ std::string late_sentence(const Json& row) {
   return text;
 }
 
+// Anything that makes the picture incomplete: unfinished, failed and requeued ranks.
 void add_troubles(const Json& fleet, Section& section) {
   const Json& ranks = field_of(fleet, "ranks");
   for (const Json& row : rows_of(ranks, "unfinished")) {
@@ -102,6 +106,7 @@ void add_troubles(const Json& fleet, Section& section) {
   }
 }
 
+// Rows are sorted by severity, so the first one of each table is the one to name.
 Section summary(const Json& fleet) {
   Section section;
   section.id = "summary";
@@ -158,6 +163,7 @@ Section collective_section(const Json& fleet) {
   Section section;
   section.id = "collectives";
   section.title = "Collectives: waiting and transfer";
+  // A job of one rank, or one without communication kernels, has no collectives.
   if (integer_of(fleet, "collectives.num") == 0) {
     section.missing = "no collectives in these summaries";
     return section;
@@ -193,6 +199,7 @@ Section group_section(const Json& fleet, const char* array, const char* title, s
   return section;
 }
 
+// Kernels that are slow on some ranks only: a sign of a slow GPU rather than slow code.
 Section kernel_section(const Json& fleet, std::size_t top) {
   Section section;
   section.id = "kernels";

@@ -9,10 +9,10 @@
 
 namespace llmprof {
 
-// A merge's JSON ("llmprof.fleet") for people: `top` rows a table.
+// A merge's JSON ("llmprof.fleet") as a document, with `top` rows per table.
 Document fleet_document(const Json& fleet, std::size_t top);
 
-// The same as a page that needs no other file and no script, with the heat map of ranks and stages.
+// The same as a self-contained page without scripts, with a heat map of ranks and stages.
 std::string fleet_page(const Json& fleet, std::size_t top);
 
 }  // namespace llmprof

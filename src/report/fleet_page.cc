@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ten thousand ranks at a glance: a row a node, a cell a rank, coloured by how far it is off the
-// median of its stage. Plain HTML without scripts: ten thousand cells are small for a browser, and
-// whoever cannot see colours reads the percent in every cell that stands out.
+// HTML page of a merged job with a heat map: one row per node, one cell per rank.
+//
+// A cell's colour shows the deviation from the median of its stage. Plain HTML without scripts: ten
+// thousand cells are few for a browser, and every outlier cell also has its percentage as text, for
+// readers who cannot see colours.
 #include <map>
 #include <string_view>
 #include <vector>
@@ -78,6 +80,7 @@ std::string stage_html(const Json& heat, const Json& stage) {
   const Json& ranks = rows_of(heat, "ranks");
   const Json& nodes = rows_of(heat, "nodes");
   const Json& fractions = rows_of(stage, "deviation_fractions");
+  // One row of cells per node, in the order of the first rank of each.
   std::map<std::string, std::string> rows;
   std::vector<std::string> order;
   for (std::size_t i = 0; i < fractions.size() && i < ranks.size() && i < nodes.size(); ++i) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sections as HTML. Some viewers run no scripts and apply no styles (a Jenkins with its default
-// policy does neither), so this must answer alone: how good, where the time goes, what to fix.
-// Names and sentences come from strangers: every character that means something to HTML is written
-// as an entity, in text and in attributes alike.
+// HTML form of report sections.
+//
+// Some viewers run no scripts and apply no styles (a Jenkins with its default policy does neither),
+// so the sections must be sufficient by themselves. Names and sentences are untrusted: every
+// character with a meaning in HTML is written as an entity, in text and in attributes.
 #include <algorithm>
 #include <cmath>
 
@@ -19,9 +20,10 @@
 namespace llmprof {
 namespace {
 
-// A key that holds such a name is worth less than the room it takes.
+// A key with such a name is not worth its space.
 constexpr std::size_t kLongestKey = 400;
 
+// Also for attributes, so both quotes are escaped.
 std::string escaped(std::string_view text) {
   std::string safe;
   safe.reserve(text.size());
@@ -64,8 +66,8 @@ std::string value_html(const ReportValue& value) {
              : escaped(text);
 }
 
-// The largest difference of a column, which its bars are drawn to. A sum would dwarf its parts, and
-// has none.
+// The largest difference in a column, to which its bars are scaled. A sum would dwarf its parts, so
+// it has no bar.
 double scale_of(const ReportTable& table, std::size_t column) {
   double largest = 0;
   for (const ReportRow& row : table.rows) {
@@ -76,7 +78,8 @@ double scale_of(const ReportTable& table, std::size_t column) {
   return largest;
 }
 
-// Drawn by attributes, which no policy on styles forbids; the number beside it says the same.
+// Drawn by attributes, which a policy on styles does not affect; the number next to it says the
+// same.
 std::string bar_html(const Json& value, double scale) {
   constexpr double kHalf = 100;
   const double number = value.is_number() ? value.get<double>() : 0;
@@ -107,7 +110,7 @@ std::string table_html(const ReportTable& table, const std::string& label, std::
   for (const ReportRow& row : table.rows) {
     has_details = has_details || !row.detail.empty();
   }
-  // Focusable, since it scrolls sideways where it is wider than the page.
+  // Focusable, because it scrolls sideways if it is wider than the page.
   std::string text = fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table {} of {}\"><table>"
       "<caption{}>{}</caption><thead><tr>",
@@ -146,7 +149,7 @@ std::string evidence_html(const std::string& key, const Json& metrics) {
       value.unit = unit_of_path(path);
     }
   } catch (const Error&) {
-    // Not a path: somebody else's metrics.json. The key is shown all the same.
+    // Not a path: another program's metrics.json. The key is shown anyway.
   }
   const bool is_shown = value.value.is_number() || value.value.is_string();
   return fmt::format(
@@ -191,6 +194,7 @@ std::string list_html(const std::vector<std::string>& items, const char* kind, b
   return text + "</ul>\n";
 }
 
+// A section without data keeps its heading and says what is missing: a link to it still works.
 std::string section_html(const Section& section, const Json& metrics) {
   std::string text = fmt::format(
       "<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pieces of pages that are no sections.
+// Parts of pages other than sections.
 #pragma once
 
 #include <string>
@@ -11,21 +11,23 @@
 
 namespace llmprof {
 
-// A stranger's words as text or as an attribute's value: nothing in them means anything to HTML.
+// Untrusted text, safe as text or as an attribute's value.
 std::string html_words(std::string_view text);
-// A value in words, with its key and itself as attributes.
+// A value as text, with its key and itself as attributes.
 std::string html_value(const ReportValue& value);
 
-// A file of web/; empty where there is none.
+// A file of web/; empty if there is none.
 std::string_view web_file(std::string_view path);
-// 'sha256-...' of a script or style, as a policy names it.
+// 'sha256-...' of a script or style, as used in a policy.
 std::string source_hash(std::string_view text);
 
+// A place in a page template, and what goes there.
 struct PagePart {
   std::string_view name;
   std::string_view text;
 };
-// {{name}} in the template, each once, from left to right; what is put in is not looked at again.
+// Replaces {{name}} in the template, each once, from left to right; inserted text is not scanned
+// again.
 std::string filled_page(std::string_view page, const std::vector<PagePart>& parts);
 
 }  // namespace llmprof

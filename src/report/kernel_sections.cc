@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels, what bounds them, and the operators behind them.
+// Sections on kernels, their bottlenecks, and the operators behind them.
 #include <fmt/format.h>
 
 #include "base/json.h"
@@ -12,8 +12,8 @@
 namespace llmprof {
 namespace {
 
-// On a terminal names come last, where a narrow window cuts them; in files they come first, as the
-// specification has it, with milliseconds that scripts can read.
+// On a terminal, names come last, where a narrow window truncates them. In files they come first,
+// with milliseconds that scripts can read.
 std::vector<MemberColumn<KernelMetrics>> kernel_columns(bool is_terminal, const Metrics& metrics) {
   using Row = KernelMetrics;
   const MemberColumn<Row> bound = {"bound", Unit::kText, &Row::bound};
@@ -49,6 +49,7 @@ std::vector<MemberColumn<KernelMetrics>> kernel_columns(bool is_terminal, const 
   return columns;
 }
 
+// The terminal shows the name last, where a long one can be cut off; a page shows it first.
 std::vector<MemberColumn<OperatorMetrics>> operator_columns(bool is_terminal) {
   using Row = OperatorMetrics;
   if (is_terminal) {
@@ -72,7 +73,7 @@ std::vector<MemberColumn<OperatorMetrics>> operator_columns(bool is_terminal) {
 std::string coverage_text(const std::vector<StageCoverage>& coverage) {
   std::string text;
   for (const StageCoverage& row : coverage) {
-    // A recording without stages has one row and the sum, which are the same.
+    // A recording without stages has one row and the sum, which are equal.
     if (coverage.size() > 2 || row.stage == "total") {
       text += fmt::format("{}{} {}", text.empty() ? ": " : ", ", printable(row.stage),
                           format_fraction(row.fraction()));
@@ -91,6 +92,7 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   ReportTable table = table_of(rows_at(metrics, &Metrics::kernels),
                                kernel_columns(options.is_terminal, metrics), options.top);
+  // Without kernels the verdict says why, for example that the recording holds no GPU work.
   if (table.rows.empty()) {
     section.missing = fmt::format("n/a ({}); llmprof doctor says what a recording needs",
                                   printable(metrics.verdict));
@@ -128,6 +130,7 @@ Section counters_section(const Metrics& metrics, const SectionOptions& options) 
                                 {"sure", Unit::kText, &Row::confidence},
                                 {"kernel", Unit::kName, &Row::short_name}},
                                options.top, is_covered);
+  // The reasons are added as details of the rows that are shown; unused results are listed below.
   std::size_t place = 0;
   std::size_t num_unused = 0;
   std::vector<std::string> unused;
@@ -152,6 +155,8 @@ Section counters_section(const Metrics& metrics, const SectionOptions& options) 
   return section;
 }
 
+// Operators come from marks of the recording or from a table of the program itself; `source` says
+// which.
 Section operators_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   ReportTable table = table_of(rows_at(metrics, &Metrics::operators, &OperatorsMetrics::rows),

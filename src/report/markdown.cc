@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Markdown that renders on GitHub and reads in a plain viewer. Names come from strangers and hold
-// every character a table or a code span is made of: a name never leaves its cell, and no sentence
-// becomes a heading, a link, an image or HTML.
+// Markdown form of documents, for GitHub and for plain viewers.
+//
+// Names are untrusted and may contain any character that has a meaning in tables or code spans: a
+// name never leaves its cell, and no sentence becomes a heading, a link, an image or HTML.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -11,8 +12,8 @@
 namespace llmprof {
 namespace {
 
-// A code span, in which only the two characters matter that end it or the cell. A backslash before
-// a bar would take away the meaning of the one that is put there.
+// A code span, in which only the characters matter that end it or the cell. A backslash before a
+// bar would cancel the escape that is added there.
 std::string code_span(std::string_view name) {
   const std::string kept = cut_name(name);
   std::string span;
@@ -31,7 +32,7 @@ std::string code_span(std::string_view name) {
   return "`" + (span.empty() ? " " : span) + "`";
 }
 
-// Words that hold no markup, whatever they are made of.
+// Text without markup, whatever it contains.
 std::string markdown_words(std::string_view text) {
   std::string safe;
   for (const char c : text) {
@@ -66,6 +67,7 @@ std::string cell_text(const ReportValue& value) {
 }
 
 std::string table_markdown(const ReportTable& table) {
+  // Details of rows become a column: markdown has no lines below a row.
   bool has_details = false;
   for (const ReportRow& row : table.rows) {
     has_details = has_details || !row.detail.empty();
@@ -99,6 +101,7 @@ std::string advice_markdown(const Advice& advice) {
                      markdown_words(advice.next), evidence.empty() ? "n/a" : evidence);
 }
 
+// Same order as in the other formats: text, facts, findings, tables, notes, links.
 std::string section_markdown(const Section& section) {
   std::string text = "## " + section.title + "\n\n";
   if (!section.missing.empty()) {

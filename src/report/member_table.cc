@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of members as cells.
+// Values of members as table cells.
 #include "report/member_table.h"
 
 #include "base/json.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values and tables of reports, made of members of Metrics.
+// Report values and tables from members of Metrics.
 //
-// A value knows the key it has in metrics.json. The key follows from the members that lead to the
-// value, through their descriptions; nobody writes it a second time.
+// A value knows its key in metrics.json. The key follows from the members that lead to the value,
+// through their descriptions, and is never written a second time.
 #pragma once
 
 #include <functional>
@@ -17,6 +17,7 @@
 
 namespace llmprof {
 
+// A value as a cell; null if it is not known.
 Json cell_json(const std::string& value, const Field& field);
 Json cell_json(double value, const Field& field);
 Json cell_json(std::int64_t value, const Field& field);
@@ -24,11 +25,13 @@ Json cell_json(const std::optional<double>& value, const Field& field);
 Json cell_json(const std::optional<std::int64_t>& value, const Field& field);
 Json cell_json(const BucketTimes& value, const Field& field);
 
+// A field with its key.
 struct NamedField {
   std::string key;
   Field field;
 };
 
+// The key and description of a member. An unknown member yields an empty key.
 template <typename T, typename Member>
 NamedField name_of(Member member) {
   NamedField named;
@@ -66,7 +69,7 @@ std::string path_of(Member member, Rest... rest) {
   }
 }
 
-// The value the members lead to; null where an object on the way is absent.
+// The value the members lead to; null if an object on the way is absent.
 template <typename T, typename Member, typename... Rest>
 Json json_at(const T* object, Member member, Rest... rest) {
   if (object == nullptr) {
@@ -79,12 +82,13 @@ Json json_at(const T* object, Member member, Rest... rest) {
   }
 }
 
+// A value of metrics.json with its key.
 template <typename... Members>
 ReportValue value_at(const Metrics& metrics, Unit unit, Members... members) {
   return {json_at(&metrics, members...), unit, path_of<Metrics>(members...), nullptr};
 }
 
-// A column: its title, how values are shown, the members that lead to them from a row.
+// A column: title, format, and the members that lead to the value from a row.
 template <typename Row>
 struct MemberColumn {
   template <typename... Members>
@@ -96,13 +100,14 @@ struct MemberColumn {
   std::function<Json(const Row&)> value;
 };
 
-// An array of metrics.json; `rows` is null where it is absent.
+// An array of metrics.json; `rows` is null if it is absent.
 template <typename Row>
 struct MetricRows {
   std::string path;
   const std::vector<Row>* rows = nullptr;
 };
 
+// The list that the members lead to; null if an optional one on the way is absent.
 template <typename T, typename Member, typename... Rest>
 auto list_at(const T* object, Member member, Rest... rest) {
   if constexpr (sizeof...(rest) == 0) {
@@ -112,6 +117,7 @@ auto list_at(const T* object, Member member, Rest... rest) {
   }
 }
 
+// The rows of a list of metrics.json, with their path.
 template <typename... Members>
 auto rows_at(const Metrics& metrics, Members... members) {
   const auto* list = list_at(&metrics, members...);
@@ -119,8 +125,8 @@ auto rows_at(const Metrics& metrics, Members... members) {
   return MetricRows<Row>{path_of<Metrics>(members...), list};
 }
 
-// "stages[stage=decode]": made of what tells a row from its neighbours, so that it means the same
-// row in another file; by place where nothing does.
+// "stages[stage=decode]": identifies a row by what distinguishes it from its neighbours, so that it
+// means the same row in another file; by index if nothing does.
 template <typename Row>
 std::string row_path(const std::string& array, const Row& row, std::size_t place) {
   std::map<int, std::string> names;
@@ -138,7 +144,7 @@ std::string row_path(const std::string& array, const Row& row, std::size_t place
   return array + "[" + (choice.empty() ? std::to_string(place) : choice) + "]";
 }
 
-// A row for each that `keep` takes, `most` of them.
+// One row for each that `keep` accepts, at most `most`.
 template <typename Row>
 ReportTable table_of(const MetricRows<Row>& array,
                      const std::vector<MemberColumn<std::type_identity_t<Row>>>& columns,

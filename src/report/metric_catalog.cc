@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The catalog of metrics.json, its schema and its table of keys, made of the field descriptions.
+// The catalog of metrics.json, its schema and its table of keys, generated from the field
+// descriptions.
 #include "report/metric_catalog.h"
 
 #include <algorithm>
@@ -27,6 +28,8 @@ void add_fields(const std::string& keys, const MetricInfo& info, std::vector<Cat
   });
 }
 
+// Key patterns of a member by its type: lists add "[]", structs their fields. Structs have no unit
+// themselves, so their row has only a description.
 template <typename T>
 void add_rows(const std::string& keys, const MetricInfo& info, std::vector<CatalogRow>& rows) {
   if constexpr (kIsOptional<T>) {
@@ -46,7 +49,7 @@ void add_rows(const std::string& keys, const MetricInfo& info, std::vector<Catal
   }
 }
 
-// A name, or any one in place of the last.
+// Equal, or with any name in place of the last.
 bool fits(std::string_view pattern, std::string_view key) {
   if (!pattern.ends_with('*')) {
     return pattern == key;
@@ -109,6 +112,8 @@ Json counters_schema() {
   return schema;
 }
 
+// JSON schema of a member by its type. An empty optional is written as null, so its schema allows
+// null.
 template <typename T>
 Json schema_of(const Field& field) {
   if constexpr (std::is_same_v<T, std::string> || std::is_enum_v<T>) {
@@ -163,6 +168,7 @@ const MetricInfo* metric_info(std::string_view pattern) {
   return found == rows.end() ? nullptr : &found->info;
 }
 
+// Rows without a unit are structs and lists, which hold no number.
 Json origins_json() {
   Json rows = Json::array();
   for (const auto& [keys, info] : metric_catalog()) {
@@ -198,6 +204,7 @@ Json metrics_schema() {
        {{"schema", {{"const", "llmprof.metrics"}}}, {"schema_version", {{"const", 1}}}}},
       {"required", {"schema", "schema_version"}},
       {"additionalProperties", false}};
+  // Every field of Metrics is required: a figure that is not known is null, never absent.
   schema["properties"].update(body["properties"]);
   schema["required"].insert(schema["required"].end(), body["required"].begin(),
                             body["required"].end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The catalog of metrics.json: what each number is, and where it comes from.
+// The catalog of metrics.json: meaning and origin of each number.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@
 
 namespace llmprof {
 
+// What is known about a number.
 struct MetricInfo {
   std::string_view unit;  // ns, bytes, FLOP, 1, fraction, 1/s, FLOP/s, bytes/s; empty: not a number
   std::string_view count;    // the key beside it that says of how many; empty: there is none
@@ -26,20 +27,20 @@ struct CatalogRow {
   MetricInfo info;
 };
 
-// One row for each key, in the order of the file.
+// One row per key, in file order.
 const std::vector<CatalogRow>& metric_catalog();
 
-// Of a number's pattern; null where metrics.json has no such number.
+// By the pattern of a number; null if metrics.json has no such number.
 const MetricInfo* metric_info(std::string_view pattern);
 
-// The rows of numbers, as a part of metrics.json.
+// The rows of numbers, as part of metrics.json.
 Json origins_json();
 
 // docs/schema/metrics.schema.json, and the table of keys in docs/metrics.md.
 Json metrics_schema();
 std::string key_table();
 
-// "kernels" as the tables of a recording of that format, as CUPTI_ACTIVITY_KIND_KERNEL.
+// "kernels" as the tables of that recording format, e.g. CUPTI_ACTIVITY_KIND_KERNEL.
 std::string source_text(std::string_view source, const FormatInfo& format);
 
 }  // namespace llmprof

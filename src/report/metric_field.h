@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The description of one field of metrics.json, and short ways to write one.
+// The description of one field of metrics.json, and short forms to write one.
 #pragma once
 
 #include <array>
@@ -18,6 +18,7 @@
 
 namespace llmprof {
 
+// Everything that reading, writing, schema and documentation need to know about a field.
 struct Field {
   MetricInfo info;
   bool is_null_if_empty = false;  // a text
@@ -33,9 +34,9 @@ constexpr Field number(std::string_view unit, std::string_view count, std::strin
                        std::string_view formula, std::string_view text) {
   return {{unit, count, sources, formula, text}};
 }
-// The description of what it is a part of.
+// Uses the description of its parent.
 inline constexpr Field kInherited = {};
-// A text, a flag, or something with fields of its own.
+// A text, a flag, or an object with fields.
 constexpr Field plain(std::string_view text) {
   return {{"", "", "", "", text}};
 }
@@ -44,7 +45,7 @@ constexpr Field row_name(std::string_view text, int place = 1) {
   field.name_place = place;
   return field;
 }
-// A text that is null where it is empty.
+// A text that is null if empty.
 constexpr Field maybe(std::string_view text) {
   Field field = plain(text);
   field.is_null_if_empty = true;
@@ -81,7 +82,7 @@ template <>
 inline constexpr bool kIsList<std::array<std::int64_t, 3>> = true;
 using BucketTimes = std::array<std::int64_t, kNumBuckets>;
 using NumberPair = std::pair<std::int64_t, std::int64_t>;
-// Of a data member, or of what a member function computes.
+// The type of a data member, or of the result of a member function.
 template <typename T, typename Member>
 using ValueOf = std::remove_cvref_t<std::invoke_result_t<Member, const T&>>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The metrics of an analysis: its numbers in base units, with the ratios that need the whole.
+// The metrics of an analysis: its numbers in base units, with the ratios that need totals.
 #include "report/metrics.h"
 
 #include "base/json.h"
@@ -8,6 +8,7 @@
 namespace llmprof {
 namespace {
 
+// In the order of the members of CaptureMetrics.
 CaptureMetrics capture_of(const Analysis& analysis) {
   const CaptureInfo& info = analysis.capture;
   return {std::string(info.format.name),
@@ -33,7 +34,7 @@ const StageTimes* times_of(const std::vector<StageTimes>& times, const char* sta
   return row == times.end() ? nullptr : &*row;
 }
 
-// Lengths of one stage, or why there are none.
+// Durations of one stage, or why there are none.
 LatencyMetrics latency_of(const StageTimes* times, const char* reason) {
   LatencyMetrics latency;
   if (times == nullptr || times->n == 0) {
@@ -48,7 +49,7 @@ LatencyMetrics latency_of(const StageTimes* times, const char* reason) {
   return latency;
 }
 
-// What users of a model wait for, without a profiler where that was measured.
+// What users of a model wait for, without a profiler if that was measured.
 AggregateMetrics aggregates_of(const Analysis& analysis) {
   const bool is_baseline = !analysis.baseline.empty();
   const std::vector<StageTimes>& times = is_baseline ? analysis.baseline : analysis.stage_times;
@@ -64,7 +65,7 @@ AggregateMetrics aggregates_of(const Analysis& analysis) {
   return aggregates;
 }
 
-// Lengths in time order, for statistics that need them one by one.
+// Durations in time order, for statistics that need them individually.
 std::vector<StepMetrics> steps_of(const Analysis& analysis) {
   std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> by_stage(analysis.stages.size());
   for (const StageStep& step : analysis.steps) {
@@ -86,6 +87,7 @@ std::vector<StepMetrics> steps_of(const Analysis& analysis) {
   return rows;
 }
 
+// The list of shapes is cut, num_shapes is not.
 KernelMetrics kernel_of(const Analysis& analysis, const KernelRecord& record) {
   constexpr std::size_t kMostShapes = 8;
   KernelMetrics kernel;
@@ -99,6 +101,7 @@ KernelMetrics kernel_of(const Analysis& analysis, const KernelRecord& record) {
   kernel.kernel_fraction = fraction_of(record.total_ns, analysis.kernel_ns);
   kernel.min_ns = record.min_ns;
   kernel.median_ns = record.median_ns;
+  // Totals of nsys stats have no single launches, so no percentile.
   if (!record.histogram.empty()) {
     kernel.p99_ns = record.p99_ns;
   }
@@ -160,6 +163,7 @@ CounterMetrics counter_of(const Analysis& analysis, const KernelCounters& kernel
   metrics.short_name = kernel.short_name;
   metrics.device_name = kernel.device_name;
   metrics.stage = kernel.stage;
+  // Without a launch shape, grid and block stay empty.
   if (kernel.shape) {
     const auto& [grid, block] = *kernel.shape;
     metrics.grid = {grid[0], grid[1], grid[2]};

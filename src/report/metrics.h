@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything a report knows of a run: metrics.json as structs.
+// All results of a run: metrics.json as structs.
 //
-// All other outputs are made of this struct, so none can show a figure that the file does not hold.
-// Keys, units and meanings of the members are in report/metric_fields.h, once each. What JSON
-// writes as null is a std::optional or an empty text. A member that is added later is a
-// std::optional: older files do not have it.
+// All other outputs are derived from this struct, so none can show a figure that the file does not
+// have. Keys, units and meanings of the members are in report/metric_fields.h. A null in JSON is a
+// std::optional or an empty text. Members added later are std::optional, because older files lack
+// them.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,7 @@
 
 namespace llmprof {
 
+// The recording as a whole.
 struct CaptureMetrics {
   std::string format;
   std::string tool;  // older files do not name it
@@ -42,6 +43,7 @@ struct CaptureMetrics {
   std::string stage_source;
 };
 
+// One GPU of the machine, at the start of the run.
 struct GpuMetrics {
   std::int64_t index = 0;
   std::string name;
@@ -53,6 +55,7 @@ struct GpuMetrics {
   std::optional<std::int64_t> temperature_c;
 };
 
+// The machine of a run.
 struct EnvironmentMetrics {
   std::string distribution;
   std::string kernel;
@@ -66,7 +69,7 @@ struct EnvironmentMetrics {
   std::optional<std::int64_t> gpu_processes;
 };
 
-// What a capture lacks.
+// A violation of the capture contract.
 struct BreachMetrics {
   std::string reason;
   std::string pass;
@@ -75,6 +78,7 @@ struct BreachMetrics {
   std::string next;
 };
 
+// Distribution of a duration.
 struct LatencyMetrics {
   std::int64_t n = 0;
   std::optional<double> mean_ns;
@@ -84,6 +88,7 @@ struct LatencyMetrics {
   std::string reason;  // why there is none
 };
 
+// What users of a model wait for.
 struct AggregateMetrics {
   std::string source;
   LatencyMetrics ttft;
@@ -91,6 +96,7 @@ struct AggregateMetrics {
   std::optional<double> decode_tokens_per_s;
 };
 
+// One GPU of the recording.
 struct DeviceMetrics {
   std::string device;
   std::string name;
@@ -101,18 +107,21 @@ struct DeviceMetrics {
   std::int64_t pageable_copy_ns = 0;
 };
 
+// Durations of a stage's instances.
 struct StepMetrics {
   std::string stage;
   std::int64_t n = 0;
   std::vector<std::int64_t> durations_ns;  // in time order, the first kMostDurations
 };
 
+// A ledger with its stage and GPU.
 struct LedgerMetrics : Ledger {
   std::string stage;
   std::string device;
   std::int64_t num_instances = 0;
 };
 
+// A row of the kernel table.
 struct KernelMetrics {
   std::string kernel_name;
   std::string short_name;
@@ -136,12 +145,14 @@ struct KernelMetrics {
   double covered_fraction() const { return fraction_of(covered_ns, total_ns); }
 };
 
+// One operator, with its share of the time.
 struct OperatorMetrics : OperatorRecord {
   double share_fraction = 0;
 
   double mean_ns() const { return fraction_of(total_ns, std::max<std::int64_t>(calls, 1)); }
 };
 
+// All operators.
 struct OperatorsMetrics {
   std::string source;
   std::string time_of;
@@ -151,6 +162,7 @@ struct OperatorsMetrics {
   std::vector<LayerTotal> layers;
 };
 
+// Roofline of one profiled launch.
 struct RooflineMetrics {
   std::string dtype;
   std::optional<double> flops;
@@ -198,6 +210,7 @@ struct CounterMetrics {
   RooflineMetrics roofline;
 };
 
+// All counters.
 struct CountersMetrics {
   std::string tool_version;
   std::string clock_control;
@@ -205,12 +218,13 @@ struct CountersMetrics {
   std::vector<CounterMetrics> kernels;
 };
 
-// What a run knows besides its recording; absent where there was no run.
+// What a run knows besides its recording; absent if there was no run.
 struct RunFacts {
   std::optional<EnvironmentMetrics> environment;       // the machine
   std::optional<std::vector<BreachMetrics>> contract;  // what the capture lacks
 };
 
+// The whole file.
 struct Metrics {
   std::string verdict;
   CaptureMetrics capture;
@@ -238,33 +252,34 @@ struct Metrics {
 
 inline constexpr std::size_t kMostDurations = 4096;  // of a stage: they tell the noise of all
 
+// Structs first, JSON from them: both forms always agree.
 Metrics metrics_of(const Analysis& analysis, const RunFacts& run = {});
 
 Json metrics_json(const Metrics& metrics);
 Json metrics_json(const Analysis& analysis, const RunFacts& run = {});
 
-// Throws kInput, naming the key, where a value has another type than its member. Keys that are
-// missing leave their member as it is; unknown keys are ignored.
+// Throws kInput, naming the key, if a value has another type than its member. Missing keys leave
+// their member unchanged; unknown keys are ignored.
 Metrics metrics_from_json(const Json& json);
 
 // Stage times as rows: baseline/metrics.json, and `baseline` of metrics.json.
 Json stage_times_json(const std::vector<StageTimes>& stages);
 
 // The files of a report by name: report.html, report.md, stakeholder_summary.md, kernels.md,
-// operators.md, and metrics.json itself. `beside` are other files that the reports point to. A
-// timeline without length means that there is none.
+// operators.md, and metrics.json itself. `beside` are other files that the reports link to. A
+// timeline of zero length means that there is none.
 std::vector<std::pair<std::string, std::string>> report_files(
     const Metrics& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
     PassTimer* timer = nullptr);
 
-// kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns with whole names. Scripts
+// kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns with full names. Scripts
 // rely on it.
 std::string kernels_csv(const std::vector<KernelRecord>& records);
 
-// range,instances,kernels,kernel_ns with whole names.
+// range,instances,kernels,kernel_ns with full names.
 std::string ranges_csv(const std::vector<RangeTotal>& ranges);
 
-// The class of a kernel's row, as "memory"; "n/a" where no counters cover it.
+// The bottleneck of a kernel's row, e.g. "memory"; "n/a" if no counters cover it.
 std::string bound_text(const Analysis& analysis, const KernelRecord& record);
 
 // One sentence: what this recording shows, or why it shows nothing.

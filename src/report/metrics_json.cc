@@ -2,9 +2,8 @@
 //
 // Reading and writing of metrics.json by its field descriptions.
 //
-// The file may come from anybody: a value of another type than its member is an error that names
-// the key, and nothing else of the file is trusted either. A null or missing key leaves its member
-// as it is.
+// The file is untrusted: a value of another type than its member is an error that names the key. A
+// null or missing key leaves its member unchanged.
 #include <functional>
 
 #include <fmt/format.h>
@@ -29,6 +28,7 @@ Json object_json(const T& object, Json json = Json::object()) {
   return json;
 }
 
+// JSON of a value by its type. Types with a form of their own come before the general cases.
 template <typename T>
 Json value_json(const T& value, const Field& field) {
   if constexpr (std::is_same_v<T, std::string>) {
@@ -60,7 +60,7 @@ Json value_json(const T& value, const Field& field) {
   }
 }
 
-// Where a value stands in the file; a text only once something is wrong with it.
+// The position of a value in the file; converted to text only for an error.
 struct Place {
   const Place* around = nullptr;
   std::string_view key;
@@ -90,6 +90,7 @@ template <typename T>
 void read_object(const Json& json, T& object, const Place& place) {
   expect(json.is_object(), "an object", place);
   describe(&object, [&](const char* key, auto member, const Field& /*field*/) {
+    // Computed values are written but never read.
     if constexpr (std::is_member_object_pointer_v<decltype(member)>) {
       if (const auto found = json.find(key); found != json.end()) {
         read_value(*found, object.*member, {&place, key});
@@ -127,6 +128,7 @@ void read_list(const Json& json, T& list, const Place& place) {
   }
 }
 
+// Reads a value by its type. Null leaves the default.
 template <typename T>
 void read_value(const Json& json, T& value, const Place& place) {
   if (json.is_null()) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report.html: a template filled once (page_template.cc). The policy in its head names the script
-// and the style by their hashes: whatever else finds its way into the page is not run. Views are
-// drawn by the browser out of the data it carries; the sections beneath them stand without it.
+// report.html, from a template (page_template.cc).
+//
+// The policy in its head names script and style by their hashes: anything else that gets into the
+// page is not executed. Views are drawn by the browser from the embedded data; the sections below
+// are complete without them.
 #include "report/page.h"
 
 #include <algorithm>
@@ -18,7 +20,7 @@ namespace {
 
 constexpr std::size_t kKernelRowsOfPage = 20;
 
-// The scripts in the order they build on each other.
+// The scripts in the order of their dependencies.
 constexpr const char* kScripts[] = {"format.js",   "data.js",    "dom.js",      "summary.js",
                                     "timeline.js", "kernels.js", "roofline.js", "steps.js",
                                     "heatmap.js",  "main.js"};

@@ -12,15 +12,15 @@ namespace llmprof {
 
 struct Metrics;
 
-// A page larger than this is a nuisance in mail and slow to open.
+// A larger page is a nuisance in mail and slow to open.
 inline constexpr std::size_t kPageBudgetBytes = 2'000'000;
 
-// report.html: one file that needs nothing else, neither network nor server. `files` are those it
-// points to; `json` is metrics_json(metrics).
+// report.html: one self-contained file, without network or server. `files` are those it links to;
+// `json` is metrics_json(metrics).
 std::string page_html(const Metrics& metrics, const Json& json, const Timeline& timeline,
                       const std::vector<std::string>& files);
 
-// What the page's views are drawn from: two texts to stand in script elements that are not run.
+// The data of the page's views: two texts for script elements that are not executed.
 struct PageData {
   std::string json;    // gzip, base64: metrics.json as far as it fits, and what the planes hold
   std::string planes;  // gzip, base64: the timeline's numbers, byte plane by byte plane

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does a page carry a recording? As columns of whole numbers, each cut into planes of bytes:
-// first the low bytes of all rows, then the next ones. Starts are kept as differences. High planes
-// are then nearly all zeros, and gzip leaves six bytes of a slice where JSON would need two
-// hundred.
+// Compact encoding of a recording for report.html.
 //
-// A budget is kept by leaving out, in this order: slices outside the windows, all slices, kernels
-// of the table from the last on. The page says which.
+// Columns of integers are split into byte planes: first the low bytes of all rows, then the next
+// ones. Starts are stored as differences. High planes are then nearly all zeros, and gzip leaves
+// six bytes per slice where JSON would need two hundred.
+//
+// The budget is met by dropping, in this order: slices outside the windows, all slices, kernels
+// from the end of the table. The page says which.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -23,12 +24,13 @@ namespace {
 constexpr std::size_t kMostKernels = 4'000;
 constexpr std::size_t kMostSteps = 50'000;
 
-// Of gzip: level 3 takes a third of the time of level 6 and a tenth more room.
+// gzip level 3 takes a third of the time of level 6 and a tenth more space.
 constexpr int kPlanesLevel = 3;
 
-// Times up to 2^48 ns, three days; what is longer is shown as that.
+// Times up to 2^48 ns, three days; longer ones are capped.
 constexpr int kTimeBytes = 6;
 
+// Arrays of integers as byte planes, and their directory.
 class Planes {
  public:
   template <typename Value>
@@ -68,7 +70,7 @@ const char* row_kind_name(TimelineRowKind kind) {
 
 enum class Detail { kAll, kWindows, kNone };
 
-// Slices row by row, starts as differences from one to the next. Returns where each row begins.
+// Slices row by row, starts as differences. Returns the start of each row.
 std::vector<std::size_t> add_slices(const Timeline& timeline, Detail detail, Planes& planes) {
   const TimelineSlices& slices = timeline.slices;
   std::vector<std::int64_t> starts;
@@ -114,6 +116,7 @@ Json add_levels(const Timeline& timeline, Planes& planes) {
     std::vector<std::uint32_t> fills;
     for (const TimelineSeries& one : level.series) {
       series.push_back({one.row, one.category});
+      // Fills as fractions of 16 bits: finer than a pixel, and small after compression.
       for (const std::int64_t fill_ns : one.fill_ns) {
         const double filled = static_cast<double>(fill_ns) / static_cast<double>(level.column_ns);
         fills.push_back(
@@ -127,7 +130,7 @@ Json add_levels(const Timeline& timeline, Planes& planes) {
   return levels;
 }
 
-// Returns how many are left out.
+// Returns how many are omitted.
 std::size_t add_instances(const Timeline& timeline, Planes& planes) {
   const std::size_t count = std::min(timeline.instances.size(), kMostSteps);
   std::vector<std::int64_t> starts;
@@ -154,7 +157,7 @@ std::size_t add_instances(const Timeline& timeline, Planes& planes) {
   return timeline.instances.size() - count;
 }
 
-// Of each kernel name the first row of the table that has it, or null.
+// For each kernel name the first row of the table that has it, or null.
 Json kernel_rows(const Timeline& timeline, std::span<const KernelMetrics> kernels) {
   std::unordered_map<std::string_view, std::size_t> first;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -223,6 +226,7 @@ PageData page_data(const Metrics& metrics, const Json& json, const Timeline& tim
   std::size_t kept = std::min(num_kernels, kMostKernels);
   PageData data;
   Detail detail = timeline.is_whole ? Detail::kAll : Detail::kWindows;
+  // Reduces the detail until the data fit.
   for (;;) {
     if (kept < num_kernels) {
       Json& kernels = document["metrics"]["kernels"];
@@ -240,7 +244,7 @@ PageData page_data(const Metrics& metrics, const Json& json, const Timeline& tim
     if (fits || (detail == Detail::kNone && kept == 0)) {
       return data;
     }
-    // Whichever of the two takes more than its half.
+    // Whichever of the two takes more than half.
     if (data.planes.size() * 2 > budget_bytes && detail != Detail::kNone) {
       detail = detail == Detail::kAll ? Detail::kWindows : Detail::kNone;
     } else if (kept > 0) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Templates of web/, filled from left to right, so that nothing a stranger wrote is ever taken for
-// a place to fill.
+// Filling of the HTML templates in web/.
+//
+// They are filled from left to right, so that untrusted text is never taken for a placeholder.
 #include <algorithm>
 
 #include "base/gzip_base64.h"

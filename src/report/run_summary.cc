@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The summary of a run that comparisons read, made of its metrics.
+// The summary of a run for comparisons, derived from its metrics.
 //
-// TTFT and the time of a decode step decide where they were marked: they are what users wait for,
-// and p50 of a run is a value that its worst step does not move. Without them the median length of
-// each stage decides. Everything else is compared and shown.
+// TTFT and the time of a decode step decide if they were marked: they are what users wait for, and
+// the p50 of a run is not affected by its worst step. Otherwise the median duration of each stage
+// decides. Everything else is compared and shown.
 #include "report/run_summary.h"
 
 #include <algorithm>
@@ -23,6 +23,7 @@
 namespace llmprof {
 namespace {
 
+// How a metric is judged.
 struct MetricForm {
   const char* unit = "ns";
   bool is_larger_better = false;
@@ -59,7 +60,7 @@ MetricForm form_of_path(const std::string& key) {
   return {unit == "fraction" ? "fraction" : "number", false, false};
 }
 
-// Less time is better, and more a second; a share or a number may be either.
+// Less time is better, and a higher rate; a share or a number may be either.
 bool has_direction(std::string_view unit) {
   return unit == "ns" || unit == "1/s";
 }
@@ -80,11 +81,11 @@ void for_each_row(const MetricRows<Row>& array, const Add& add) {
   }
 }
 
-// What decides where it was measured, and whether there is any.
+// Metrics that decide if they were measured; returns whether there are any.
 bool add_aggregates(const Metrics& metrics, RunSummary& run) {
   const AggregateMetrics& aggregates = metrics.aggregates;
   const MetricForm gate{"ns", false, true};
-  // Lengths in the recording are not those of the pass without a profiler.
+  // Durations in the recording are not those of the pass without a profiler.
   const bool is_recorded = aggregates.source == "the recording";
   const auto add = [&](const MetricForm& form, const std::string& steps, auto... members) {
     add_member("aggregates", aggregates, form, run, is_recorded ? steps : "", members...);
@@ -99,6 +100,8 @@ bool add_aggregates(const Metrics& metrics, RunSummary& run) {
 }
 
 void add_metrics(const Metrics& metrics, RunSummary& run) {
+  // One level of metrics is gated, the best there is: time to first token and per token, else stage
+  // times without a profiler, else stage times of the recording.
   const bool has_gate = add_aggregates(metrics, run);
   const bool has_baseline = metrics.baseline && !metrics.baseline->empty();
   for_each_row(rows_at(metrics, &Metrics::baseline), [&](const StageTimes& row, const auto& path) {
@@ -140,7 +143,7 @@ std::string words_of(const Json& list) {
   return text;
 }
 
-// Where a bundle lies is no fact of the work.
+// The location of a bundle is not a property of the work.
 Json without_places(const Json& overrides) {
   Json kept = Json::array();
   for (const Json& word : overrides.is_array() ? overrides : Json::array()) {
@@ -173,6 +176,7 @@ std::string device_text(const Metrics& metrics) {
   return text.empty() && !cpu.empty() ? "no GPU, " + cpu : text;
 }
 
+// Facts that decide whether two runs may be compared: see comparable_facts().
 void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
   const EnvironmentMetrics machine = metrics.environment.value_or(EnvironmentMetrics{});
   run.facts = {
@@ -212,8 +216,8 @@ void add_steps(const Metrics& metrics, RunSummary& run) {
   }
 }
 
-// A file's numbers may be anything. Amounts of a run are summed and subtracted: rows whose sum is
-// beyond thirty years, or below nothing, are left out.
+// Untrusted numbers may be anything. Amounts of a run are summed and subtracted: rows whose sum
+// exceeds thirty years, or is negative, are dropped.
 bool may_add(std::int64_t part, std::int64_t& sum) {
   constexpr std::int64_t kLongest = 1'000'000'000'000'000'000;
   if (part < 0 || part > kLongest - sum) {
@@ -296,6 +300,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   add_steps(metrics, run);
   add_ledgers(metrics, run);
   add_operators(metrics, run);
+  // A run that measured nothing is kept, with the reason: the verdict then says that it is not
+  // known.
   const bool has_time = std::any_of(run.metrics.begin(), run.metrics.end(),
                                     [](const RunMetric& metric) { return metric.value > 0; });
   if (run.launches == 0 && (!run.is_marked || !has_time)) {
@@ -304,6 +310,7 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   return run;
 }
 
+// Metrics that are named in a budget but are not part of the usual set.
 void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics, RunSummary& run) {
   for (const MetricBudget& budget : budgets) {
     const bool is_known =
@@ -314,6 +321,7 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
       continue;
     }
     const MetricForm form = form_of_path(budget.key);
+    // A relative limit needs to know which direction is worse.
     if (budget.change_fraction && !has_direction(form.unit)) {
       throw Error(
           ErrorKind::kUsage,
@@ -326,6 +334,7 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
   }
 }
 
+// The part of metrics.json that a baseline keeps: enough to compare, without the rest.
 Json compared_part(const Json& metrics) {
   using M = Metrics;
   using O = OperatorsMetrics;

@@ -14,11 +14,11 @@ struct Metrics;
 // What comparisons need of a run. `inputs` is inputs.yaml of its bundle, or null.
 RunSummary summary_of_run(const std::string& label, const Metrics& metrics, const Json& inputs);
 
-// Budgets may name any number of metrics.json: those that the summary lacks are put into it. Throws
-// kUsage for what is no path, and for a change of which nobody knows whether it is for the better.
+// Budgets may name any number of metrics.json: those missing in the summary are added. Throws
+// kUsage for an invalid path, and for a change whose direction is unknown.
 void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics, RunSummary& run);
 
-// The part of metrics.json that comparisons read, for a file that stays small.
+// The part of metrics.json that comparisons read, for a small file.
 Json compared_part(const Json& metrics);
 
 }  // namespace llmprof

@@ -11,6 +11,7 @@ namespace llmprof {
 // The tool that recorded; metrics.json of older versions does not name it.
 std::string tool_of(const Metrics& metrics);
 
+// A section without data has `missing` set to the reason and what to do about it.
 Section summary_section(const Metrics& metrics, const SectionOptions& options);
 Section findings_section(const Metrics& metrics, const SectionOptions& options);
 Section environment_section(const Metrics& metrics, const SectionOptions& options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values and tables of a JSON document. It may come from anybody: what is missing or of another
-// type is not known.
+// Values and tables from a JSON document, which is untrusted: what is missing or of another type is
+// unknown.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace llmprof {
 
-// "a.b" of an object; null where it is not there.
+// "a.b" of an object; null if absent.
 const Json& field_of(const Json& value, std::string_view path);
 // The rows of an array, or none.
 const Json& rows_of(const Json& metrics, std::string_view path);
@@ -21,7 +21,7 @@ std::string text_of(const Json& value, std::string_view path);
 std::int64_t integer_of(const Json& value, std::string_view path);
 double number_of(const Json& value, std::string_view path);
 
-// A value with its home.
+// A value with its key.
 ReportValue value_at(const Json& metrics, const std::string& key, Unit unit);
 
 // A table of an array: a row for each, `most` of them.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which sections there are, and which documents they make. A new section is one function and one
-// row here; no writer changes.
+// The table of report sections, and the documents made of them.
+//
+// A new section is one function and one row here; writers do not change.
 #include "report/sections.h"
 
 #include <algorithm>

@@ -12,6 +12,7 @@ namespace llmprof {
 
 struct Metrics;
 
+// What sections show, and for which output.
 struct SectionOptions {
   std::size_t top = 10;            // rows of kernels and operators
   std::size_t num_findings = 3;    // of the summary
@@ -21,22 +22,22 @@ struct SectionOptions {
   std::vector<std::string> files;  // that stand beside the report
 };
 
-// A section that cannot be filled says why and how.
+// A section without content says why, and how to fill it.
 
 // report.md: everything, most urgent first.
 Document report_document(const Metrics& metrics, const SectionOptions& options);
-// stakeholder_summary.md: for people who decide.
+// stakeholder_summary.md: for decision makers.
 Document stakeholder_document(const Metrics& metrics, const SectionOptions& options);
-// What report.html says beneath its views: enough without them.
+// The text of report.html below its views: complete without them.
 Document page_document(const Metrics& metrics, const SectionOptions& options);
 Document kernels_document(const Metrics& metrics, const SectionOptions& options);
 Document operators_document(const Metrics& metrics, const SectionOptions& options);
-// What a person reads first on a terminal; parts without content are left out.
+// What a person reads first on a terminal; empty sections are omitted.
 Document terminal_document(const Metrics& metrics, const SectionOptions& options);
-// The same of a run that just ended.
+// The same for a run that just ended.
 Document run_document(const Metrics& metrics);
 
-// One section by its id; throws kUsage with the list of them.
+// Sections by id; throws kUsage with the list of ids.
 Document section_document(const Metrics& metrics, const std::vector<std::string>& ids,
                           const SectionOptions& options);
 std::vector<std::string> section_ids();

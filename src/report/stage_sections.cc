@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stages: how long, where the time went, how much of what was possible.
+// Sections on stages: durations, time ledger, efficiency.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kHowToMark =
     "mark the stages of the program (docs/marking.md) and record with llmprof run";
 
-// A note inside prefill, never a row of its own.
+// Vision is a note inside prefill, never a separate row.
 template <typename Row>
 bool is_not_vision(const Row& row) {
   return row.stage != "vision";
@@ -47,7 +47,7 @@ std::string ledger_words(const Metrics& metrics, const std::string& stage) {
   const auto share = [&](std::int64_t part_ns) {
     return format_fraction(fraction_of(part_ns, row->window_ns));
   };
-  // The first of the largest but `compute`, which comes first.
+  // The largest one except `compute`, which comes first.
   const auto worst = std::max_element(row->buckets_ns.begin() + 1, row->buckets_ns.end());
   const auto bucket = static_cast<std::size_t>(worst - row->buckets_ns.begin());
   return fmt::format(
@@ -167,6 +167,7 @@ Section baseline_section(const Metrics& metrics, const SectionOptions& /*options
   return section;
 }
 
+// With and without a profiler: the difference is the profiler's overhead.
 Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   ReportTable stages = stage_table(metrics);
@@ -209,7 +210,7 @@ Section overhead_section(const Metrics& metrics, const SectionOptions& /*options
 Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   using Row = LedgerMetrics;
   Section section;
-  // The stage `all` is the capture by another name.
+  // The stage `all` is the same as the capture.
   section.tables.push_back(table_of(rows_at(metrics, &Metrics::ledgers),
                                     {{"stage", Unit::kName, &Row::stage},
                                      {"GPU", Unit::kText, &Row::device},
@@ -239,6 +240,7 @@ Section efficiency_section(const Metrics& metrics, const SectionOptions& /*optio
   } else {
     section.tables.push_back(std::move(table));
   }
+  // A reason that holds for all stages is not repeated for each.
   for (const StageEfficiency& row : efficiency.stages) {
     const std::string stage = printable(row.stage);
     if (!row.reason.empty() && row.reason != efficiency.reason) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a reader meets first and last: the verdict, what to fix, where it was measured, how far to
-// trust it.
+// Sections on the verdict, findings, environment and data quality.
 #include <algorithm>
 #include <set>
 
@@ -15,7 +14,7 @@
 namespace llmprof {
 namespace {
 
-// The first findings. Of a few, none tells the time of another again.
+// The first findings. If only a few are shown, none repeats the time of another.
 std::vector<Finding> first_findings(const Metrics& metrics, std::size_t most) {
   std::vector<Finding> chosen = metrics.findings;
   if (chosen.size() > most) {
@@ -26,7 +25,7 @@ std::vector<Finding> first_findings(const Metrics& metrics, std::size_t most) {
   return chosen;
 }
 
-// "2 more: ..." where a list is cut short.
+// "2 more: ..." if a list is truncated.
 void say_rest(const Metrics& metrics, std::size_t shown, const char* where, Section& section) {
   const std::size_t all = metrics.findings.size();
   if (shown < all) {
@@ -34,6 +33,7 @@ void say_rest(const Metrics& metrics, std::size_t shown, const char* where, Sect
   }
 }
 
+// Texts of a recording are made printable here: they may contain control characters.
 std::vector<Advice> advice_of(const Metrics& metrics, std::size_t most) {
   std::vector<Advice> advice;
   for (const Finding& finding : first_findings(metrics, most)) {
@@ -77,6 +77,7 @@ std::string tool_of(const Metrics& metrics) {
 Section summary_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   section.paragraphs.push_back(printable(metrics.verdict));
+  // On the terminal, findings have a section of their own.
   if (options.is_terminal) {
     for (const DeviceMetrics& device : metrics.devices) {
       section.notes.push_back(fmt::format(
@@ -116,6 +117,7 @@ Section findings_section(const Metrics& metrics, const SectionOptions& options) 
   return section;
 }
 
+// What to do, without the evidence: for a reader who trusts the rules.
 Section recommendations_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   constexpr std::size_t kMost = 5;
   Section section;
@@ -143,6 +145,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
   Section section;
   const auto add = [&](const std::string& label, const char* reason, Unit unit, auto... members) {
     ReportValue value = value_at(metrics, unit, members...);
+    // An empty text is a fact that is not known.
     if (value.value == Json("")) {
       value.value = nullptr;
     }
@@ -173,6 +176,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
   return section;
 }
 
+// Figures of the whole run; those that need marks say so.
 Section aggregates_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   using A = AggregateMetrics;
   using C = CaptureMetrics;
@@ -197,6 +201,8 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& /*optio
   return section;
 }
 
+// What limits the trust in the figures: lost events, unknown kernels, broken capture contracts, and
+// the tool's own messages.
 Section quality_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   for (const Diagnostic& row : metrics.data_quality) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A document on a terminal: columns aligned, numbers to the right, the last column cut where the
-// window ends. Where there is no window nothing is cut, so that scripts and files see all of it.
+// Terminal form of documents: aligned columns, numbers to the right, last column truncated to the
+// window.
+//
+// Without a window nothing is truncated, so that scripts and files get everything.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -19,7 +21,7 @@ bool is_left(Unit unit) {
   return unit == Unit::kText || unit == Unit::kName || unit == Unit::kShares;
 }
 
-// The first `width` columns; where something is cut it ends in "...".
+// The first `width` columns; truncated text ends in "...".
 std::string cut(const std::string& text, std::size_t width) {
   if (display_width(text) <= width) {
     return text;
@@ -50,6 +52,7 @@ std::string table_terminal(const ReportTable& table, std::size_t width) {
       widths[i] = std::max(widths[i], display_width(made.back()));
     }
   }
+  // Only the last column is cut to the terminal's width; it holds the long names.
   std::size_t before_last = kGap;
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
     before_last += widths[i] + kGap;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One sentence: the largest waste of the GPU that worked most, or why nothing can be said. A
-// blocker comes before any figure that it spoils. Where no stage is marked, what came before the
-// model's first kernel is left out: no step is faster without it.
+// The one-sentence verdict: the largest waste of the busiest GPU, or why there is no result.
+//
+// A blocker comes before any figure that it invalidates. If no stage is marked, the time before the
+// model's first kernel is ignored: no step is faster without it.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ const char* words_of(Bucket bucket, const Ledger& ledger) {
   }
 }
 
-// What the GPU did most of the time it did not compute, when that is a tenth or more.
+// What the GPU did most while it did not compute, if that is a tenth or more.
 std::string largest_waste(const Ledger& ledger) {
   static constexpr Bucket kWaste[] = {Bucket::kLaunchLate, Bucket::kSync, Bucket::kQueued,
                                       Bucket::kGraph,      Bucket::kComm, Bucket::kCopy,
@@ -93,6 +94,7 @@ std::string verdict(const Analysis& analysis) {
         format_fraction(fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns)),
         capture.format.record_graphs);
   }
+  // The steady phase if there is one, else the whole capture.
   const auto busiest = std::max_element(
       analysis.devices.begin(), analysis.devices.end(),
       [](const DeviceSummary& a, const DeviceSummary& b) { return a.busy_ns < b.busy_ns; });

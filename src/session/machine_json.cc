@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Machine and tools as JSON. What is not known is null, never an empty text or a zero that looks
-// like a fact.
+// Machine and tools as JSON. Unknown values are null, never an empty text or a zero.
 #include "session/machine_json.h"
 
 #include <array>
@@ -24,7 +23,7 @@ Json known(const std::optional<T>& value) {
   return number_or_null(value);
 }
 
-// Options whose presence changes the command lines we build; a dialect is told by them.
+// Options whose presence changes the command lines we build; together they identify a dialect.
 constexpr std::array<const char*, 12> kNsysOptions = {
     "--capture-range",       "--capture-range-end",   "--cuda-graph-trace",
     "--cuda-trace-scope",    "--discard-environment", "--gpu-metrics-device",
@@ -55,6 +54,7 @@ Json tool_json(const Tool& tool) {
 
 }  // namespace
 
+// For the bundle and for doctor --json. Facts that could not be read are null.
 Json machine_json(const MachineFacts& machine) {
   Json gpus = Json::array();
   for (const GpuFacts& gpu : machine.gpus) {
@@ -85,6 +85,8 @@ Json machine_json(const MachineFacts& machine) {
           {"perf_event_paranoid", known(machine.perf_event_paranoid)}};
 }
 
+// The dialect is what the installed tool understands, and whether the tool said so or its version
+// implies it.
 Json tools_json(const std::optional<NsysTool>& nsys, const std::optional<NcuTool>& ncu) {
   Json tools = {{"nsys", nullptr}, {"ncu", nullptr}};
   if (nsys) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Facts of capture/ as JSON, for doctor and for a bundle's env.json: the same keys in both.
+// Facts of capture/ as JSON, for doctor and for a bundle's env.json, with the same keys.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,7 @@
 
 namespace llmprof {
 
+// Facts of the machine; null if not known.
 Json machine_json(const MachineFacts& machine);
 
 // {"nsys": {...} or null, "ncu": {...} or null}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory limits for the analysis of a recording, checked before the file is read: the other way to
-// find out is a process that is killed after half an hour.
+// Memory limits for the analysis of a recording, checked before the file is read.
+//
+// Otherwise the process may be killed after half an hour.
 #include "session/memory_fit.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@
 namespace llmprof {
 namespace {
 
-// What memory to look for: the next power of two above the peak, with a quarter to spare.
+// Memory to look for: the next power of two above the peak, with a quarter to spare.
 std::uint64_t machine_bytes(std::uint64_t peak_bytes) {
   std::uint64_t size = kGiB;
   while (size < peak_bytes + peak_bytes / 4) {
@@ -78,7 +79,7 @@ std::string largest_recording(const System& system) {
   if (!memory) {
     return "n/a (/proc/meminfo does not say what is free)";
   }
-  // Exports of nsys 2022 to 2026 had 65 to 160 bytes an event.
+  // Exports of nsys 2022 to 2026 had 65 to 160 bytes per event.
   constexpr std::uint64_t kExportedBytes = 65;
   const std::uint64_t events = events_that_fit(*memory);
   return fmt::format(

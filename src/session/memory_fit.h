@@ -16,7 +16,7 @@ class InputFile;
 // "12,345,678".
 std::string with_commas(std::uint64_t number);
 
-// Where else a recording can be analysed that does not fit here.
+// Advice on where a recording can be analyzed that does not fit here.
 std::string elsewhere(const MemoryPlan& plan);
 
 // A size given as an option: 4GiB, 500MB, 1048576. Throws kUsage.
@@ -28,7 +28,7 @@ std::uint64_t size_option(const std::string& option, const std::string& text);
 std::optional<Diagnostic> fit_into_memory(const InputFile& recording, std::uint64_t limit_bytes,
                                           const PlannedOutput& output);
 
-// One line for doctor: the largest recording that can be analysed here.
+// One line for doctor: the largest recording that can be analyzed here.
 std::string largest_recording(const System& system);
 
 }  // namespace llmprof

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a target's name to a run: `llmprof run model.target=NAME` and nothing else.
+// Model targets: `llmprof run model.target=NAME` without any further options.
 //
-// A target is data: argument lists with three placeholders, never a line for a shell, so a path
-// with a blank or a quotation mark is a word like any other. The words of a user's own command are
-// not looked at: braces in them are theirs.
+// A target is data: argument lists with three placeholders, never a shell command, so a path with a
+// blank or a quotation mark is an ordinary word. A user's own command is not expanded: its braces
+// are kept.
 #include "session/model_target.h"
 
 #include <fmt/format.h>
@@ -24,11 +24,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// At about 1 GB/s: half a minute before the first pass is as long as anybody wants to wait.
+// At about 1 GB/s: half a minute is the longest acceptable delay before the first pass.
 constexpr std::uintmax_t kMostHashedBytes = 32 * kGiB;
 
-// The program as it can be started. Examples are built beside llmprof, and few people have that
-// folder on their PATH.
+// The program's path. Examples are built next to llmprof, and few users have that folder in their
+// PATH.
 void find_program(const System& system, const std::string& target,
                   std::vector<std::string>& words) {
   if (words.empty() || words[0].find('/') != std::string::npos) {
@@ -82,6 +82,7 @@ TargetWorkload target_workload_of(const Config& config, const System& system, bo
     target.model_file = shape->get<std::string>();
   }
   const std::string name = reader.optional_text("model.target").value_or("");
+  // With a command of the user, the target only describes the model; its program need not exist.
   if (!has_command) {
     find_program(system, name, target.command);
   }
@@ -144,6 +145,7 @@ Json target_json(const Config& config, const std::optional<NamedModel>& model) {
     facts["params"] = params_of(model->llm).total;  // by its shape or its tensors, not by hearsay
     facts["weights"] = text_or_null(model->llm.weight_dtype);
   }
+  // The file is identified by its hash, so that two runs can be compared.
   std::error_code failure;
   const Json* shape = value_at(config, "model.config");
   if (shape == nullptr || !shape->is_string() ||

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From what a user typed to a model. A file that is there wins over a name of conf/: someone who
-// has a directory called llama_3_1_8b means that.
+// Models and GPUs by the name or path that a user typed.
+//
+// An existing file takes precedence over a name in conf/: a user with a directory called
+// llama_3_1_8b means that.
 #include "session/named_model.h"
 
 #include <algorithm>
@@ -20,7 +22,7 @@
 namespace llmprof {
 namespace {
 
-// A preset's `config` is the mapping itself, or a path to where it stands.
+// A preset's `config` is the mapping itself, or a path to it.
 NamedModel from_preset(const Json& preset, const std::string& origin) {
   const Json config = preset.is_object() && preset.contains("config") ? preset["config"] : Json();
   const std::string name =
@@ -58,6 +60,7 @@ bool is_path(const std::string& given) {
 }  // namespace
 
 NamedModel named_model(const std::string& given) {
+  // A path, then a preset; a misspelled name gets a suggestion.
   if (is_path(given)) {
     if (given.ends_with(".yaml")) {
       return from_preset(user_yaml(given), given);

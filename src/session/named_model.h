@@ -15,11 +15,11 @@ struct NamedModel {
   Llm llm;
 };
 
-// `given` is a name of conf/model/llm, a YAML file of that form, or what load_llm() takes. Throws
-// kUsage with the nearest name when it is none of these.
+// `given` is a name in conf/model/llm, a YAML file of that form, or anything that load_llm()
+// accepts. Throws kUsage with the nearest name otherwise.
 NamedModel named_model(const std::string& given);
 
-// Names of conf/model/llm, for completion.
+// Names in conf/model/llm, for completion.
 std::vector<std::string> model_names();
 
 // A count of tokens, sequences or GPUs given as an option. Throws kUsage.
@@ -31,8 +31,8 @@ ImageSize image_of(const std::string& text);
 // conf/hardware/gpus.yaml.
 std::vector<GpuSpec> known_gpus();
 
-// The GPU a user or a recording names; `given` may also be a YAML file of the same form, whose
-// first row is taken.
+// The GPU that a user or a recording names; `given` may also be a YAML file of the same form, whose
+// first row is used.
 GpuMatch named_gpu(const std::string& given, const GpuAttributes& attributes = {});
 
 }  // namespace llmprof

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan for ncu under a run's options: which launches to measure, and the filters that select
-// them.
+// The ncu plan under a run's options: launches to measure, and the filters that select them.
 #include "session/ncu_plan_command.h"
 
 #include "base/json.h"
@@ -21,7 +20,7 @@ Json group_json(const LaunchGroup& group) {
           {"median_ns", group.median_ns}};
 }
 
-// The rest of them is many and small.
+// The other ones are many and small.
 constexpr std::size_t kMostExcluded = 200;
 
 }  // namespace

@@ -8,14 +8,15 @@
 
 namespace llmprof {
 
-// The plan for this very ncu: gated where the configuration asks for it and the recording has the
-// marks. `program_s`: one run of the program without a profiler; 0: not known.
+// The plan for this particular ncu: gated if the configuration requests it and the recording has
+// the marks. `program_s`: one run of the program without a profiler; 0 if unknown.
 NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& profile,
                   double program_s);
 
-// From a plan to what ncu is told.
+// Translates a planned command to ncu's filters.
 NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen);
 
+// The plan as a document of its own, for scripts.
 Json plan_json(const NcuPlan& plan);
 
 }  // namespace llmprof

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Marks of a recording in the form that gates need.
 #include "session/nvtx_marks.h"
 
 #include <algorithm>
@@ -13,6 +15,7 @@ std::vector<SeenMark> seen_marks(const Trace& trace) {
     if (ranges.kind[row] == RangeKind::kMark) {
       continue;
     }
+    // A name may be used for both kinds of ranges; gates need to know.
     SeenMark& seen = marks[{ranges.domain[row], ranges.text[row]}];
     ++seen.count;
     seen.is_push_pop = seen.is_push_pop || ranges.kind[row] == RangeKind::kPushPop;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Marks of a recording as gates want them: between trace/ and capture/, which do not know each
-// other.
+// Marks of a recording in the form that gates need: connects trace/ and capture/, which do not know
+// each other.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@
 
 namespace llmprof {
 
-// Every range of a recording by domain and name, the most frequent first. Whether strings were
-// registered is not in a recording: false.
+// Every range of a recording by domain and name, the most frequent first. A recording does not say
+// whether strings were registered: false.
 std::vector<SeenMark> seen_marks(const Trace& trace);
 
-// The marks that stand for `stages`, one a stage; nothing when a stage has none of its own (engines
-// write a new text each step).
+// The marks of `stages`, one per stage; nullopt if a stage has none (engines write a new text for
+// each step).
 std::optional<std::vector<SeenMark>> marks_of_stages(const std::vector<std::string>& stages,
                                                      const std::vector<SeenMark>& seen);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program measured of its own operators, rolled up two ways.
+// Aggregation of a program's own operator measurements, by operator and by layer.
 //
-// The times are of a pass of their own, in which every operator waits for the one before it: shares
-// of them are right, the sums are not what the timed passes took. So they stand beside the time of
-// the same pass, never beside another's.
+// The times are from a separate pass, in which every operator waits for the one before it: shares
+// are right, sums are not what the timed passes took. So they are shown next to the time of the
+// same pass, never another.
 #include "session/operator_table.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kNoLayer = "outside layers";
 
-// Hostile tables have counts whose sum does not fit; then it is not known.
+// Counts in hostile tables may overflow when summed; then the sum is unknown.
 void add_count(const std::optional<std::int64_t>& count, bool is_first,
                std::optional<std::int64_t>& sum) {
   std::int64_t result = 0;
@@ -30,7 +30,7 @@ void add_count(const std::optional<std::int64_t>& count, bool is_first,
   sum = result;
 }
 
-// Layers are numbers where the program is a transformer; other names come behind them.
+// Layers are numbers if the program is a transformer; other names come after them.
 std::pair<std::int64_t, std::string> order_of(const std::string& layer) {
   std::int64_t number = 0;
   const char* end = layer.data() + layer.size();
@@ -39,6 +39,7 @@ std::pair<std::int64_t, std::string> order_of(const std::string& layer) {
   return {layer.empty() ? INT64_MAX : is_number ? number : INT64_MAX - 1, layer};
 }
 
+// By operator and stage, over all layers.
 std::vector<OperatorRecord> rows_of(const OperatorTable& table) {
   std::map<std::pair<std::string, std::string>, OperatorRecord> records;
   for (const OperatorTable::Row& row : table.rows) {
@@ -63,6 +64,7 @@ std::vector<OperatorRecord> rows_of(const OperatorTable& table) {
   return rows;
 }
 
+// By layer, over all stages. A table without layers gives none, not one large row.
 std::vector<LayerTotal> layers_of(const OperatorTable& table) {
   std::map<std::pair<std::int64_t, std::string>, LayerTotal> totals;
   bool has_layers = false;
@@ -103,6 +105,7 @@ std::filesystem::path baseline_file(const std::filesystem::path& bundle, const s
   return std::filesystem::is_regular_file(old, ignored) ? old : bundle / "baseline" / name;
 }
 
+// The table is optional evidence: one that cannot be read is noted, and the run goes on.
 void read_operators(const std::filesystem::path& bundle, Evidence& evidence) {
   const std::filesystem::path file = baseline_file(bundle, "operators.csv");
   std::error_code ignored;

@@ -8,14 +8,14 @@
 
 namespace llmprof {
 
-// A program's own table as an analysis holds it: operators of all layers together, and layers of
-// all operators together. What belongs to no layer is one more, last.
+// A program's own table in the form of an analysis: operators over all layers, and layers over all
+// operators. Operators without a layer are one more, last.
 Operators operators_of(const OperatorTable& table);
 
-// Reads the table of a bundle, where there is one. A table that cannot be read is a diagnostic.
+// Reads the table of a bundle, if there is one. An unreadable table is a diagnostic.
 void read_operators(const std::filesystem::path& bundle, Evidence& evidence);
 
-// Where a bundle keeps it.
+// Its path in a bundle.
 inline constexpr const char* kOperatorsFile = "baseline/operators.csv";
 
 // A file of the baseline pass in a bundle. Bundles of earlier versions have it in stage1/.

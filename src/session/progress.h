@@ -7,7 +7,7 @@
 
 namespace llmprof {
 
-// What a run says while it goes on. The command line draws it; a library caller may ignore it.
+// Progress of a run. The command line draws it; a library caller may ignore it.
 class Progress {
  public:
   virtual ~Progress() = default;

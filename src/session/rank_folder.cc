@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names that ranks of a job can choose without asking each other: nothing but the rank and the
-// attempt goes in, so no two of them collide, and whoever looks at the directory sees who came.
+// Folder names of ranks, chosen without communication.
+//
+// A name consists of the rank and the attempt only, so no two collide, and the directory shows
+// which ranks came.
 #include "session/rank_folder.h"
 
 #include <charconv>

@@ -8,8 +8,8 @@
 
 namespace llmprof {
 
-// Where a rank's bundle lies below the run's directory: "rank-000007", and of a requeued job's next
-// attempt "rank-000007-attempt-1".
+// The folder of a rank's bundle in the run's directory: "rank-000007", or for the next attempt of a
+// requeued job "rank-000007-attempt-1".
 struct RankPlace {
   std::int64_t rank = 0;
   std::int64_t attempt = 0;

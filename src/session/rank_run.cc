@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank of many runs as any other run does, with three differences: its bundle lies in the run's
-// directory under its number, profilers may be kept for some ranks, and ncu stays out.
+// Runs that are one rank of a job.
 //
-// ncu replays each kernel until all counters are read. A kernel that waits for other ranks waits
-// for ever then, as they do not replay; nsys and the bare pass do not change who meets whom.
+// A rank runs like any other run, with three differences: its bundle is in the run's directory
+// under its number, profilers may be limited to some ranks, and ncu is skipped.
+//
+// ncu replays each kernel until all counters are read. A kernel that waits for other ranks would
+// then wait forever, because they do not replay. nsys and the unprofiled pass do not change which
+// ranks meet.
 #include "session/rank_run.h"
 
 #include <charconv>
@@ -38,6 +41,8 @@ std::int64_t rank_number(std::string_view text, std::int64_t least) {
 bool is_captured(const std::vector<std::string>& wish, std::int64_t rank) {
   constexpr std::string_view kEvery = "every:";
   bool is_wanted = false;
+  // Every word is parsed even if one has matched already, so that a typing error is found on every
+  // rank.
   for (const std::string& part : wish) {
     for (const std::string_view given : split(part, ',')) {
       const std::string_view word = trim(given);

@@ -23,21 +23,21 @@ struct Config;
 // ranks.capture: "all", or numbers and "every:N". Throws kUsage.
 bool is_captured(const std::vector<std::string>& wish, std::int64_t rank);
 
-// The passes of this rank: all ranks start the program equally often, since those of one job wait
-// for each other, but only some of them under a profiler. Notes say what was changed.
+// The passes of this rank. All ranks start the program equally often, because ranks of a job wait
+// for each other, but only some under a profiler. Notes say what was changed.
 void choose_rank_passes(const LaunchedRank& rank, RunOptions& options,
                         std::vector<std::string>& notes);
 
-// Where its bundle goes: below <directory>/<run id>/. Throws kUsage where this rank and attempt
-// has one already.
+// Creates its bundle in <directory>/<run id>/. Throws kUsage if this rank and attempt already has
+// one.
 Artifacts create_rank_bundle(const std::filesystem::path& directory, const LaunchedRank& rank);
 
-// Of a run with or without ranks.
+// For a run with or without ranks.
 RankIdentity identity_of(const std::optional<LaunchedRank>& rank, const Artifacts& artifacts,
                          const MachineFacts& machine, const Config& config, int exit_code,
                          std::int64_t started_unix_s);
 
-// Summaries by their file names: summary.llmprof, or one a GPU (summary-000003.llmprof).
+// Summaries by file name: summary.llmprof, or one per GPU (summary-000003.llmprof).
 std::vector<std::pair<std::string, std::string>> summary_files(const Profile& profile,
                                                                const RankIdentity& identity);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading of a recording and of what stands beside it in a bundle.
+// Loading of a recording and the files next to it in a bundle, and its analysis.
 #include "session/recording.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a finished profile, as `analyze --out` and `run` write them.
+// The files of a finished profile, as written by `analyze --out` and `run`.
 #include "session/report_folder.h"
 
 #include "base/error.h"
@@ -11,7 +11,7 @@
 namespace llmprof {
 namespace {
 
-// Writes what other tools open and returns the names; nothing where nothing was recorded.
+// Writes the files for other tools and returns their names; empty if nothing was recorded.
 std::vector<std::string> write_exports(Profile& profile, const ReportFolder& folder) {
   if (!profile.analysis.absent.empty()) {
     return {};

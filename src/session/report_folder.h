@@ -11,7 +11,7 @@
 
 namespace llmprof {
 
-// Where results go, and what they say besides the profile.
+// Destination of results, and what they contain besides the profile.
 struct ReportFolder {
   std::filesystem::path directory;
   std::vector<std::string> beside;  // files that are there already and that reports point to

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run from its options to its bundle.
+// One run, from its options to its bundle.
 //
-// Everything that can be known before a model is loaded is checked first: configuration, program,
-// gate, tools, names of counters. Then the passes; then the manifest, written last, so that a
-// bundle with one is whole.
+// Everything that can be checked before a model is loaded is checked first: configuration, program,
+// gate, tools, names of counters. Then come the passes, and finally the manifest, so that a bundle
+// with a manifest is complete.
 #include "session/run.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ bool names_workload(const std::vector<std::string>& overrides) {
   });
 }
 
-// A tool, or what its absence means to the run.
+// A tool, or the consequence of its absence for the run.
 template <typename Tool>
 std::optional<Tool> find_for(const char* pass, Tool (*ensure)(const System&), const System& system,
                              std::vector<Breach>& missing) {
@@ -80,7 +80,7 @@ RunSetup make_setup(const RunRequest& request, const Config& config, const Syste
   if (setup.options.has_nsys) {
     setup.nsys = find_for("nsys", ensure_nsys, system, setup.missing);
   }
-  // Without a GPU ncu has nothing to do, and nobody misses it.
+  // Without a GPU, ncu is not needed.
   std::vector<Breach> missing_ncu;
   if (setup.options.has_ncu) {
     setup.ncu = find_for("ncu", ensure_ncu, system, missing_ncu);
@@ -94,7 +94,7 @@ RunSetup make_setup(const RunRequest& request, const Config& config, const Syste
   return setup;
 }
 
-// The recording of --plan, which must be one that a plan can be made from.
+// The recording of --plan, which must be usable for a plan.
 std::optional<Profile> planned_recording(const RunRequest& request, const RunSetup& setup,
                                          const System& system) {
   if (request.plan.empty()) {
@@ -157,7 +157,7 @@ Json contract_json(const Config& config, const std::vector<Breach>& breaches, bo
           {"findings", breaches_json(breaches)}};
 }
 
-// The largest wins: interrupted, then what the environment lacks, then what the capture lacks.
+// The largest exit code wins: interrupted, then missing environment, then incomplete capture.
 int exit_code_of(const std::vector<Breach>& breaches) {
   int code = kExitOk;
   for (const Breach& breach : breaches) {
@@ -168,7 +168,7 @@ int exit_code_of(const std::vector<Breach>& breaches) {
   return code;
 }
 
-// A word that is no override is mostly the program, without the -- before it.
+// A word that is not an override is usually the program, without the -- before it.
 void check_dashes(const RunRequest& request) {
   const auto word = std::find_if(
       request.overrides.begin(), request.overrides.end(), [](const std::string& given) {
@@ -185,6 +185,8 @@ void check_dashes(const RunRequest& request) {
               "a program stands behind --: " + printable(shell_text(argv)));
 }
 
+// Composes the configuration twice if the command is recognised: the workload's preset comes before
+// the user's overrides, so that these win.
 Config config_of(const RunRequest& request, std::vector<std::string>& notes) {
   check_dashes(request);
   std::vector<std::string> overrides = request.overrides;

@@ -13,7 +13,7 @@
 
 namespace llmprof {
 
-// What a user asks of a run.
+// A user's request for a run.
 struct RunRequest {
   std::string passes;                  // comma-separated; empty: as configured
   std::string plan;                    // a recording to plan ncu from
@@ -24,13 +24,14 @@ struct RunRequest {
   std::vector<std::string> command;    // the program and its arguments
 };
 
-// A run whose configuration, program and tools were checked, and that was not started.
+// A run whose configuration, program and tools were checked, but which has not started.
 struct PreparedRun {
   Config config;
   RunSetup setup;
   std::vector<std::string> notes;  // sentences for the user
 };
 
+// How a run ended.
 struct RunOutcome {
   int code = 0;  // an ExitCode
   int workload_exit_code = 0;
@@ -40,7 +41,7 @@ struct RunOutcome {
   std::vector<Breach> breaches;
 };
 
-// Checks all that can be known before the program starts. Throws kUsage, kEnvironment.
+// Checks everything that can be checked before the program starts. Throws kUsage, kEnvironment.
 PreparedRun prepare_run(const RunRequest& request, const System& system);
 
 // All passes, the report and the manifest: one run, one bundle.

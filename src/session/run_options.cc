@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys of conf/ to the structs of capture/: the one place that knows both.
+// Translation of configuration keys to the structs of capture/. No other file knows both.
 #include "session/run_options.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace llmprof {
 namespace {
 
-// nsys is still writing its report when it was asked to stop; ncu's is written as it goes.
+// nsys is still writing its report when it is stopped; ncu writes continuously.
 constexpr std::chrono::seconds kPatienceOfNcu{60};
 
 Contract contract_of(const SettingsReader& reader) {
@@ -55,7 +55,7 @@ NcuSettings ncu_of(const SettingsReader& reader) {
   return ncu;
 }
 
-// run.gate, or what the kind of workload says where it is auto.
+// run.gate or, if it is auto, the default of the workload kind.
 GateWish gate_of(const SettingsReader& reader) {
   if (!reader.flag("pipeline.nsys.gating_nvtx")) {
     return {GateWish::Kind::kEverything, {}};
@@ -65,7 +65,7 @@ GateWish gate_of(const SettingsReader& reader) {
   return wish.kind == GateWish::Kind::kAuto && of_workload ? parse_gate(*of_workload) : wish;
 }
 
-// A text, a number or a list of these; null: all.
+// A text, a number or a list of these; null means all.
 std::vector<std::string> ranks_of(const Config& config) {
   const Json* value = find_value(config.tree, "ranks.capture");
   const SettingsReader reader(config);
@@ -99,7 +99,7 @@ void read_passes(const SettingsReader& reader, RunOptions& options) {
     }
     *wanted->second = true;
   }
-  // Only a program that was written for it can tell its operators.
+  // Only a program written for it can report its operators.
   options.has_operators =
       options.has_operators && !reader.texts("model.workload.operators").empty();
   options.has_nsys = options.has_nsys && reader.flag("pipeline.nsys.enable");
@@ -119,13 +119,14 @@ RunOptions run_options_of(const Config& config) {
   options.common = options_of(config);
   read_passes(reader, options);
   options.captured_ranks = ranks_of(config);
-  is_captured(options.captured_ranks, 0);  // a typing error is told on every rank, and without any
+  is_captured(options.captured_ranks, 0);  // a typing error must fail on every rank
   options.gate = gate_of(reader);
   options.limits.timeout = std::chrono::seconds(reader.whole_from("run.timeout_s", 1));
   options.limits.most_bytes =
       static_cast<std::uint64_t>(reader.whole_from("run.max_report_bytes", 1));
   options.limits.least_free_bytes =
       static_cast<std::uint64_t>(reader.whole_from("run.min_free_bytes", 0));
+  // ncu replays kernels for minutes without output: it gets a limit on silence and more patience.
   options.ncu_limits = options.limits;
   options.ncu_limits.most_silence =
       std::chrono::seconds(reader.whole_from("run.ncu_no_progress_s", 1));

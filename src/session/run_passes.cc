@@ -32,7 +32,7 @@ PassCommand bare_command(const CommandInputs& inputs, const std::string& folder)
   return command;
 }
 
-// The program as a profiler starts it. nsys brings its own injection: ours must not be beside it.
+// The program as a profiler starts it. nsys has its own injection, so ours must not be set.
 PassCommand profiled_command(const CommandInputs& inputs, const std::string& folder) {
   PassCommand command = bare_command(inputs, folder);
   command.environment =
@@ -124,6 +124,7 @@ std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& tar
 }
 
 CommandInputs dry_inputs(const RunSetup& setup) {
+  // An empty environment: a dry run shows only the variables that a run adds.
   static const System kNoEnvironment;
   CommandInputs inputs{setup, kNoEnvironment, "BUNDLE", "SCRATCH", "llmprof-RUN", {}, {}};
   inputs.gate = choose_gate(setup.options.gate, nullptr);

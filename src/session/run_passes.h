@@ -31,6 +31,7 @@ struct PassCommand {
 
 enum class PassKind { kPrepare, kBaseline, kOperators, kCompanion, kNsys, kNcu };
 
+// A pass: its name, its folder, and how its commands are built.
 struct Pass {
   PassKind kind;
   const char* name;    // in the manifest and in messages
@@ -52,19 +53,19 @@ struct RunSetup {
   std::optional<NsysTool> nsys;
   std::optional<NcuTool> ncu;
   std::vector<Breach> missing;       // tools a pass needs and that are not there
-  std::optional<LaunchedRank> rank;  // of many; nothing: a run of its own
+  std::optional<LaunchedRank> rank;  // empty: the run is not part of a job
   // A recording to plan ncu from, in place of this run's own. Its numbers stay out of this run.
   std::optional<Profile> planned_from;
 };
 
-// One start of ncu.
+// One invocation of ncu.
 struct NcuStep {
   NcuFilter filter;
   std::string report;  // file in ncu/
 };
 std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>& seen);
 
-// What commands are made of.
+// Inputs of the commands.
 struct CommandInputs {
   const RunSetup& setup;
   const System& system;
@@ -75,10 +76,11 @@ struct CommandInputs {
   std::vector<NcuStep> ncu;       // planned by the recording
 };
 
+// The passes in the order in which they run: later ones use what earlier ones found.
 std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target);
 
 // For a dry run. Words in capitals stand for what only a run knows: its folders, and the kernels of
-// a plan that is made from its recording. The environment holds only what a run adds.
+// a plan that is made from its recording. The environment contains only what a run adds.
 CommandInputs dry_inputs(const RunSetup& setup);
 
 }  // namespace llmprof

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model target adds to a run: its file made before the first pass, its words filled in, and
-// a pass that asks the program for a table of its operators.
+// Model-target parts of a run: creation of the model's file, placeholders, and the operators pass.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -24,8 +23,8 @@ void RunSession::run_prepare(const Pass& pass, PassRecord& record) {
   }
 }
 
-// The program once more, asked for a table of its operators: they are timed one by one, so this is
-// never the pass whose stages count.
+// Runs the program once more to get its operator table. Operators are timed one by one, so the
+// stages of this pass do not count.
 void RunSession::run_operators(const Pass& pass, PassRecord& record) {
   const StepResult step = run_only_step(pass, record);
   const std::vector<Breach> found = check_step(pass.name, setup_.options.contract, step, {});

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The report in a bundle. A run whose capture failed has one too: stage times without a profiler
-// are worth reading, and whoever opens the bundle must meet the reason before an empty table.
+// The report in a bundle.
+//
+// A run whose capture failed has one too: stage times without a profiler are worth reading, and a
+// reader must see the reason before an empty table.
 #include "session/run_report.h"
 
 #include <algorithm>
@@ -17,7 +19,7 @@
 namespace llmprof {
 namespace {
 
-// Why there is no recording: what broke the pass, or that nobody asked for it.
+// Why there is no recording: what broke the pass, or that it was not requested.
 std::string absence(const RunSetup& setup, const std::vector<Breach>& breaches) {
   for (const Breach& breach : breaches) {
     if (breach.is_fatal) {

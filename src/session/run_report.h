@@ -13,10 +13,10 @@
 
 namespace llmprof {
 
-// What the capture lacks, a row each.
+// What the capture lacks, one row each.
 Json breaches_json(const std::vector<Breach>& breaches);
 
-// The report of a run that ended, however it ended: metrics.json, the files made of it and the
+// The report of a finished run, however it ended: metrics.json, the files derived from it and the
 // summary for other ranks are in every bundle. Returns the metrics.
 Metrics write_run_report(const RunSetup& setup, RunSession& session,
                          const std::vector<Breach>& breaches, const Artifacts& artifacts,

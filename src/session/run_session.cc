@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes of a run, in order: bare, under nsys, under ncu.
+// The passes of a run, in order: unprofiled, under nsys, under ncu.
 //
-// Each pass leaves its command line, its log and its files in the bundle before it is judged, so
-// that a run that failed can be looked at. What one pass learns the next one uses: the marks of the
-// bare pass become gates, its times become the profiler's overhead, its processes are looked for in
-// the recording, and the recording's kernels become the plan for ncu.
+// Each pass leaves its command line, log and files in the bundle before it is judged, so that a
+// failed run can be inspected. Later passes use the results of earlier ones: the marks of the
+// baseline become gates, its times the reference for the profiler's overhead, its processes are
+// expected in the recording, and the recording's kernels determine the ncu plan.
 #include "session/run_session.h"
 
 #include <algorithm>

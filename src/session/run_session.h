@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run in the making: its passes, what they found, and what of the contract is not met.
+// A run in progress: its passes, their results, and violations of the contract.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace llmprof {
 
-// A pass as the manifest tells it.
+// A pass as recorded in the manifest.
 struct PassRecord {
   std::string name;
   std::string status;            // done, failed, skipped
@@ -26,6 +26,7 @@ struct PassRecord {
   std::vector<StepResult> steps;  // of those commands that were started
 };
 
+// Executes the passes of one run and keeps their results.
 class RunSession {
  public:
   RunSession(const RunSetup& setup, const Artifacts& artifacts, const System& system,
@@ -34,16 +35,16 @@ class RunSession {
   RunSession(const RunSession&) = delete;
   RunSession& operator=(const RunSession&) = delete;
 
-  // Each pass runs, verifies and keeps what it found; later ones build on earlier ones. Those that
-  // cannot run are recorded as skipped; what goes wrong on the way is a finding, never an Error.
+  // Each pass runs, verifies and keeps its results; later ones build on earlier ones. Passes that
+  // cannot run are recorded as skipped. Problems are findings, never Errors.
   void prepare();     // makes the model's file if need be, and reads what the model costs
   void run_passes();  // the others
 
   const std::vector<PassRecord>& passes() const { return passes_; }
   const std::vector<Breach>& breaches() const { return breaches_; }
-  // Of this run's recording; absent: there is none.
+  // The profile of this run's recording; nullopt if there is none.
   std::optional<Profile> take_profile() { return std::move(profile_); }
-  // What the other passes know: counters, operators, times without a profiler, the model.
+  // The results of the other passes: counters, operators, times without a profiler, the model.
   Evidence take_evidence();
   const std::optional<NamedModel>& model() const { return model_; }
   int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran
@@ -93,7 +94,7 @@ class RunSession {
   bool is_interrupted_ = false;
   int workload_exit_code_ = 0;
 
-  // What passes hand to each other.
+  // Results that passes hand to later ones.
   std::optional<std::vector<SeenMark>> baseline_marks_;
   std::vector<StageTimes> baseline_times_;
   std::optional<Trace> baseline_trace_;
@@ -104,10 +105,10 @@ class RunSession {
   std::optional<Counters> counters_;
 };
 
-// The name of the session of nsys, unique on the machine.
+// The name of the nsys session, unique on the machine.
 std::string session_name(const Artifacts& artifacts);
 
-// The folder for what a run does not keep.
+// The folder for files that a run does not keep.
 std::filesystem::path scratch_folder(const Artifacts& artifacts, const System& system);
 
 }  // namespace llmprof

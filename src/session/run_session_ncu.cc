@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last pass of a run: hardware counters of the launches that deserve them.
+// The last pass of a run: hardware counters of selected launches.
 //
-// Measuring all launches takes hours, so the recording of the pass before is read first and a plan
-// made of its kernels; without one there is nothing to plan with, and the pass says so.
+// Measuring all launches takes hours, so the recording of the previous pass is used to plan.
+// Without a recording there is no plan, and the pass is skipped with that reason.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -24,11 +24,12 @@ void RunSession::read_counters() {
   }
 }
 
-// The recording that the plan is made from.
+// The recording from which the plan is made.
 const std::optional<Profile>& RunSession::plan_source() const {
   return setup_.planned_from ? setup_.planned_from : profile_;
 }
 
+// The reason why ncu is not started, in the order in which a user would fix it.
 std::optional<Reason> RunSession::ncu_obstacle() {
   const std::optional<Profile>& source = plan_source();
   const bool has_kernels = source && source->trace && source->trace->kernels.size() > 0;
@@ -72,7 +73,7 @@ void RunSession::run_ncu(const Pass& pass, PassRecord& record) {
     if (found.empty() || step.end != StepEnd::kItself) {
       add(check_step("ncu", setup_.options.contract, step, {}));
     }
-    // A watchdog that ended ncu has told the reason already.
+    // A watchdog that ended ncu has already reported the reason.
     if (step.end == StepEnd::kItself) {
       add(found);
     }

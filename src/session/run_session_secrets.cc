@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What of a run must not get into its bundle, or must get out of it again.
+// Removal of secrets from the files of a run.
 //
-// nsys writes the environment of every process it can see into its report, and programs name their
-// ranges after requests. Texts and the export are cleaned. Reports and raw streams, which only
-// NVIDIA's tools can write, are left out when there is a key in them; and what could not be cleaned
-// or searched is left out, too: rather none than one with keys in it.
+// nsys writes the environment of every process it can see into its report, and programs name ranges
+// after requests. Texts and the export are cleaned. Reports and raw streams, which only NVIDIA's
+// tools can write, are deleted if they contain a key, and so is everything that could not be
+// cleaned or searched: no file is better than one with keys in it.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -40,7 +40,7 @@ bool may_hold_secret(const fs::path& report, const SecretValues& values) {
 
 }  // namespace
 
-// The report goes with the keys that its export held.
+// Delete the .nsys-rep if its SQLite export contained secrets.
 void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {
   const bool has_secrets = scrub_sqlite(sqlite, secret_values(system_.environment)).held_secret;
   if (has_secrets && !setup_.options.keeps_report) {
@@ -51,7 +51,7 @@ void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {
   }
 }
 
-// Of a recording that was not cleaned nothing stays.
+// Deletes a recording that could not be cleaned.
 void RunSession::leave_out_recording(const fs::path& report, const fs::path& sqlite) {
   std::error_code ignored;
   fs::remove(sqlite, ignored);
@@ -78,7 +78,7 @@ void RunSession::leave_out_secrets(const Pass& pass) {
   }
 }
 
-// Names of ranges come from the program, each is kept once.
+// Range names come from the program; each distinct one is stored once.
 void RunSession::scrub_ranges(TimedRun& run) const {
   const SecretValues values = secret_values(system_.environment);
   for (TimedProcess& process : run.processes) {

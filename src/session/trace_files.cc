@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exports of a recording to other tools' formats. A format is a row with its name, the name of its
-// file and the function that writes it.
+// Exports of a recording to other tools' formats.
+//
+// A format is a row with its name, its file name and the function that writes it.
 #include "session/trace_files.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ constexpr const char* kPprofFile = "kernels.pb.gz";
 struct ExportFormat {
   const char* name;
   const char* file;
-  // Of the whole recording; null: of the kernel table alone.
+  // Writes the whole recording; null if the format only has the kernel table.
   ExportedTrace (*write)(const Profile&, const std::filesystem::path&, std::uint64_t);
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A recording in the files of other tools: what export, report, analyze and run share.
+// Exports of a recording for other tools, shared by export, report, analyze and run.
 #pragma once
 
 #include <filesystem>
@@ -16,13 +16,13 @@ namespace llmprof {
 // "pftrace", ...
 const std::vector<std::string>& export_formats();
 
-// What an export wrote, and where.
+// The file that an export wrote, and its statistics.
 struct ExportResult {
   std::filesystem::path file;
   std::optional<ExportedTrace> trace;  // absent: the format holds the kernel table alone
 };
-// `out` empty: the format's own file name. Throws kInput where the format needs a trace and the
-// profile is of a kernel summary.
+// If `out` is empty, the format's own file name is used. Throws kInput if the format needs a trace
+// and the profile is of a kernel summary.
 ExportResult write_export(const std::string& format, const std::filesystem::path& out,
                           std::uint64_t budget_bytes, const Profile& profile);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The stage timer's ranges as a recording, so that stages are detected by the same rules with and
+// without a profiler.
 #include "session/unprofiled_trace.h"
 
 #include <algorithm>
@@ -11,7 +14,7 @@
 namespace llmprof {
 namespace {
 
-// The domain LLM carries token counts as whole numbers; other payloads say nothing of stages.
+// The domain LLM has token counts as integer payloads; other payloads say nothing about stages.
 std::int64_t payload_of(const TimedRange& range) {
   return range.integer_payload().value_or(kNoPayload);
 }
@@ -93,6 +96,7 @@ ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const G
   std::int64_t opens_ns = INT64_MIN;
   std::int64_t is_open_ns = INT64_MIN;
   std::uint32_t thread = kNone;
+  // The first range that opens the gate, and its thread.
   for (std::size_t row = 0; gate.kind == GateWish::Kind::kMark && row < trace.ranges.size();
        ++row) {
     const bool is_gate = trace.strings[trace.ranges.domain[row]] == gate.mark.domain &&
@@ -109,7 +113,7 @@ ExpectedStages expected_stages(const Trace& trace, const Stages& stages, const G
     if (instance.is_open || instance.thread >= trace.threads.size()) {
       continue;
     }
-    // Steps of a request that another thread began before then may or may not be seen.
+    // Steps of a request that another thread began earlier may or may not be recorded.
     const bool is_neighbour =
         thread != kNone && instance.thread != thread &&
         trace.threads[instance.thread].process == trace.threads[thread].process;

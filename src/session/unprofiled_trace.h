@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stage timer saw, as a recording: so that stages are told by the same rules with and
+// The stage timer's ranges as a recording, so that stages are detected by the same rules with and
 // without a profiler.
 #pragma once
 
@@ -16,16 +16,17 @@
 
 namespace llmprof {
 
+// A trace of ranges only: stages are then found by the same rules as in a recording.
 Trace trace_of(const TimedRun& run);
 
-// As seen_marks() of marks.h, with what the timer knows of registered strings.
+// Like seen_marks() in nvtx_marks.h, with the timer's knowledge of registered strings.
 std::vector<SeenMark> seen_marks(const TimedRun& run);
 
 // Processes in which a stage was marked.
 std::size_t count_processes(const Trace& trace, const Stages& stages);
 
-// What a recording that a gate opens must show of the stages that the timer saw: those that began
-// when it was open. nsys takes a while to open it, in which other threads may begin.
+// The stages that a recording opened by a gate must contain, according to the timer: those that
+// began while it was open. nsys takes a while to open it, in which other threads may begin.
 struct ExpectedStages {
   std::map<std::string, std::int64_t> instances;
   std::size_t num_processes = 0;

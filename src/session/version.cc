@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which build is this? Numbers come from CMake and from the libraries themselves; build_facts.h is
-// made anew at every build, and only this file is compiled again when the commit changes.
+// Version and build information.
+//
+// Numbers come from CMake and from the libraries themselves. build_facts.h is generated at every
+// build, and only this file is recompiled when the commit changes.
 #include "session/version.h"
 
 #include <fmt/format.h>

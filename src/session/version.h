@@ -5,10 +5,10 @@
 
 namespace llmprof {
 
-// What --version prints: number, commit, compiler, libraries.
+// The text of --version: number, commit, compiler, libraries.
 std::string version_text();
 
-// The number alone, as "0.1.0".
+// The number alone, e.g. "0.1.0".
 std::string program_version();
 
 }  // namespace llmprof

@@ -92,8 +92,8 @@ struct CounterDevice {
 struct Counters {
   std::string path;
   std::string format;         // "ncu report", "ncu output"
-  std::string tool_version;   // empty where the file does not say
-  std::string clock_control;  // "Base", "None"; empty where the file does not say
+  std::string tool_version;   // empty if the file does not say
+  std::string clock_control;  // "Base", "None"; empty if the file does not say
   StringPool strings;
   std::vector<CounterResult> results;
   std::vector<CounterDevice> devices;

@@ -10,6 +10,7 @@
 
 namespace llmprof {
 
+// One file format: its names, and words for messages about it.
 struct FormatInfo {
   std::string_view name;       // "nsys SQLite", as in metrics.json
   std::string_view tool;       // "Nsight Systems"

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From metric names to quantities. What a kernel did can be counted in several ways, and a report
-// holds what somebody asked for: each quantity is a list of metrics, the most direct first.
+// Derivation of roofline inputs (FLOPs, bytes, occupancy) from Nsight Compute metrics.
+//
+// A quantity can be counted in several ways, and a report contains what was requested: each
+// quantity is a list of metrics, the most direct first.
 //
 // Tensor work is counted as operations by source type since Ada (sm__ops_path_tensor_src_bf16...);
-// before, as instructions, of which ncu's own roofline takes 512 operations each. On Hopper the
-// instruction counters (hmma) do not see wgmma and read 0: a kernel built for sm90 that shows no
-// tensor work there has unknown FLOPs, not none. The same holds for a kernel named after its tensor
-// instructions where no tensor counter was collected.
+// before that as instructions, for which ncu's own roofline assumes 512 operations each. On Hopper
+// the instruction counters (hmma) do not see wgmma and read 0: a kernel built for sm90 without
+// tensor work in them has unknown FLOPs, not zero. The same holds for a kernel named after its
+// tensor instructions if no tensor counter was collected.
 //
-// The table's ceilings are at boost clock. ncu locks clocks lower, so they are scaled to the clock
-// it measured at; fractions then say what the kernel reaches, not what ncu's clocks cost.
+// The table's peak rates are at boost clock. ncu locks lower clocks, so they are scaled to the
+// measured clock; fractions then describe the kernel, not the cost of ncu's clocks.
 #include "analysis/counters/counter_roofline.h"
 
 #include <algorithm>
@@ -23,6 +25,7 @@
 namespace llmprof {
 namespace {
 
+// Access to the metrics of one result by name.
 class Metrics {
  public:
   Metrics(const Counters& counters, const CounterResult& result)
@@ -44,7 +47,7 @@ class Metrics {
     return percent ? std::optional(*percent / 100) : std::nullopt;
   }
 
-  // A device attribute: of the result, else of the session's device.
+  // A device attribute: of the result, or else of the session's device.
   std::optional<double> attribute(std::string_view name) const {
     const std::string whole = "device__attribute_" + std::string(name);
     if (const auto value = number_of(counters_, result_, whole)) {
@@ -95,7 +98,7 @@ std::optional<double> duration_s(const Metrics& metrics) {
 }
 
 // Operations by dtype, from sm__ops_path_tensor_src_<type>_dst_<type>[_sparsity_<on|off>].sum. The
-// parts by sparsity are parts of the whole: counted only where the whole is missing.
+// values by sparsity are parts of the total and count only if the total is missing.
 std::map<std::string, double> tensor_operations(const Metrics& metrics) {
   constexpr std::string_view kPrefix = "sm__ops_path_tensor_src_";
   std::map<std::string, double> whole;
@@ -112,7 +115,7 @@ std::map<std::string, double> tensor_operations(const Metrics& metrics) {
   return whole;
 }
 
-// Additions, products and fused ones (two operations) of one letter: h, f or d.
+// Additions, multiplications and fused ones (two operations each) of one letter: h, f or d.
 std::optional<double> thread_operations(const Metrics& metrics, char letter) {
   const auto metric = [&](const char* op, const char* rollup) {
     return metrics[std::string("smsp__sass_thread_inst_executed_op_") + letter + op + "_pred_on" +
@@ -157,6 +160,7 @@ void find_flops(const Metrics& metrics, RooflineInput& input) {
   for (const auto& [dtype, operations] : by_dtype) {
     tensor = std::max(tensor, operations);
   }
+  // Known blind spots: no FLOPs rather than wrong ones.
   const std::string name = metrics.lower_name();
   if (tensor == 0 && !has_operations && metrics.compute_capability().starts_with("9.") &&
       is_named(name, {"sm90", "wgmma", "gmma", "hopper"})) {
@@ -172,6 +176,7 @@ void find_flops(const Metrics& metrics, RooflineInput& input) {
       by_dtype[dtype] += *operations;
     }
   }
+  // The dtype with the most operations represents the kernel.
   for (const auto& [dtype, operations] : by_dtype) {
     if (!input.flops || operations > *input.flops) {
       input.flops = operations;
@@ -185,7 +190,7 @@ void find_flops(const Metrics& metrics, RooflineInput& input) {
   }
 }
 
-// FP32 lanes of an SM (CUDA C Programming Guide, arithmetic instructions by compute capability).
+// FP32 lanes per SM (CUDA C Programming Guide, arithmetic instructions by compute capability).
 std::optional<double> fp32_lanes(std::string_view compute_capability) {
   static constexpr std::pair<std::string_view, double> kLanes[] = {
       {"7.0", 64},  {"7.2", 64},  {"7.5", 64},   {"8.0", 64},   {"8.6", 128},  {"8.7", 128},
@@ -210,7 +215,7 @@ std::optional<double> num_sms(const Metrics& metrics) {
   return peak && lanes ? std::optional(std::round(*peak / *lanes)) : std::nullopt;
 }
 
-// By its name; without one, by what only one row of the table has.
+// By name or, without one, by properties that only one row of the table has.
 std::optional<GpuSpec> gpu_of(const Metrics& metrics, const std::vector<GpuSpec>& table) {
   constexpr double kMostSms = 100'000;
   const auto counted = num_sms(metrics);
@@ -228,7 +233,7 @@ std::optional<GpuSpec> gpu_of(const Metrics& metrics, const std::vector<GpuSpec>
   return is_the_only_one ? std::optional(*found) : std::nullopt;
 }
 
-// Both edges of the clock carry data, on GDDR and HBM alike.
+// Both clock edges carry data, for GDDR and HBM alike.
 std::optional<double> memory_from_attributes(const Metrics& metrics) {
   const auto clock_khz = metrics.attribute("max_mem_frequency_khz");
   const auto width = metrics.attribute("global_memory_bus_width");
@@ -237,15 +242,15 @@ std::optional<double> memory_from_attributes(const Metrics& metrics) {
              : std::nullopt;
 }
 
-// How far below boost the counters were taken.
+// How far below boost clock the counters were measured.
 double clock_fraction(const std::optional<double>& clock_hz,
                       const std::optional<double>& boost_hz) {
   return clock_hz && boost_hz && *boost_hz > 0 ? std::min(*clock_hz / *boost_hz, 1.0) : 1.0;
 }
 
-// L1's share is of the cycles in which it was active, also where the metric's name says elapsed: it
-// flatters a kernel whose SMs idle. ncu's share of all memory pipes is of the whole time and has L1
-// in it, so L1 has at most that; without it, nothing is said of L1.
+// L1's share refers to its active cycles, even if the metric's name says elapsed: too favourable
+// for a kernel whose SMs idle. ncu's share of all memory pipes refers to the whole time and
+// includes L1, so it is an upper limit for L1. Without it nothing is known about L1.
 std::optional<double> l1_fraction(const Metrics& metrics) {
   const auto of_active = metrics.fraction({"l1tex__throughput.avg.pct_of_peak_sustained_elapsed",
                                            "l1tex__throughput.avg.pct_of_peak_sustained_active"});
@@ -254,6 +259,7 @@ std::optional<double> l1_fraction(const Metrics& metrics) {
   return of_active && all_memory ? std::optional(std::min(*of_active, *all_memory)) : std::nullopt;
 }
 
+// Bytes directly if they were counted, else the rate times the duration.
 void find_traffic(const Metrics& metrics, RooflineInput& input) {
   input.dram_bytes = metrics["dram__bytes.sum"];
   if (!input.dram_bytes) {
@@ -274,7 +280,7 @@ void find_traffic(const Metrics& metrics, RooflineInput& input) {
   }
 }
 
-// Counted, or blocks against what the SMs hold at once.
+// Counted, or blocks relative to what the SMs hold at once.
 void find_waves(const Metrics& metrics, std::int64_t num_blocks, RooflineInput& input) {
   input.waves = metrics["launch__waves_per_multiprocessor"];
   if (!input.waves && num_blocks > 0) {
@@ -304,12 +310,14 @@ RooflineInput roofline_input(const Counters& counters, const CounterResult& resu
   input.duration_ns = metrics["gpu__time_duration.sum"];
   find_traffic(metrics, input);
   input.compute_fraction = metrics.fraction({"sm__throughput.avg.pct_of_peak_sustained_elapsed"});
+  // The DRAM metric has two names; the first one that was collected counts.
   input.dram_fraction = metrics.fraction({"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
                                           "dram__throughput.avg.pct_of_peak_sustained_elapsed"});
   input.l2_fraction = metrics.fraction({"lts__throughput.avg.pct_of_peak_sustained_elapsed"});
   input.l1_fraction = l1_fraction(metrics);
   input.no_eligible_fraction =
       metrics.fraction({"smsp__issue_inst0.avg.pct_of_peak_sustained_active"});
+  // Without the counter, the share of cycles that issued nothing follows from the issue rate.
   if (!input.no_eligible_fraction) {
     if (const auto issued = metrics["smsp__issue_active.avg.per_cycle_active"]) {
       input.no_eligible_fraction = 1 - *issued;

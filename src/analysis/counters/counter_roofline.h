@@ -9,11 +9,11 @@
 
 namespace llmprof {
 
-// What a launch's counters say of its work, traffic and waiting, whatever metrics were collected.
+// Work, traffic and stalls of a launch according to its counters, whatever metrics were collected.
 RooflineInput roofline_input(const Counters& counters, const CounterResult& result);
 
-// The ceilings of the GPU it ran on, at the clock the counters were taken at: from the report's
-// device attributes and measured peaks first, from `table` second. What neither knows is absent.
+// The peak rates of its GPU at the clock of the measurement: from the report's device attributes
+// and measured peaks first, then from `table`. Unknown values are absent.
 GpuRoofs roofs_of(const Counters& counters, const CounterResult& result,
                   const std::vector<GpuSpec>& table);
 

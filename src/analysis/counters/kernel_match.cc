@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same kernel under the names of different tools. For one lambda of PyTorch
+// Normal forms of kernel names, equal across the spellings of nsys, ncu and PyTorch.
+//
+// For one lambda of PyTorch:
 //
 //   nsys    void at::native::f<(int)4, at::native::<unnamed>::g(at::It &)::[lambda() (instance 1)]
 //           ::operator ()() const::[lambda(float) (instance 2)], std::array<char *, (unsigned
@@ -10,12 +12,12 @@
 //   Kineto  void at::native::f<4, at::native::(anonymous namespace)::g(at::It&)::{lambda()#1}
 //           ::operator()() const::{lambda(float)#2}, std::array<char*, 2ul> >(int, ...)
 //
-// Newer ncu cuts every qualified word back to its last part, and takes brackets along that belong
-// to what it cuts. Repairing that grammar is hopeless; forgetting it is not. What is left is the
-// sequence of words and numbers: without qualifiers (a word before "::"), without casts (a type in
-// brackets before a number), without const, unnamed, anonymous namespace and the word instance,
-// with true and false as 1 and 0 and numbers without their suffix. Brackets go too, so that f<a<b>,
-// c> and f<a<b, c>> become one: names for which that happens are ambiguous, and are said to be.
+// Newer ncu reduces every qualified word to its last part and removes adjacent brackets with it.
+// That grammar cannot be repaired, but it can be ignored. What remains is the sequence of words and
+// numbers: without qualifiers (a word before "::"), casts (a type in parentheses before a number),
+// const, unnamed, anonymous namespace and the word instance, with true and false as 1 and 0, and
+// numbers without suffix. Brackets are dropped too, so f<a<b>, c> and f<a<b, c>> become equal: such
+// names are ambiguous and reported as such.
 #include "analysis/counters/kernel_match.h"
 
 #include <cctype>
@@ -35,7 +37,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// The length of "(unsigned int)" at the front of `rest` when a number follows it; else 0.
+// The length of "(unsigned int)" at the start of `rest` if a number follows it; else 0.
 std::size_t cast_length(std::string_view rest) {
   constexpr std::size_t kLongest = 200;
   const std::size_t close = rest.substr(0, kLongest).find(')');
@@ -79,11 +81,13 @@ std::string kernel_match_key(std::string_view name) {
   std::string key;
   std::size_t i = 0;
   while (i < name.size()) {
+    // A cast of a template argument, "(int)4", is dropped whole; other brackets are separators.
     if (name[i] == '(') {
       const std::size_t cast = cast_length(name.substr(i));
       i += cast > 0 ? cast : 1;
       continue;
     }
+    // Punctuation separates words, except the sign of a negative number.
     if (!is_word_char(name[i])) {
       if (name[i] == '-' && i + 1 < name.size() && is_digit(name[i + 1])) {
         key += '-';
@@ -95,6 +99,7 @@ std::string kernel_match_key(std::string_view name) {
     while (i < name.size() && is_word_char(name[i])) {
       ++i;
     }
+    // Namespaces are spelled by one tool and not by another, so the words before "::" are dropped.
     std::string_view word = name.substr(start, i - start);
     if (name.substr(i).starts_with("::") || is_dropped(word)) {
       continue;

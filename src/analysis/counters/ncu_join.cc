@@ -2,21 +2,20 @@
 //
 // Join of Nsight Compute results to the launches of an nsys recording.
 //
-// nsys says when and ncu says why, in two runs of the program. A result is looked up among the
-// launch groups by mangled name; failing that by normal forms of the name (kernel_match.cc), each
-// coarser than the last; grid and block must agree wherever both sides know them, and the stage
-// where ncu saw NVTX ranges. Several kernels of one key are ambiguous, and nothing is attached: a
-// wrong counter is worse than none.
+// nsys knows when, ncu knows why, in two runs of the program. A result is looked up among the
+// launch groups by mangled name, then by normal forms of the name (kernel_match.cc), each coarser
+// than the one before. Grid and block must agree if both sides have them, and the stage if ncu saw
+// NVTX ranges. If several kernels share a key, it is ambiguous and nothing is attached: a wrong
+// counter is worse than none.
 //
-// ncu serialises kernels, locks clocks and flushes caches before each pass, so its durations differ
-// from the workload's; by how much is the slowdown, of which the locked clock explains
-// the part up to boost over clock. What is left inside a factor of 1.25 disturbed nothing that
-// matters; inside 2 it is what locked clocks and cold caches cost a short kernel. Beyond that, or
-// where the group's own launches differ more than that among themselves, confidence is low. A
-// result outside of everything the group ever did (twice as fast as its fastest, four times slower
-// than its slowest) was another problem size, and is withheld. The factors are ours, chosen
-// before there was a pair of recordings of one program to check them on; they fail on kernels whose
-// work depends on data.
+// ncu serializes kernels, locks clocks and flushes caches before each pass, so its durations differ
+// from the workload's by the slowdown, of which the locked clock explains the ratio of boost to
+// clock. A remaining factor below 1.25 is insignificant; below 2 it is the cost of locked clocks
+// and cold caches for a short kernel. Beyond that, or if the launches of the group differ more than
+// that among themselves, confidence is low. A result outside the group's range (twice as fast as
+// its fastest, four times slower than its slowest) was another problem size and is withheld. These
+// factors are ours, chosen before there was a pair of recordings of one program to check them. They
+// fail on kernels whose work depends on data.
 #include "analysis/counters/ncu_join.h"
 
 #include <algorithm>
@@ -59,7 +58,7 @@ bool is_same_shape(const CounterResult& result, const LaunchGroup& group) {
           static_cast<double>(result.threads_per_block) == volume(group.shape.block));
 }
 
-// The stage that ncu's NVTX ranges name, as the recording calls it; empty where they name none.
+// The stage named by ncu's NVTX ranges, in the recording's terms; empty if they name none.
 std::string stage_of(const Counters& counters, const CounterResult& result) {
   for (const CounterRange& range : result.ranges) {
     const std::string_view name = counters.strings[range.name];
@@ -76,13 +75,14 @@ std::string stage_of(const Counters& counters, const CounterResult& result) {
   return "";
 }
 
-// ncu was asked for function names alone. A whole name that is not found must not be looked up by
-// its function: Kernel2 of cutlass is a hundred kernels, of which a recording may hold just one
-// other.
+// Whether ncu was asked for function names only. A full name that is not found must not be looked
+// up by its function: Kernel2 of cutlass is a hundred kernels, and a recording may contain just one
+// of them.
 bool is_function_name(std::string_view name) {
   return name.find_first_of("<(") == std::string_view::npos;
 }
 
+// Indexes the launch groups under each form of their names.
 class Joiner {
  public:
   Joiner(const Counters& counters, const Analysis& analysis)
@@ -114,7 +114,7 @@ class Joiner {
   }
 
  private:
-  // True: decided, one way or the other.
+  // True if decided, one way or the other.
   bool try_key(const Index& index, const std::string& key, MatchKind kind,
                const CounterResult& result, KernelCounters& found) const {
     const auto at = index.find(key);
@@ -159,7 +159,7 @@ class Joiner {
   Index by_function_;
 };
 
-// The groups a result stands for, seen as one.
+// The groups that a result represents, combined.
 struct Together {
   std::int64_t total_ns = 0;
   std::int64_t median_ns = 0;  // of the largest group
@@ -185,7 +185,7 @@ double factor_between(double a, double b) {
   return a > 0 && b > 0 ? std::max(a / b, b / a) : INFINITY;
 }
 
-// How fast the SMs ran under ncu: locked clocks alone make a kernel slower by as much.
+// SM clock under ncu: locked clocks alone slow a kernel by as much.
 void compare_clocks(const KernelCounters& kernel, const std::optional<double>& clock_hz,
                     Representativeness& judged) {
   judged.ncu_clock_hz = clock_hz;
@@ -217,7 +217,7 @@ Representativeness judge(const KernelCounters& kernel, const std::optional<doubl
         static_cast<double>(group.max_ns) / 1e3);
     return judged;
   }
-  // At the workload's clock it would take between this and the time measured.
+  // At the workload's clock it would take between this and the measured time.
   const double at_boost_ns = ncu_ns * judged.clock_fraction.value_or(1);
   const auto median_ns = static_cast<double>(group.median_ns);
   const double factor =
@@ -243,7 +243,7 @@ Representativeness judge(const KernelCounters& kernel, const std::optional<doubl
   return judged;
 }
 
-// Where several results stand for one group, the one nearest to its median keeps it.
+// If several results represent one group, the one nearest to its median keeps it.
 void settle_claims(const std::vector<LaunchGroup>& groups, std::vector<KernelCounters>& kernels) {
   std::unordered_map<std::size_t, std::pair<double, std::size_t>> best;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
@@ -290,7 +290,7 @@ std::vector<StageCoverage> coverage_of(const Analysis& analysis,
   return rows;
 }
 
-// A row of the kernel table is bound by what bounds most of its covered time.
+// A row of the kernel table gets the result that covers most of its time.
 void mark_records(std::vector<KernelCounters>& kernels, Analysis& analysis) {
   std::map<std::tuple<std::string, std::string, std::string>, KernelRecord*> records;
   const auto device_of = [&](const LaunchGroup& group) {
@@ -307,7 +307,7 @@ void mark_records(std::vector<KernelCounters>& kernels, Analysis& analysis) {
       if (at == records.end()) {
         continue;
       }
-      // ncu cuts names in ways that leave nothing to shorten; the recording's are whole.
+      // ncu shortens names beyond recognition; the recording's are complete.
       kernels[k].short_name = at->second->short_name;
       if (kernels[k].covered_ns == 0) {
         continue;
@@ -354,7 +354,7 @@ void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, A
   const Joiner joiner(counters, analysis);
   for (const CounterResult& result : counters.results) {
     if (result.is_range) {
-      continue;  // counters of many launches stand for none
+      continue;  // counters of many launches represent none of them
     }
     KernelCounters& kernel = joined.kernels.emplace_back();
     kernel.kernel_name = name_of(counters, result);
@@ -366,6 +366,7 @@ void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, A
     kernel.representativeness.ncu_clock_hz = sm_clock_hz(counters, result);
     joiner.match(result, kernel);
   }
+  // Groups are settled before judging, so that no time is covered twice.
   settle_claims(analysis.launch_groups, joined.kernels);
   for (KernelCounters& kernel : joined.kernels) {
     if (kernel.groups.empty()) {
@@ -377,7 +378,7 @@ void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, A
     if (kernel.representativeness.confidence == Confidence::kWithheld) {
       continue;
     }
-    // A summary's median is of all shapes: it says nothing of this launch.
+    // A summary's median is over all shapes and says nothing about this launch.
     if (group.has_shape) {
       kernel.input.workload_duration_ns = static_cast<double>(group.median_ns);
     }

@@ -16,7 +16,7 @@ namespace llmprof {
 
 struct Analysis;
 
-// How a profiled launch was found among the launches of the recording: the first that holds.
+// How a profiled launch was matched to launches of the recording: the first criterion that applies.
 enum class MatchKind {
   kUnmatched,  // no launch of that kernel and shape
   kAmbiguous,  // several kernels it may be
@@ -27,10 +27,11 @@ enum class MatchKind {
 };
 const char* match_name(MatchKind kind);
 
-// Whether what was measured on one launch under ncu holds for those of the recording.
+// Whether the measurement of one launch under ncu is valid for those of the recording.
 enum class Confidence { kHigh, kMedium, kLow, kWithheld };
 const char* confidence_name(Confidence confidence);
 
+// The basis of that judgement.
 struct Representativeness {
   Confidence confidence = Confidence::kLow;
   std::optional<double> slowdown;      // ncu's duration by the group's median
@@ -40,11 +41,11 @@ struct Representativeness {
   std::string reason;  // a sentence
 };
 
-// One profiled launch and what it stands for.
+// One profiled launch and the launches it represents.
 struct KernelCounters {
   std::string kernel_name;  // as ncu spells it
   std::string short_name;
-  std::string stage;  // the ncu run's NVTX ranges told; empty: any
+  std::string stage;  // from the NVTX ranges of the ncu run; empty: any
   std::string device_name;
   std::optional<LaunchShape> shape;
   MatchKind match = MatchKind::kUnmatched;
@@ -58,6 +59,7 @@ struct KernelCounters {
   std::optional<double> winnable_ns;  // of covered_ns: at most what the nearest ceiling leaves
 };
 
+// GPU time of a stage with counters.
 struct StageCoverage {
   std::string stage;
   std::int64_t covered_ns = 0;
@@ -66,7 +68,7 @@ struct StageCoverage {
   double fraction() const { return fraction_of(covered_ns, kernel_ns); }
 };
 
-// Counters laid over a recording.
+// All counters, joined to a recording.
 struct JoinedCounters {
   std::string tool_version;
   std::string clock_control;
@@ -74,8 +76,8 @@ struct JoinedCounters {
   std::vector<StageCoverage> coverage;  // by stage; the last row is the sum
 };
 
-// Joins and judges; fills in Analysis::counters and what it says of each row of the kernel table.
-// Each launch group is covered by at most one result: the one nearest to its median duration.
+// Joins and judges; fills in Analysis::counters and the references in the kernel table. Each launch
+// group is covered by at most one result: the one nearest to its median duration.
 void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, Analysis& analysis);
 
 }  // namespace llmprof

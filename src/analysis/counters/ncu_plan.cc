@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which launches deserve counters?
+// Selection of the launches to measure with ncu, and the commands that measure them.
 //
-// ncu replays a launch once a pass and saves its memory in between, so measuring everything takes
-// hours and measuring "the first ten" catches autotuning. The recording knows better: launches are
-// grouped by kernel, shape and stage, the groups that take the time are taken, and of each one
-// launch is measured that is like the others: not in the first instance of its stage (warm-up), and
-// within a quarter of the group's median. Communication is left out: a replayed all-reduce waits
-// for ranks that are not replayed.
+// ncu replays a launch once per pass and saves its memory in between, so measuring everything takes
+// hours, and measuring "the first ten" catches autotuning. The recording knows better: launches are
+// grouped by kernel, shape and stage, the groups with the most time are selected, and one typical
+// launch of each is measured: not in the first instance of its stage (warm-up), and within a
+// quarter of the group's median. Communication is excluded: a replayed all-reduce waits for ranks
+// that are not replayed.
 //
-// Recent releases of ncu count each signature alone: one command measures everything, unless two
-// stages launch alike. Older ones count all launches of the named kernels together, so the plan
-// looks for the shortest stretch of launches that has one of each group, a stage a command; what
-// lies between them is measured too and counted in the forecast.
+// Recent releases of ncu count each signature separately: one command measures everything, unless
+// two stages have equal launches. Older ones count all launches of the named kernels together, so
+// the plan finds the shortest range of launches that contains one of each group, with one command
+// per stage; everything in between is measured too and included in the forecast.
 //
-// The forecast is rough: passes are an estimate, and bytes saved are not in a recording. A kernel
-// can write at most what the memory takes in its time, so saving and restoring is counted as twice
-// its duration a pass, plus a fixed cost. Expect it within a factor of three.
+// The forecast is rough: the number of passes is an estimate, and saved bytes are not in a
+// recording. A kernel can write at most what the memory accepts in its time, so saving and
+// restoring counts as twice its duration per pass, plus a fixed cost. Expect it to be within a
+// factor of three.
 #include "analysis/counters/ncu_plan.h"
 
 #include <algorithm>
@@ -34,20 +35,20 @@
 namespace llmprof {
 namespace {
 
-// Flushing caches, setting clocks, collecting: seen as 10 to 30 ms a pass in ncu's own logs.
+// Flushing caches, setting clocks, collecting: 10 to 30 ms per pass in ncu's own logs.
 constexpr double kPassOverheadSeconds = 0.02;
-// Starting a program under ncu instruments every module it loads.
+// ncu instruments every module that the program loads at start.
 constexpr double kStartOverhead = 1.5;
-// A launch stands for its group when its duration is this near the group's median.
+// A launch represents its group if its duration is this near to the group's median.
 constexpr double kNearMedian = 1.25;
 
-// Launches that ranks enter together: they hang when one of them is replayed.
+// Launches that ranks enter together: they hang if one of them is replayed.
 constexpr std::string_view kCollectiveWords[] = {
     "nccl", "nvshmem", "cross_device_reduce", "all_reduce", "allreduce", "multimem", "cooperative"};
 
 using SignatureKey = std::tuple<std::string, std::string, LaunchShape>;  // name, stage, shape
 
-// The same in numbers of the trace; the stage is kNone outside of all.
+// A signature in numbers of the trace; the stage is kNone outside of all stages.
 struct Signature {
   StringId name{};
   std::uint32_t stage = kNone;
@@ -56,7 +57,7 @@ struct Signature {
   auto operator<=>(const Signature&) const = default;
 };
 
-// One launch of a kernel that is planned, in the order of the host.
+// One launch of a planned kernel, in host order.
 struct Launch {
   std::uint32_t row = 0;
   std::uint32_t signature = 0;  // into Planner::signatures_
@@ -70,12 +71,12 @@ bool is_collective(const LaunchGroup& group) {
                      [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
-// What tells kernels apart: overloads share a demangled name, recordings may lack the mangled one.
+// Identity of a kernel: overloads share a demangled name, and recordings may lack the mangled one.
 const std::string& identity_of(const LaunchGroup& group) {
   return group.mangled_name.empty() ? group.kernel_name : group.mangled_name;
 }
 
-// Groups of all GPUs and processes that are alike, as one; the order by time is kept.
+// Merges equal groups of all GPUs and processes; keeps the order by time.
 std::vector<LaunchGroup> merged(const std::vector<LaunchGroup>& groups, std::uint16_t process) {
   std::map<SignatureKey, LaunchGroup> by_signature;
   for (const LaunchGroup& group : groups) {
@@ -112,6 +113,7 @@ std::uint16_t busiest_process(const std::vector<LaunchGroup>& groups) {
   return busiest == time_ns.end() ? 0 : busiest->first;
 }
 
+// One plan: chooses groups, then drops the smallest ones until the forecast fits the budget.
 class Planner {
  public:
   Planner(const Profile& profile, const PlanOptions& options)
@@ -129,6 +131,8 @@ class Planner {
 
   NcuPlan run() {
     order_launches();
+    // Drop the least valuable kernel until the forecast fits. One kernel always remains: an empty
+    // plan would be no use, and the forecast says what it costs.
     while (true) {
       make_commands();
       if (plan_.forecast_s <= options_.budget_s || plan_.kernels.size() <= 1) {
@@ -152,8 +156,8 @@ class Planner {
     plan_.excluded.push_back({group, reason});
   }
 
-  // The first instance of each stage in the process that is measured, where there are others: there
-  // kernels are compiled, tuned and loaded.
+  // The first instance of each stage in the measured process, if there are others: kernels are
+  // compiled, tuned and loaded there.
   void find_first_instances() {
     std::vector<std::int64_t> first(stages_.names.size(), INT64_MAX);
     std::vector<std::int64_t> count(stages_.names.size(), 0);
@@ -185,7 +189,7 @@ class Planner {
     return is_first(instance) || is_first(nested);
   }
 
-  // As identity_of() of a group.
+  // Like identity_of() for a group.
   StringId identity_of_row(std::uint32_t row) const {
     const StringId mangled = trace_.kernels.mangled_name[row];
     return mangled == StringId{} ? trace_.kernels.name[row] : mangled;
@@ -207,6 +211,7 @@ class Planner {
     return {identity_of(group), group.stage, group.shape};
   }
 
+  // Every exclusion is recorded with its reason, so that the report can show what is not covered.
   void choose(const std::vector<LaunchGroup>& groups) {
     const std::set<SignatureKey> steady = steady_signatures();
     for (const LaunchGroup& group : groups) {
@@ -241,7 +246,7 @@ class Planner {
     return steady;
   }
 
-  // Launches of the planned kernels, in any shape and stage, as the host made them.
+  // Launches of the planned kernels, in any shape and stage, in host order.
   void order_launches() {
     const Kernels& kernels = trace_.kernels;
     std::set<std::string_view> names;
@@ -273,8 +278,8 @@ class Planner {
     });
   }
 
-  // Whether no kernel is launched alike in two of the planned stages: ncu tells kernels and shapes
-  // apart, but not stages, and would measure only the first of them.
+  // Whether no kernel has equal launches in two of the planned stages: ncu distinguishes kernels
+  // and shapes, but not stages, and would measure only the first of them.
   bool are_stages_apart() const {
     std::set<std::string_view> names;
     std::set<std::string_view> stages;
@@ -300,6 +305,8 @@ class Planner {
     if (plan_.kernels.empty()) {
       return;
     }
+    // One command suffices if ncu can filter by launch configuration and no planned stages share
+    // equal launches; every further command runs the whole application again.
     if (options_.has_per_launch_config && (!options_.is_gated || are_stages_apart())) {
       std::vector<std::size_t> all(plan_.kernels.size());
       for (std::size_t i = 0; i < all.size(); ++i) {
@@ -321,6 +328,8 @@ class Planner {
     PlannedCommand command;
     std::set<std::string> names;
     std::set<std::string> stages;
+    // Mangled names are exact, but one filter takes only one kind: all kernels have one, or none is
+    // used.
     command.is_mangled = true;
     for (const std::size_t i : members) {
       command.is_mangled = command.is_mangled && !plan_.kernels[i].group.mangled_name.empty();
@@ -349,6 +358,8 @@ class Planner {
     std::vector<bool> is_counted;          // by signature: its name and, if gated, its stage
   };
 
+  // The part of the recorded launches that a command over these kernels would count. `group` is -1
+  // for a launch that the command replays without being asked for it: same name, another shape.
   Scope scope_of(const std::vector<std::size_t>& members) const {
     std::map<SignatureKey, std::int32_t> group_of;
     std::set<std::string> names;
@@ -388,7 +399,7 @@ class Planner {
 
   double start_s() const { return options_.program_s * kStartOverhead; }
 
-  // One of each kernel, grid and block, behind the warm-up where every group still has one there.
+  // One of each kernel, grid and block, after the warm-up if every group still has one there.
   void count_signatures(const Scope& scope, PlannedCommand& command) const {
     std::map<std::pair<StringId, std::uint32_t>, std::int64_t> measured_ns;  // by name and shape
     std::vector<std::int64_t> warm_up(scope.medians_ns.size());
@@ -412,8 +423,8 @@ class Planner {
     }
   }
 
-  // Which launches stand for their group: steady ones near its median; where there is none, any
-  // steady one; where there is none either, any.
+  // The launches that represent their group: steady ones near its median; if there are none, any
+  // steady one; if there are none either, any.
   std::vector<bool> representatives(const Scope& scope, const std::vector<Launch>& launches) const {
     std::vector<int> rank(launches.size());
     std::vector<int> best(scope.medians_ns.size());
@@ -437,7 +448,7 @@ class Planner {
     return is_good;
   }
 
-  // The shortest stretch of launches with a representative of every group; of equals the one
+  // The shortest range of launches with a representative of every group; of equal ones the one
   // nearest to the middle, where a program without marks is neither warming up nor ending.
   void find_stretch(const Scope& scope, PlannedCommand& command) const {
     const std::vector<Launch> launches = launches_in(scope);

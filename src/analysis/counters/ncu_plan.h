@@ -10,6 +10,7 @@
 
 namespace llmprof {
 
+// Limits of a plan, and capabilities of the installed ncu.
 struct PlanOptions {
   std::size_t top_n = 20;              // groups of launches at most
   double budget_s = 600;               // seconds ncu may take in all
@@ -37,23 +38,25 @@ struct PlannedCommand {
   double forecast_s = 0;
 };
 
+// A group that is not measured.
 struct ExcludedKernel {
   LaunchGroup group;
   std::string
       reason;  // communication, outside_stages, warm_up, other_process, beyond_top_n, budget
 };
 
+// The plan for one ncu pass.
 struct NcuPlan {
   std::vector<PlannedKernel> kernels;  // by time
   std::vector<PlannedCommand> commands;
   std::vector<ExcludedKernel> excluded;  // by time
   double budget_s = 0;
   double forecast_s = 0;
-  std::int64_t covered_ns = 0;  // GPU time that planned kernels stand for
+  std::int64_t covered_ns = 0;  // GPU time represented by planned kernels
   std::int64_t kernel_ns = 0;   // of all kernels
 };
 
-// Which launches deserve counters. The profile has a trace.
+// Selects the launches to measure. The profile must have a trace.
 NcuPlan plan_ncu(const Profile& profile, const PlanOptions& options);
 
 }  // namespace llmprof

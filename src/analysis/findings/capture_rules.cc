@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules on the recording itself: what spoils figures, and what was odd about the machine. They save
-// no time; they save people from believing a number.
+// Rules on the recording itself: what invalidates figures, and oddities of the machine.
+//
+// They save no time; they keep people from trusting a wrong number.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ namespace llmprof {
 
 void check_gpu_activity(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
+  // Without kernels all other findings are meaningless.
   if (analysis.kernel_ns > 0) {
     return;
   }
@@ -63,7 +65,7 @@ void check_opaque_graphs(const FindingContext& context) {
   finding.evidence = {"capture.opaque_graph_ns", "capture.kernel_ns"};
 }
 
-// nsys says in its own messages when events were dropped; readers say when a file ends early.
+// nsys reports dropped events in its own messages; importers report files that end early.
 void check_data_loss(const FindingContext& context) {
   for (const Diagnostic& diagnostic : context.analysis.diagnostics) {
     if (diagnostic.severity == Severity::kDataLoss) {
@@ -96,6 +98,7 @@ void check_overhead(const FindingContext& context) {
     return;
   }
   for (const StageOverhead& overhead : context.analysis.overheads) {
+    // A nested stage is part of another one, whose note would say the same.
     const auto stage =
         std::find_if(context.analysis.stages.begin(), context.analysis.stages.end(),
                      [&](const StageSummary& row) { return row.stage == overhead.stage; });
@@ -164,8 +167,8 @@ void check_other_users(const FindingContext& context) {
   }
 }
 
-// Drivers do not tell whether clocks are locked. Without persistence mode a lock is lost as soon as
-// no program holds the GPU, so then they are not.
+// Drivers do not say whether clocks are locked. Without persistence mode a lock is lost as soon as
+// no program uses the GPU, so then they are not.
 void check_clocks(const FindingContext& context) {
   if (!context.facts.keeps_clocks) {
     context.silent("clocks_not_locked", "needs nvidia-smi at the time of the run: llmprof run");

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What to fix first?
+// Findings: what to fix first, with the maximum possible saving of each.
 //
-// A rule looks at one kind of waste and says what removing all of it would save: an upper bound, in
-// the units people plan in. Idle time, communication and copies come straight from the ledger, so
-// their savings are exact and disjoint. Kernels that could run faster or be fused are bounded by
-// the time they take, and by the stage's compute time, since they may overlap.
+// A rule looks at one kind of waste and reports what removing all of it would save: an upper bound,
+// in the units people plan in. Idle time, communication and copies come directly from the ledger,
+// so their savings are exact and disjoint. Kernels that could be faster or fused are bounded by
+// their own time and by the stage's compute time, because they may overlap.
 //
-// Rules are a table; a rule is a function that adds findings or says why it cannot. Two rules may
-// see the same time: the smaller of them is marked, so that nobody adds them up. What no rule sees:
-// work that need not be done at all.
+// Rules are a table; a rule is a function that adds findings or says why it cannot. If two rules
+// refer to the same time, the smaller finding is marked, so that nobody adds them up. What no rule
+// detects: work that need not be done at all.
 #include "analysis/findings/findings.h"
 
 #include <algorithm>
@@ -33,6 +33,7 @@ constexpr void (*kFindingRules[])(const FindingContext&) = {
     check_clocks,
 };
 
+// Stages if marked, else the phases, else the whole capture.
 std::vector<StageLedger> scopes_of(const Analysis& analysis) {
   std::vector<StageLedger> stages;
   std::vector<StageLedger> phases;
@@ -67,8 +68,8 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
   return phases;
 }
 
-// Before the model's first kernel, or after its last: shorter recordings do not have it, and no
-// step becomes faster.
+// Before the model's first kernel or after its last: shorter recordings do not have it, and no step
+// becomes faster.
 bool is_around_loop(const Finding& finding) {
   const bool is_stage = finding.stage != "steady" && finding.stage != "capture";
   return finding.stage == "startup" || (finding.id == "idle_at_end" && !is_stage);

@@ -11,18 +11,19 @@ namespace llmprof {
 
 struct Analysis;
 
-// Something worth fixing, with what fixing it saves at most.
+// Something worth fixing, with its maximum saving.
 struct Finding {
   std::string id;      // stable: scripts rely on it
   std::string stage;   // "capture", "startup" or "steady" where the recording marks no stage
-  std::string device;  // "cuda:0"; empty where no GPU is meant
-  // True: the recording itself must be mended before other figures mean much. These come first.
+  std::string device;  // "cuda:0"; empty if no GPU is meant
+  // True if the recording itself must be fixed before other figures are meaningful. These come
+  // first.
   bool is_blocker = false;
   std::int64_t saving_ns = 0;  // of window_ns, at most
   std::int64_t window_ns = 0;  // of the stage on that device
-  std::string bucket;          // of the ledger: where the time lies that it saves; empty: nowhere
-  // True where a finding above saves time in the same bucket of the same stage and device. The
-  // savings of all others sum to the window at most.
+  std::string bucket;          // of the ledger: where the saved time is; may be empty
+  // True if a finding above saves time in the same bucket of the same stage and device. The savings
+  // of all others sum to at most the window.
   bool overlaps = false;
   std::string confidence;  // high, medium or low
   std::string sentence;
@@ -36,19 +37,21 @@ struct Finding {
   }
 };
 
-// A rule that could not speak, and why.
+// A rule that could not be checked, and why.
 struct SilentRule {
   std::string id;
   std::string reason;
 };
 
+// Findings, and rules that could not be checked.
 struct Findings {
-  // Blockers first, what happens before the model's first kernel or after its last at the end; then
+  // Blockers first; last what happens before the model's first kernel or after its last; in between
   // by saving, id, stage, device.
   std::vector<Finding> found;
   std::vector<SilentRule> silent;
 };
 
+// Capabilities of a GPU's tensor cores.
 struct TensorCores {
   double speedup = 0;     // how many times as fast as fp32 on CUDA cores: 312 / 19.5
   bool has_bf16 = false;  // and TF32, which came with it
@@ -56,18 +59,18 @@ struct TensorCores {
 
 // What the rules know besides the analysis.
 struct FindingFacts {
-  // Of a GPU's tensor cores; nothing where that is not known. Asked only where it matters: reading
-  // the table of GPUs costs more than a small analysis.
+  // Capabilities by device name; nullopt if unknown. Called only when needed: reading the table of
+  // GPUs takes longer than a small analysis.
   std::function<std::optional<TensorCores>(const std::string& device_name)> tensor_cores = {};
   std::optional<bool> has_gpu = {};             // the machine of the run
   std::optional<int> num_other_gpu_users = {};  // processes on the GPUs when the run began
   std::optional<bool> keeps_clocks = {};        // persistence mode, without which locks are lost
 };
 
-// Holds every rule against an analysis.
+// Applies every rule to an analysis.
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts);
 
-// Where an opaque graph or the profiler's own cost spoils the other figures.
+// Limits beyond which opaque graphs or profiler overhead invalidate the other figures.
 inline constexpr double kMostOpaque = 0.5;     // of GPU time in graphs without names
 inline constexpr double kMostOverhead = 0.25;  // of a profiler, beyond which its times are its own
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules on kernels: products in the wrong type, swarms of small ones, stages far from their roof,
-// and what counters say of the hot ones. All of them save time of the compute bucket, so they
-// overlap one another and are bounded by it.
+// Rules on kernels: GEMMs in the wrong type, many small kernels, stages far from their roof, and
+// counters.
+//
+// All of them save time in the compute bucket, so they overlap each other and are bounded by it.
 #include <algorithm>
 #include <map>
 
@@ -20,12 +21,12 @@ constexpr std::int64_t kTinyKernelNs = 20 * kNsPerUs;
 constexpr std::int64_t kManyLaunches = 100;
 constexpr double kFarFromRoof = 0.5;    // of the speed of light, over the time the GPU worked
 constexpr double kLowOccupancy = 0.25;  // of the warps an SM can hold
-// Weights of 16 bits that become 4: what a product that only waits for them can save.
+// Weights of 16 bits reduced to 4: the saving for a memory-bound product.
 constexpr double kFewerBytes = 0.75;
 
 // cuBLAS and CUTLASS name the type in the kernel: sgemm is fp32 on CUDA cores, s16816gemm and
 // s1688gemm are tensor cores, f32f32_f32f32_f32 is fp32 without tensor cores. cuDNN's
-// convolve_sgemm<__half, ...> has a type of its own.
+// convolve_sgemm<__half, ...> is not fp32.
 bool is_off_tensor_cores(const KernelRecord& kernel) {
   const std::string name = to_lower(kernel.kernel_name);
   const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
@@ -33,7 +34,7 @@ bool is_off_tensor_cores(const KernelRecord& kernel) {
          !has("bfloat16");
 }
 
-// Time of the row's kernels that `wanted` takes, at most what the stage computed.
+// Time of the kernels in a scope selected by `wanted`, at most the stage's compute time.
 template <typename Wanted>
 std::int64_t kernel_time(const FindingContext& context, const StageLedger& row, Wanted wanted) {
   std::int64_t time_ns = 0;
@@ -47,7 +48,7 @@ bool is_large(const FindingContext& context, std::int64_t time_ns, const StageLe
   return fraction_of(time_ns, window_of(context.analysis, row)) >= kLeastKernelShare;
 }
 
-// Kernels of one family that a stage would rather not run at all.
+// Families of kernels that a stage had better not run at all.
 struct UnwantedFamily {
   const char* id;
   std::vector<std::string_view> families;
@@ -90,6 +91,7 @@ void check_tensor_cores(const FindingContext& context) {
             ? TensorCores{}
             : context.facts.tensor_cores(device->name).value_or(TensorCores{});
     const bool is_known = cores.speedup > 1;
+    // Without a known speedup the whole time is the upper bound.
     const auto remains = is_known ? 1 / cores.speedup : 0;
     Finding& finding =
         context.add("gemm_off_tensor_cores", row, Bucket::kCompute,
@@ -108,6 +110,8 @@ void check_tensor_cores(const FindingContext& context) {
   }
 }
 
+// Small memory-moving kernels in a row: each reads and writes what the next one reads again. The
+// confidence is low because the names do not tell whether neighbours depend on one another.
 void check_fusion(const FindingContext& context) {
   static constexpr std::string_view kFusible[] = {
       "elementwise", "activation", "norm", "reduction", "copy", "rope", "softmax"};
@@ -151,8 +155,8 @@ void check_families(const FindingContext& context) {
   }
 }
 
-// A stage whose kernels take more than twice the time that its FLOPs and bytes need. Time without
-// kernels is other rules' business.
+// A stage whose kernels take more than twice the time that its FLOPs and bytes need. Other rules
+// deal with time without kernels.
 void check_roofs(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
   if (!analysis.efficiency || analysis.efficiency->gpu.empty()) {
@@ -199,7 +203,7 @@ void check_roofs(const FindingContext& context) {
   }
 }
 
-// What counters say of kernels that take a good part of the time.
+// Counters of kernels that take a large part of the time.
 void check_counters(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
   if (!analysis.counters) {
@@ -223,7 +227,7 @@ void check_counters(const FindingContext& context) {
       continue;
     }
     const Bound bound = counters.roofline.bound;
-    // A matrix-vector product that waits for latency still has bytes, not FLOPs, as its roof.
+    // The roof of a latency-bound matrix-vector product is still bytes, not FLOPs.
     const bool is_memory_side = counters.roofline.memory_fraction.value_or(0) >
                                 counters.roofline.compute_fraction.value_or(0);
     if ((record.family == "gemv" && is_memory_side) ||
@@ -256,6 +260,7 @@ void check_counters(const FindingContext& context) {
                                     path_value(record.short_name), path_value(record.stage),
                                     record.device)};
   }
+  // Memory-bound products are reported once per scope, not per kernel.
   for (const auto& [row, covered_ns] : gemv_ns) {
     const std::int64_t time_ns = std::min(covered_ns, row->ledger[Bucket::kCompute]);
     if (!is_large(context, time_ns, *row)) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules on time in which a GPU did not compute. The ledger has put each nanosecond into one bucket,
-// so what these save is exact: all of the bucket, and no other rule's.
+// Rules on time in which a GPU did not compute.
+//
+// The ledger assigns each nanosecond to one bucket, so these savings are exact: the whole bucket,
+// which no other rule claims.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +17,7 @@
 namespace llmprof {
 namespace {
 
-// One bucket of the ledger as a finding, where it is large enough.
+// A bucket of the ledger as a finding, if it is large enough.
 struct BucketRule {
   const char* id;
   Bucket bucket;
@@ -46,7 +48,7 @@ constexpr BucketRule kBucketRules[] = {
      "{2} had nothing to do for {0} ({1}) at the end of {3}, after its last work", nullptr},
 };
 
-// Before the model's first kernel other things help, or nothing does.
+// Before the model's first kernel, other advice applies.
 constexpr BucketRule kStartupRules[] = {
     {"launch_bound", Bucket::kLaunchLate, kLeastIdleShare,
      "{2} waited {0} ({1} of the recording) before the first kernel of the model: start-up, not "
@@ -68,7 +70,7 @@ constexpr BucketRule kStartupRules[] = {
      "(run.gate, docs/marking.md)"},
 };
 
-// Whether most of the row's kernels are nodes of CUDA graphs.
+// Whether most kernels of the row are nodes of CUDA graphs.
 bool is_in_graphs(const Analysis& analysis, const StageLedger& row) {
   std::int64_t in_graphs = 0;
   std::int64_t all = 0;
@@ -84,7 +86,7 @@ bool is_in_graphs(const Analysis& analysis, const StageLedger& row) {
   return in_graphs * 2 > all;
 }
 
-// The cause of a gap is told by how it began. How it went on decides what helps.
+// A gap is classified by its start. How it continued decides what helps.
 void say_more(const FindingContext& context, const BucketRule& rule, const StageLedger& row,
               Finding& finding) {
   const Ledger& ledger = row.ledger;
@@ -150,6 +152,7 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const S
 }  // namespace
 
 void check_buckets(const FindingContext& context) {
+  // No ledger: every rule reports once why it has nothing to say.
   if (context.analysis.ledgers.empty()) {
     for (const BucketRule& rule : kBucketRules) {
       context.silent(rule.id, "the recording has no GPU activity with times");
@@ -160,6 +163,7 @@ void check_buckets(const FindingContext& context) {
     if (context.analysis.kernel_ns == 0) {
       continue;  // nothing waited for
     }
+    // A start has rules of its own: during loading, an idle GPU is expected.
     if (row.stage == "startup") {
       for (const BucketRule& rule : kStartupRules) {
         check_bucket(context, rule, row);
@@ -172,7 +176,7 @@ void check_buckets(const FindingContext& context) {
   }
 }
 
-// A request that waits on the host before its first kernel: tokenising, scheduling, allocating.
+// A request that waits on the host before its first kernel: tokenizing, scheduling, allocating.
 void check_idle_at_start(const FindingContext& context) {
   bool could_speak = false;
   for (const StageLedger& row : context.scopes) {
@@ -199,8 +203,8 @@ void check_idle_at_start(const FindingContext& context) {
   }
 }
 
-// Of ranks that do the same, the one that communicates least arrives last: the others' time beyond
-// its own is waiting. Ranks that send different amounts look the same.
+// Of ranks with equal work, the one that communicates least arrives last: the additional time of
+// the others is waiting. Ranks that send different amounts look the same.
 void check_rank_skew(const FindingContext& context) {
   std::map<std::string, std::vector<const StageLedger*>> by_stage;
   for (const StageLedger& row : context.scopes) {
@@ -250,6 +254,7 @@ void check_rank_skew(const FindingContext& context) {
 
 void check_pageable_copies(const FindingContext& context) {
   for (const DeviceSummary& device : context.analysis.devices) {
+    // Copies have no stage in the device summary, so the scope with the most copying is charged.
     const StageLedger* worst = nullptr;  // the scope with most of the copying
     for (const StageLedger& row : context.scopes) {
       if (row.device == device.device &&

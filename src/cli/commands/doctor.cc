@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof doctor: will a capture work here? A report, so it exits 0 whatever it finds; --strict is
-// for scripts.
+// llmprof doctor: report on whether a capture can work on this machine. It exits 0 whatever it
+// finds; --strict is for scripts.
 #include "capture/doctor.h"
 
 #include <algorithm>

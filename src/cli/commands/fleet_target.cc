@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the history is and who may read it. Credentials come from the environment or from a file of
-// the user's own, never from the command line, which every process of the machine can read.
+// Address and credentials of a fleet's history. Credentials come from the environment or from a
+// file of the user, never from the command line, which every process of the machine can read.
 #include "cli/commands/fleet_target.h"
 
 #include <algorithm>

@@ -149,6 +149,7 @@ std::vector<KnownRun> FolderHistory::runs(const RunFilter& filter) {
   return all;
 }
 
+// Sums of all ranks of all these runs, as the server's query returns them.
 std::vector<KernelSums> FolderHistory::kernel_sums(std::span<const KnownRun> runs) {
   KernelTable sums;
   for (const KnownRun& run : runs) {

@@ -52,6 +52,7 @@ void put_kernel_sums(std::string& out, const KernelCell& cell) {
   put_numbers(out, counts, 8);
 }
 
+// In the order of the table's columns: RowBinary has no names.
 void put_stage_sums(std::string& out, const StageCell& cell) {
   for (const std::int64_t sum : {cell.instances, cell.total_ns, cell.min_ns, cell.max_ns,
                                  cell.tokens, cell.kernel_ns, cell.window_ns}) {

@@ -65,6 +65,7 @@ std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* us
   return size * count;
 }
 
+// Grouped by what the user can do about it.
 HttpFailure failure_of(CURLcode code) {
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:

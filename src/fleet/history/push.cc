@@ -43,6 +43,7 @@ struct Rollup {
   std::uint64_t counted = 0;
 };
 
+// The summed kernel rows of a complete run, computed by the server and converted to RowBinary.
 Rollup rollup_of(ClickHouse& server, const KnownRun& run) {
   Rollup rollup;
   const std::string answer = server.ask(HistoryQueries(server.database()).rollup(run));
@@ -66,6 +67,8 @@ Rollup rollup_of(ClickHouse& server, const KnownRun& run) {
   return rollup;
 }
 
+// A run is sealed only if the sums cover every kernel row that was pushed. Inserts carry a hash as
+// token: repeating one has no effect.
 bool seal(ClickHouse& server, const KnownRun& run) {
   const Rollup rollup = rollup_of(server, run);
   if (rollup.counted != run.kernel_rows || rollup.rows > kMostRowsAtOnce) {

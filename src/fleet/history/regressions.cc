@@ -77,6 +77,7 @@ Json fleet_stragglers(HistorySource& history, const FleetFilter& filter) {
   if (runs.empty()) {
     throw no_runs(filter.run.empty() ? "this kind" : filter.run);
   }
+  // The latest run: slow ranks of earlier ones may have been replaced.
   const KnownRun& run = runs.back();
   std::vector<RankStageTimes> rows = history.rank_stages(run);
   if (!filter.stage.empty()) {
@@ -87,6 +88,7 @@ Json fleet_stragglers(HistorySource& history, const FleetFilter& filter) {
   std::vector<Slow> slow = slow_ranks(rows, filter.over_fraction);
   const std::size_t num_slow = slow.size();
   slow.resize(std::min(slow.size(), filter.top));
+  // Names and nodes are looked up for the shown rows only.
   ShownNames names;
   std::set<std::int64_t> ranks;
   for (const Slow& one : slow) {

@@ -175,6 +175,7 @@ std::vector<KernelSums> ServerHistory::kernel_sums(std::span<const KnownRun> run
 
 std::vector<StageSums> ServerHistory::stage_sums(std::span<const KnownRun> runs) {
   std::vector<StageSums> sums;
+  // A limited number of runs per query: the list of keys is part of its text.
   for (std::size_t i = 0; i < runs.size(); i += kRunsAtOnce) {
     const auto some = runs.subspan(i, std::min(kRunsAtOnce, runs.size() - i));
     std::uint64_t expected = 0;
@@ -187,6 +188,7 @@ std::vector<StageSums> ServerHistory::stage_sums(std::span<const KnownRun> runs)
                       wide(row[11], row[12]), wide(row[13], row[14]), wide(row[15], row[16])});
     }
   }
+  // Sorted as FolderHistory sorts, so that both answer alike.
   std::sort(sums.begin(), sums.end(), [](const StageSums& a, const StageSums& b) {
     return std::pair(a.run_key, a.stage_key) < std::pair(b.run_key, b.stage_key);
   });

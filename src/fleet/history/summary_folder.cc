@@ -52,6 +52,8 @@ bool is_merged(const fs::path& path) {
 std::vector<fs::path> summaries_in(const fs::path& path) {
   std::error_code failure;
   std::vector<fs::path> found;
+  // A directory is searched for files of ranks. A file that is named is taken as it is, merged or
+  // not.
   if (fs::is_directory(path, failure)) {
     fs::recursive_directory_iterator files(path, fs::directory_options::skip_permission_denied,
                                            failure);

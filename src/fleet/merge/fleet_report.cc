@@ -75,6 +75,8 @@ std::vector<std::optional<double>> deviations(
   return found;
 }
 
+// How far each rank, and each stage of each rank, lies from the median of the ranks. By kernels if
+// most ranks have any: host times include waiting for the slow rank.
 void add_deviations(const FleetSummary& fleet, FleetReport& report) {
   const bool is_by_kernels = most_have_kernels(fleet);
   report.quantity = is_by_kernels ? "compute kernels" : "stages on the host";
@@ -223,6 +225,8 @@ void find_missing(const FleetSummary& fleet, FleetReport& report) {
   for (const RankRow& row : fleet.ranks) {
     report.num_expected = std::max(report.num_expected, row.identity.num_ranks);
   }
+  // Ranks are in ascending order, so the missing ones are the gaps between neighbours. They are
+  // kept as intervals: a job of 10,000 ranks may lack most of them.
   std::int64_t next = 0;
   const auto gap = [&](std::int64_t until) {
     if (next < until) {

@@ -334,6 +334,8 @@ bool FleetMerge::State::takes_all(const FleetSummary& fleet) {
               "merge the ranks' own summaries instead: llmprof merge THEIR_DIRECTORY");
 }
 
+// Adds another merge. A newer attempt replaces everything; an older one is only remembered in
+// older_.
 void FleetMerge::State::add_fleet(const FleetSummary& fleet) {
   older_.insert(fleet.older.begin(), fleet.older.end());
   if (fleet.ranks.empty()) {
@@ -344,6 +346,7 @@ void FleetMerge::State::add_fleet(const FleetSummary& fleet) {
     start_attempt(attempt);
   }
   if (!takes_all(fleet) || attempt < attempt_) {
+    // All ranks or none: two merges that share some ranks would count these twice.
     return;
   }
   for (const FleetKernel& kernel : fleet.kernels) {
@@ -363,6 +366,8 @@ void FleetMerge::State::add_fleet(const FleetSummary& fleet) {
     merged.relative.add(kernel.relative);
     values.num_ranks = saturated_sum(values.num_ranks, kernel.num_ranks);
   }
+  // The last rank to arrive is the one that waited least. Ties go to the lower rank, so that the
+  // order of merging does not matter.
   for (const FleetCollective& collective : fleet.collectives) {
     CollectiveInstance& instance =
         instance_at(texts_.of(collective.communicator), collective.sequence);
@@ -402,6 +407,7 @@ FleetCollective FleetMerge::State::collective_of(const CollectiveInstance& insta
   return collective;
 }
 
+// Hash tables have no order: sort, so that the same ranks give the same bytes.
 FleetSummary FleetMerge::State::finish() const {
   FleetSummary summary;
   for (const auto& [rank, row] : ranks_) {

@@ -96,6 +96,7 @@ std::string bucket_column(std::size_t bucket) {
   return fmt::format("ledger.{}_ns", kBucketNames[bucket]);
 }
 
+// Rows are sorted before they are written: equal summaries have equal bytes.
 std::string summary_bytes(const RankSummary& given) {
   RankSummary summary = given;
   sort_rows(summary);
@@ -115,6 +116,7 @@ std::string summary_bytes(const RankSummary& given) {
   return writer.finish(kRankKind);
 }
 
+// Sorted again after reading: files of other writers may have another order.
 RankSummary read_summary(std::string_view bytes) {
   const ColumnarFile file(bytes);
   if (file.kind() != kRankKind) {
