@@ -75,8 +75,9 @@ struct Recording {
   std::string metrics_json;
 };
 
-// An nsys export (.sqlite), a kernel summary of nsys stats (.csv), or a trace of PyTorch's
-// profiler. Throws Error.
+// Reads what `llmprof analyze` reads: an nsys export (.sqlite), a report (.nsys-rep, where nsys is
+// installed), a kernel summary of nsys stats (.csv), a trace of PyTorch's profiler, or a bundle.
+// Throws Error.
 LLMPROF_API Recording read_recording(const std::string& path);
 
 // The same, with a file of your own rules for stages and families, whose rows come before those of
