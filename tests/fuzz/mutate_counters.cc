@@ -17,6 +17,7 @@
 
 #include "analysis/profile.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "fuzz/mutation.h"
 #include "ingest/ncu_csv.h"
 #include "ingest/ncu_rep.h"
@@ -117,10 +118,11 @@ bool read_all(const std::string& bytes, const Analysis& recording) {
 }
 
 Analysis small_recording() {
-  return analyze(
-      parse_nsys_csv("Total Time (ns),Instances,Name\n300,3,\"void ns::add<(int)4>(T1)\"\n"
-                     "200,2,gemm(float *)\n"),
-      Rules());
+  return profile(
+             parse_nsys_csv("Total Time (ns),Instances,Name\n300,3,\"void ns::add<(int)4>(T1)\"\n"
+                            "200,2,gemm(float *)\n"),
+             Rules())
+      .analysis;
 }
 
 int run(std::size_t count, const char* corpus) {

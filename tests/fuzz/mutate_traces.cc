@@ -19,6 +19,7 @@
 #include "analysis/profile.h"
 #include "base/error.h"
 #include "base/gzip_reader.h"
+#include "base/json.h"
 #include "fuzz/mutation.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
