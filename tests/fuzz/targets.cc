@@ -84,7 +84,7 @@ void run_ncu_csv(std::string_view bytes) {
 }
 
 void run_nsys_csv(std::string_view bytes) {
-  check_analysis(analyze(parse_nsys_csv(bytes), Rules()));
+  check_analysis(profile(parse_nsys_csv(bytes), Rules()).analysis);
 }
 
 void run_operators(std::string_view bytes) {
