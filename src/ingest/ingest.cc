@@ -53,6 +53,7 @@ std::string kinds_text(const std::vector<FormatInfo>& formats) {
     tool->second.emplace_back(format.kind);
   }
   std::vector<std::string> groups;
+  groups.reserve(tools.size());
   for (const auto& [tool, kinds] : tools) {
     groups.push_back(fmt::format("{} of {}", either(kinds), tool));
   }
