@@ -61,7 +61,7 @@ using Inner = std::remove_cvref_t<decltype(*present(std::declval<const ValueOf<T
 // "efficiency.stages" of the members that lead there.
 template <typename T, typename Member, typename... Rest>
 std::string path_of(Member member, Rest... rest) {
-  const std::string key = name_of<T>(member).key;
+  std::string key = name_of<T>(member).key;
   if constexpr (sizeof...(rest) == 0) {
     return key;
   } else {
