@@ -59,6 +59,7 @@ EnvironmentMetrics environment_of(const MachineFacts& machine) {
 
 std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches) {
   std::vector<BreachMetrics> rows;
+  rows.reserve(breaches.size());
   for (const Breach& breach : breaches) {
     rows.push_back(
         {code_of(breach.reason), breach.pass, breach.is_fatal, breach.sentence, breach.next});
