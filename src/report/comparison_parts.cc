@@ -16,15 +16,15 @@ namespace llmprof {
 namespace {
 
 ReportValue difference_of(std::int64_t difference_ns, std::string key = "") {
-  return {difference_ns, Unit::kDifference, std::move(key), nullptr};
+  return {difference_ns, Unit::kDifference, std::move(key)};
 }
 
 ReportValue duration_of(std::int64_t duration_ns, std::string key) {
-  return {duration_ns, Unit::kDuration, std::move(key), nullptr};
+  return {duration_ns, Unit::kDuration, std::move(key)};
 }
 
 ReportValue no_value(Unit unit) {
-  return {Json(""), unit, "", nullptr};
+  return {Json(""), unit, ""};
 }
 
 // Whether a kernel or operator moved beyond noise, in words.
@@ -40,7 +40,7 @@ std::string sureness(const Row& row) {
 
 template <typename Row>
 ReportValue calls_of(const Row& row) {
-  return {fmt::format("{} -> {}", row.base.calls, row.candidate.calls), Unit::kCount, "", nullptr};
+  return {fmt::format("{} -> {}", row.base.calls, row.candidate.calls), Unit::kCount, ""};
 }
 
 template <typename Row>
@@ -69,7 +69,7 @@ ReportTable parts_table(const std::vector<PartChange>& parts, const std::string&
     const PartChange& part = parts[i];
     const std::string key = fmt::format("{}[{}].", array, i);
     if (part.difference_ns() != 0 && table.rows.size() < kMost) {
-      table.rows.push_back({{{part.name, Unit::kText, key + name, nullptr},
+      table.rows.push_back({{{part.name, Unit::kText, key + name},
                              difference_of(part.difference_ns(), key + "difference_ns"),
                              duration_of(part.base_ns, key + "base_ns"),
                              duration_of(part.candidate_ns, key + "candidate_ns")},
@@ -105,8 +105,8 @@ ReportTable parts_table(const std::vector<PartChange>& parts, const std::string&
 // A bucket of a ledger, or its window; `ledger_key` and `key` are their places.
 ReportRow bucket_row(const LedgerChange& ledger, const std::string& ledger_key,
                      const PartChange& part, const std::string& key) {
-  return {{{ledger.base.stage, Unit::kName, ledger_key + "stage", nullptr},
-           {ledger.base.device, Unit::kText, ledger_key + "device", nullptr},
+  return {{{ledger.base.stage, Unit::kName, ledger_key + "stage"},
+           {ledger.base.device, Unit::kText, ledger_key + "device"},
            text_value(part.name),
            duration_of(part.base_ns, key + "base_ns"),
            duration_of(part.candidate_ns, key + "candidate_ns"),
@@ -125,12 +125,12 @@ ReportRow kernel_row(const KernelChange& row, std::size_t place) {
            calls_of(row),
            text_value(std::string(kind_name(row.kind)) +
                       (row.has_other_shapes() ? ", other shapes" : "")),
-           {named.family, Unit::kText, key + "family", nullptr},
-           {named.stage, Unit::kName, key + "stage", nullptr},
-           {named.device, Unit::kText, key + "device", nullptr},
+           {named.family, Unit::kText, key + "family"},
+           {named.stage, Unit::kName, key + "stage"},
+           {named.device, Unit::kText, key + "device"},
            text_value(sureness(row)),
            {named.short_name + (is_swapped ? " -> " + row.candidate.short_name : ""), Unit::kName,
-            key + "kernel", nullptr}},
+            key + "kernel"}},
           "",
           false};
 }
@@ -141,9 +141,9 @@ ReportRow operator_row(const OperatorChange& row, std::size_t place) {
            difference_of(row.calls_ns, key + "calls_ns"),
            difference_of(row.duration_ns, key + "duration_ns"),
            calls_of(row),
-           {row.base.stage, Unit::kName, key + "stage", nullptr},
+           {row.base.stage, Unit::kName, key + "stage"},
            text_value(sureness(row)),
-           {row.base.name, Unit::kName, key + "operator", nullptr}},
+           {row.base.name, Unit::kName, key + "operator"}},
           "",
           false};
 }
@@ -361,7 +361,7 @@ Section runs_section(const Comparison& comparison) {
     for (std::size_t i = 0; i < std::min(runs.size(), kMost); ++i) {
       table.rows.push_back(
           {{text_value(side),
-            {runs[i], Unit::kName, fmt::format("{}.runs[{}]", side, i), nullptr},
+            {runs[i], Unit::kName, fmt::format("{}.runs[{}]", side, i)},
             text_value(runs[i] == median ? "nearest the middle: taken apart above" : "")},
            "",
            false});

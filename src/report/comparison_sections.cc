@@ -12,7 +12,7 @@
 namespace llmprof {
 
 ReportValue text_value(std::string text) {
-  return {Json(std::move(text)), Unit::kText, "", nullptr};
+  return {Json(std::move(text)), Unit::kText, ""};
 }
 
 Unit metric_unit(const MetricChange& metric) {
@@ -35,8 +35,8 @@ std::string interval_text(const MetricChange& row) {
   if (!row.ratio_low || !row.ratio_high) {
     return "n/a";
   }
-  return fmt::format("{} to {}", shown({*row.ratio_low, Unit::kRatio, "", nullptr}),
-                     shown({*row.ratio_high, Unit::kRatio, "", nullptr}));
+  return fmt::format("{} to {}", shown({*row.ratio_low, Unit::kRatio, ""}),
+                     shown({*row.ratio_high, Unit::kRatio, ""}));
 }
 
 Section verdict_section(const Comparison& comparison) {
@@ -67,8 +67,8 @@ Section fingerprint_section(const Comparison& comparison) {
     const std::string key = fmt::format("fingerprint[{}].", place++);
     table.rows.push_back({{text_value(row.fact),
                            text_value(row.breaks ? "not comparable" : "shown"),
-                           {row.base, Unit::kName, key + "base", nullptr},
-                           {row.candidate, Unit::kName, key + "candidate", nullptr},
+                           {row.base, Unit::kName, key + "base"},
+                           {row.candidate, Unit::kName, key + "candidate"},
                            text_value(row.sentence)},
                           "",
                           false});
@@ -86,12 +86,12 @@ namespace {
 ReportRow metric_row(const MetricChange& row, std::size_t place) {
   const std::string key = fmt::format("metrics[{}].", place);
   return {{text_value(row.is_gated ? "gate" : ""),
-           {number_or_null(row.base), metric_unit(row), key + "base", nullptr},
-           {number_or_null(row.candidate), metric_unit(row), key + "candidate", nullptr},
-           {number_or_null(row.ratio), Unit::kRatio, key + "ratio", nullptr},
-           {interval_text(row), Unit::kRate, "", nullptr},
-           {row.p ? fmt::format("{:.2g}", *row.p) : "n/a", Unit::kRate, "", nullptr},
-           {row.key, Unit::kName, key + "key", nullptr},
+           {number_or_null(row.base), metric_unit(row), key + "base"},
+           {number_or_null(row.candidate), metric_unit(row), key + "candidate"},
+           {number_or_null(row.ratio), Unit::kRatio, key + "ratio"},
+           {interval_text(row), Unit::kRate, ""},
+           {row.p ? fmt::format("{:.2g}", *row.p) : "n/a", Unit::kRate, ""},
+           {row.key, Unit::kName, key + "key"},
            text_value(metric_judgement(row))},
           "",
           false};

@@ -54,14 +54,16 @@ std::string number_text(double number, Unit unit) {
 }
 
 // Parts with any time, largest first.
-std::string shares_text(const Json& parts, const Json& whole) {
-  if (!parts.is_object() || !whole.is_number()) {
+std::string shares_text(const Json& parts) {
+  if (!parts.is_object()) {
     return "n/a";
   }
+  double whole = 0;
   std::vector<std::pair<double, std::string>> rows;
   for (const auto& [name, part] : parts.items()) {
     if (part.is_number() && part.get<double>() > 0) {
       rows.emplace_back(part.get<double>(), printable(name));
+      whole += part.get<double>();
     }
   }
   std::stable_sort(rows.begin(), rows.end(),
@@ -69,7 +71,7 @@ std::string shares_text(const Json& parts, const Json& whole) {
   std::string text;
   for (const auto& [part, name] : rows) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
-                        format_fraction(part / std::max(whole.get<double>(), 1.0)));
+                        format_fraction(part / std::max(whole, 1.0)));
   }
   return text;
 }
@@ -183,7 +185,7 @@ const char* unit_name(Unit unit) {
 
 std::string shown(const ReportValue& value) {
   if (value.unit == Unit::kShares) {
-    return shares_text(value.value, value.whole);
+    return shares_text(value.value);
   }
   if (value.value.is_string()) {
     return printable(value.value.get_ref<const std::string&>());

@@ -27,7 +27,7 @@ enum class Unit {
   kMilliseconds,  // ns, as 0.001230: for tables that scripts read
   kFraction,      // 0..1, as 12.3 %
   kSmallRatio,    // the same where the small ones matter: 0.0519 %
-  kShares,        // an object of times, as "compute 80.0 %, sync 20.0 %", of `whole`
+  kShares,        // an object of times, as "compute 80.0 %, sync 20.0 %" of their sum
   kRate,          // 12.3 a second
   kBytes,
   kFlops,
@@ -46,7 +46,6 @@ struct ReportValue {
   Json value;  // null: not known
   Unit unit = Unit::kText;
   std::string key;  // its home in metrics.json
-  Json whole;       // of kShares
 };
 
 // Heading and format of a column.

@@ -141,7 +141,7 @@ Unit unit_of_path(const std::vector<PathStep>& path) {
 }
 
 std::string evidence_html(const std::string& key, const Json& metrics) {
-  ReportValue value{nullptr, Unit::kText, key, nullptr};
+  ReportValue value{nullptr, Unit::kText, key};
   try {
     const std::vector<PathStep> path = parse_path(key);
     if (const Json* found = find_path(metrics, path); found != nullptr) {

@@ -85,7 +85,7 @@ Json json_at(const T* object, Member member, Rest... rest) {
 // A value of metrics.json with its key.
 template <typename... Members>
 ReportValue value_at(const Metrics& metrics, Unit unit, Members... members) {
-  return {json_at(&metrics, members...), unit, path_of<Metrics>(members...), nullptr};
+  return {json_at(&metrics, members...), unit, path_of<Metrics>(members...)};
 }
 
 // A column: title, format, and the members that lead to the value from a row.
@@ -163,13 +163,7 @@ ReportTable table_of(const MetricRows<Row>& array,
     const std::string path = row_path(array.path, row, i);
     ReportRow& made = table.rows.emplace_back();
     for (const MemberColumn<Row>& column : columns) {
-      made.cells.push_back(
-          {column.value(row), column.head.unit, path + "." + column.head.field, nullptr});
-      if constexpr (std::is_same_v<Row, LedgerMetrics>) {
-        if (column.head.unit == Unit::kShares) {
-          made.cells.back().whole = row.window_ns;
-        }
-      }
+      made.cells.push_back({column.value(row), column.head.unit, path + "." + column.head.field});
     }
   }
   return table;

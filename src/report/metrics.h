@@ -265,6 +265,9 @@ Metrics metrics_from_json(const Json& json);
 // Stage times as rows: baseline/metrics.json, and `baseline` of metrics.json.
 Json stage_times_json(const std::vector<StageTimes>& stages);
 
+// What a capture lacks, as in `contract` of metrics.json and in a manifest.
+Json contract_json(const std::vector<BreachMetrics>& breaches);
+
 // The files of a report by name: report.html, report.md, stakeholder_summary.md, kernels.md,
 // operators.md, and metrics.json itself. `beside` are other files that the reports link to. A
 // timeline of zero length means that there is none.

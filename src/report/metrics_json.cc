@@ -190,4 +190,8 @@ Json stage_times_json(const std::vector<StageTimes>& stages) {
   return value_json(stages, {});
 }
 
+Json contract_json(const std::vector<BreachMetrics>& breaches) {
+  return value_json(breaches, {});
+}
+
 }  // namespace llmprof

@@ -46,7 +46,7 @@ double number_of(const Json& value, std::string_view path) {
 }
 
 ReportValue value_at(const Json& metrics, const std::string& key, Unit unit) {
-  return {field_of(metrics, key), unit, key, nullptr};
+  return {field_of(metrics, key), unit, key};
 }
 
 ReportTable table_of(const Json& document, const std::string& array,
@@ -59,7 +59,7 @@ ReportTable table_of(const Json& document, const std::string& array,
       ReportRow& made = table.rows.emplace_back();
       for (const ReportColumn& column : columns) {
         made.cells.push_back({field_of(rows[i], column.field), column.unit,
-                              array + "[" + std::to_string(i) + "]." + column.field, nullptr});
+                              array + "[" + std::to_string(i) + "]." + column.field});
       }
     }
   }

@@ -24,11 +24,11 @@ bool is_not_vision(const Row& row) {
 }
 
 std::string duration_text(double ns) {
-  return shown({Json(ns), Unit::kDuration, "", nullptr});
+  return shown({Json(ns), Unit::kDuration, ""});
 }
 
 std::string ratio_text(const std::optional<double>& value) {
-  return shown({number_or_null(value), Unit::kSmallRatio, "", nullptr});
+  return shown({number_or_null(value), Unit::kSmallRatio, ""});
 }
 
 template <typename Row>

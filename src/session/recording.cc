@@ -42,6 +42,17 @@ std::optional<std::uint32_t> number_of(const std::string& option, const std::str
   return value;
 }
 
+// The recording in a bundle; empty if it holds none.
+std::filesystem::path recording_of_bundle(const std::filesystem::path& bundle) {
+  for (const char* name : {"nsys/run.sqlite", "nsys/run.nsys-rep"}) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(bundle / name, ignored)) {
+      return bundle / name;
+    }
+  }
+  return {};
+}
+
 // A bundle stands for the recording inside it; one whose run was cut off does not.
 std::filesystem::path recording_in(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -51,10 +62,8 @@ std::filesystem::path recording_in(const std::filesystem::path& path) {
                 fmt::format("what it recorded may be read alone: {}",
                             (path / "nsys" / "run.sqlite").string()));
   }
-  for (const char* name : {"nsys/run.sqlite", "nsys/run.nsys-rep"}) {
-    if (std::filesystem::is_regular_file(path / name, ignored)) {
-      return path / name;
-    }
+  if (const std::filesystem::path file = recording_of_bundle(path); !file.empty()) {
+    return file;
   }
   if (std::filesystem::is_regular_file(path / "manifest.json", ignored)) {
     throw Error(ErrorKind::kUsage,
@@ -62,12 +71,6 @@ std::filesystem::path recording_in(const std::filesystem::path& path) {
                 "its manifest.json says why; llmprof run --passes nsys makes one");
   }
   return path;
-}
-
-bool has_recording(const std::filesystem::path& bundle) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(bundle / "nsys" / "run.sqlite", ignored) ||
-         std::filesystem::is_regular_file(bundle / "nsys" / "run.nsys-rep", ignored);
 }
 
 void check_filter(const TraceFilter& filter, const Trace& trace) {
@@ -104,6 +107,7 @@ Profile profile_of(const std::string& path, const RecordingOptions& options, con
                    const ProfileWants& wants) {
   const TraceFilter filter{number_of("--gpu", options.gpu), number_of("--pid", options.pid)};
   const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
+  Rules rules = recording_rules(options.rules);  // a mistake in a file of rules shows at once
   const InputFile file = readable_recording(path, system, wants.timer);
   std::optional<Diagnostic> shortage;
   if (!options.memory_limit.empty()) {
@@ -119,7 +123,7 @@ Profile profile_of(const std::string& path, const RecordingOptions& options, con
     apply_filter(filter, *trace);
   }
   Profile made =
-      profile(std::move(recording), recording_rules(options.rules),
+      profile(std::move(recording), std::move(rules),
               {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{}, wants.timer});
   made.analysis.capture.path = path;
   if (shortage) {
@@ -142,10 +146,8 @@ Profile profile_recording(const std::string& path, const RecordingOptions& optio
                           const System& system, const ProfileWants& wants) {
   Profile made = profile_of(path, options, system, wants);
   Evidence evidence;
-  {
-    const PassTimer::Scope pass(wants.timer, "read counters");
-    evidence.counters = counters_of(options.ncu.empty() ? counters_in(path) : options.ncu);
-  }
+  evidence.counters =
+      counters_of(options.ncu.empty() ? counters_in(path) : options.ncu, wants.timer);
   read_operators(path, evidence);
   evidence.model = wants.model;
   evidence.gpus = known_gpus;
@@ -197,7 +199,7 @@ LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& opti
   }
   Metrics metrics = with_context("in " + file.string(), [&] { return metrics_from_json(json); });
   LoadedMetrics loaded{std::move(json), std::move(metrics), std::nullopt};
-  if (has_timeline && is_bundle && has_recording(path)) {
+  if (has_timeline && is_bundle && !recording_of_bundle(path).empty()) {
     ProfileWants wants;
     wants.has_timeline = true;
     loaded.profile = profile_of(path, options, system, wants);
@@ -205,10 +207,11 @@ LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& opti
   return loaded;
 }
 
-std::optional<Counters> counters_of(const std::vector<std::string>& files) {
+std::optional<Counters> counters_of(const std::vector<std::string>& files, PassTimer* timer) {
   if (files.empty()) {
     return std::nullopt;
   }
+  const PassTimer::Scope pass(timer, "read counters");
   std::vector<Counters> counters;
   counters.reserve(files.size());
   for (const std::string& file : files) {

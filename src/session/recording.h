@@ -45,7 +45,8 @@ Rules recording_rules(const std::string& user_file = {});
 Profile profile_recording(const std::string& path, const RecordingOptions& options,
                           const System& system, const ProfileWants& wants = {});
 
-// What the recording alone shows: no counters, no findings. For plans.
+// What the recording alone shows: no counters, no findings. For plans, and for `explain`, which
+// needs its rows.
 Profile profile_for_plan(const std::string& path, const std::string& rules, const System& system);
 
 // What a recording holds, as far as that is known without reading it: not of a report.
@@ -64,7 +65,8 @@ LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& opti
                            const System& system, bool has_timeline = false);
 
 // The counters in the files, merged; absent without files.
-std::optional<Counters> counters_of(const std::vector<std::string>& files);
+std::optional<Counters> counters_of(const std::vector<std::string>& files,
+                                    PassTimer* timer = nullptr);
 
 // The ncu reports of a bundle, sorted; none where it is not a bundle.
 std::vector<std::string> counters_in(const std::filesystem::path& bundle);

@@ -49,16 +49,17 @@ std::optional<Tool> find_for(const char* pass, Tool (*ensure)(const System&), co
   }
 }
 
-RunSetup make_setup(const RunRequest& request, const Config& config, const System& system,
+RunSetup make_setup(const RunRequest& request, Config composed, const System& system,
                     std::vector<std::string>& notes) {
   RunSetup setup;
+  setup.config = std::make_shared<const Config>(std::move(composed));
+  const Config& config = *setup.config;
   setup.options = run_options_of(config);
   setup.rules = recording_rules(request.rules);
   setup.rank = launched_rank(system);
   if (setup.rank) {
     choose_rank_passes(*setup.rank, setup.options, notes);
   }
-  setup.config = &config;
   setup.target = target_workload_of(config, system, !request.command.empty());
   setup.has_placeholders = request.command.empty();
   const std::vector<std::string>& command =
@@ -151,10 +152,10 @@ Json pass_json(const PassRecord& record) {
           {"steps", steps}};
 }
 
-Json contract_json(const Config& config, const std::vector<Breach>& breaches, bool is_met) {
+Json verdict_json(const Config& config, const std::vector<Breach>& breaches, bool is_met) {
   return {{"declared", *find_value(config.tree, "contract")},
           {"verdict", is_met ? "met" : "not_met"},
-          {"findings", breaches_json(breaches)}};
+          {"findings", contract_json(contract_of(breaches))}};
 }
 
 // The largest exit code wins: interrupted, then missing environment, then incomplete capture.
@@ -213,18 +214,19 @@ Config config_of(const RunRequest& request, std::vector<std::string>& notes) {
 
 PreparedRun prepare_run(const RunRequest& request, const System& system) {
   PreparedRun run;
-  run.config = config_of(request, run.notes);
-  check_manifest(run.config);
-  run.setup = make_setup(request, run.config, system, run.notes);
+  Config config = config_of(request, run.notes);
+  check_manifest(config);
+  run.setup = make_setup(request, std::move(config), system, run.notes);
   run.setup.planned_from = planned_recording(request, run.setup, system);
-  run.notes.insert(run.notes.end(), run.config.notes.begin(), run.config.notes.end());
+  const std::vector<std::string>& composed = run.setup.config->notes;
+  run.notes.insert(run.notes.end(), composed.begin(), composed.end());
   return run;
 }
 
 RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, const System& system,
                        Progress& progress) {
-  const Config& config = prepared.config;
   const RunSetup& setup = prepared.setup;
+  const Config& config = *setup.config;
   const auto now = std::chrono::system_clock::now();
   const std::filesystem::path& directory = setup.options.common.artifacts_dir;
   const Artifacts artifacts =
@@ -255,8 +257,8 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
                         "llmprof doctor says what is missing", ""});
   }
   const int code = exit_code_of(breaches);
-  const Metrics metrics = write_run_report(setup, session, breaches, artifacts,
-                                           std::chrono::system_clock::to_time_t(now));
+  Metrics metrics = write_run_report(setup, session, breaches, artifacts,
+                                     std::chrono::system_clock::to_time_t(now));
   Json run = {{"command", request.command.empty() ? setup.work_argv : request.command},
               {"exit_code", code},
               {"model", model}};
@@ -265,14 +267,14 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   for (const PassRecord& record : session.passes()) {
     run["passes"].push_back(pass_json(record));
   }
-  run["contract"] = contract_json(config, breaches, code == kExitOk);
+  run["contract"] = verdict_json(config, breaches, code == kExitOk);
   std::filesystem::remove(artifacts.path(kRunningFile));
   write_manifest(artifacts, run);
   RunOutcome outcome;
   outcome.code = code;
   outcome.workload_exit_code = session.workload_exit_code();
   outcome.bundle = artifacts.root();
-  outcome.metrics = metrics;
+  outcome.metrics = std::move(metrics);
   outcome.contract = run["contract"];
   outcome.breaches = std::move(breaches);
   return outcome;

@@ -26,7 +26,6 @@ struct RunRequest {
 
 // A run whose configuration, program and tools were checked, but which has not started.
 struct PreparedRun {
-  Config config;
   RunSetup setup;
   std::vector<std::string> notes;  // sentences for the user
 };

@@ -21,22 +21,25 @@ std::vector<std::string> filled_for(const CommandInputs& inputs,
                         {"file", (inputs.bundle / kOperatorsFile).string()}});
 }
 
-// The program without a profiler.
-PassCommand bare_command(const CommandInputs& inputs, const std::string& folder) {
+PassCommand program_command(const CommandInputs& inputs, const std::string& folder,
+                            bool is_profiled) {
   const RunSetup& setup = inputs.setup;
   PassCommand command;
   command.argv =
       setup.has_placeholders ? filled_for(inputs, setup.work_argv, folder) : setup.work_argv;
   command.environment =
-      work_environment(inputs.system, setup.options.workload, false, command.notes);
+      work_environment(inputs.system, setup.options.workload, is_profiled, command.notes);
   return command;
+}
+
+// The program without a profiler.
+PassCommand bare_command(const CommandInputs& inputs, const std::string& folder) {
+  return program_command(inputs, folder, false);
 }
 
 // The program as a profiler starts it. nsys has its own injection, so ours must not be set.
 PassCommand profiled_command(const CommandInputs& inputs, const std::string& folder) {
-  PassCommand command = bare_command(inputs, folder);
-  command.environment =
-      work_environment(inputs.system, inputs.setup.options.workload, true, command.notes);
+  PassCommand command = program_command(inputs, folder, true);
   for (const auto& [name, value] : stage_timer_environment({}, {})) {
     command.environment.erase(name);
   }

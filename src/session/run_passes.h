@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,7 +48,7 @@ struct RunSetup {
   bool has_placeholders = false;  // in work_argv: it is the target's own
   TargetWorkload target;
   std::vector<Pass> passes;  // that are wanted, in order
-  const Config* config = nullptr;
+  std::shared_ptr<const Config> config;
   Rules rules;
   MachineFacts machine;
   std::optional<NsysTool> nsys;

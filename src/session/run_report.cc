@@ -57,16 +57,6 @@ EnvironmentMetrics environment_of(const MachineFacts& machine) {
   return environment;
 }
 
-std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches) {
-  std::vector<BreachMetrics> rows;
-  rows.reserve(breaches.size());
-  for (const Breach& breach : breaches) {
-    rows.push_back(
-        {code_of(breach.reason), breach.pass, breach.is_fatal, breach.sentence, breach.next});
-  }
-  return rows;
-}
-
 FindingFacts machine_findings(const MachineFacts& machine) {
   FindingFacts facts;
   facts.has_gpu = !machine.gpus.empty();
@@ -97,14 +87,12 @@ std::vector<std::string> files_beside(const Artifacts& artifacts) {
 
 }  // namespace
 
-Json breaches_json(const std::vector<Breach>& breaches) {
-  Json rows = Json::array();
+std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches) {
+  std::vector<BreachMetrics> rows;
+  rows.reserve(breaches.size());
   for (const Breach& breach : breaches) {
-    rows.push_back({{"reason", code_of(breach.reason)},
-                    {"pass", breach.pass},
-                    {"fatal", breach.is_fatal},
-                    {"sentence", breach.sentence},
-                    {"next", breach.next}});
+    rows.push_back(
+        {code_of(breach.reason), breach.pass, breach.is_fatal, breach.sentence, breach.next});
   }
   return rows;
 }
@@ -117,6 +105,7 @@ Metrics write_run_report(const RunSetup& setup, RunSession& session,
   Profile profile = session.take_profile().value_or(Profile());
   if (!profile.trace) {
     profile.analysis.absent = absence(setup, breaches);
+    profile.analysis.diagnostics = setup.rules.notes;
   }
   complete(profile, std::move(evidence));
   ReportFolder folder;

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
 #include "bundle/artifacts.h"
 #include "capture/contract.h"
 #include "report/metrics.h"
@@ -14,7 +13,7 @@
 namespace llmprof {
 
 // What the capture lacks, one row each.
-Json breaches_json(const std::vector<Breach>& breaches);
+std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches);
 
 // The report of a finished run, however it ended: metrics.json, the files derived from it and the
 // summary for other ranks are in every bundle. Returns the metrics.

@@ -452,9 +452,6 @@ Evidence RunSession::take_evidence() {
   llmprof::read_operators(artifacts_.root(), evidence);
   evidence.baseline = baseline_times_;
   evidence.gpus = known_gpus;
-  if (!profile_) {
-    evidence.diagnostics = setup_.rules.notes;
-  }
   evidence.machine_gpu = setup_.machine.gpus.empty() ? "" : setup_.machine.gpus.front().name;
   if (model_ && profile_) {
     evidence.model = EfficiencySetup();
