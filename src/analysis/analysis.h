@@ -55,8 +55,7 @@ struct Ledger {
   std::int64_t window_ns = 0;
   std::int64_t lead_ns = 0;  // of launch_late: from the window's start to its first work
   // Breakdown within a gap, which the single cause does not show.
-  std::int64_t sync_held_ns = 0;     // of sync: until the synchronising call returned
-  std::int64_t after_launch_ns = 0;  // of launch_late: after the launching call had returned
+  std::int64_t sync_held_ns = 0;  // of sync: until the synchronising call returned
 
   std::int64_t operator[](Bucket bucket) const {
     return buckets_ns[static_cast<std::size_t>(bucket)];
@@ -122,15 +121,34 @@ struct DeviceSummary {
   std::int64_t pageable_copy_ns = 0;  // of these, from or to pageable memory of the host
 };
 
-// One instance of a stage, for analyses that need them individually.
+// One instance of a stage, counted once for all ranks of its group. Three lengths that must not be
+// mixed: the host range (the mark), the GPU window, and the period.
 struct StageStep {
   std::uint32_t stage = 0;  // into Analysis::stages as profile() left it
   std::int64_t start_ns = 0;
-  std::int64_t duration_ns = 0;  // on the host
+  std::int64_t duration_ns = 0;  // of the mark, on the host
   bool is_open = false;
   bool is_step = false;  // one forward pass; else a loop of them
   std::optional<std::int64_t> tokens;
   std::optional<std::int64_t> sequences;
+  std::uint32_t group = 0;  // into Analysis::rank_groups
+  // On the GPUs of the group; nullopt if it launched no GPU work.
+  std::optional<std::int64_t> gpu_start_ns;   // its first kernel on any of them
+  std::optional<std::int64_t> gpu_window_ns;  // to the end of its last work on any of them
+  std::optional<std::int64_t> gpu_work_ns;    // its own work runs, on the busiest of them
+  // From its first kernel to that of the group's next step. nullopt: the last one, or a pause
+  // follows.
+  std::optional<std::int64_t> period_ns;
+  bool is_before_same = false;  // the next step is of the same stage
+  bool is_steady = false;       // in the steady window of its stage
+};
+
+// Ranks that run one copy of the model together.
+struct RankGroupSummary {
+  std::vector<std::int64_t> pids;
+  std::vector<std::string> devices;
+  std::int64_t num_steps = 0;
+  std::string why;
 };
 
 // Everything that was found in a recording. Filled by profile() and complete().
@@ -146,11 +164,13 @@ struct Analysis {
   std::vector<StageTimes> baseline;      // of the pass without a profiler; empty: there was none
   std::vector<StageOverhead> overheads;  // of this recording against it
   std::vector<StageStep> steps;
-  std::vector<KernelRecord> kernels;       // by total time, then by name, device, stage
-  std::vector<LaunchGroup> launch_groups;  // by total time
-  std::vector<FamilyTotal> families;       // by total time
-  // Stages in order, then startup and steady phase if no stage is marked, then the whole capture;
-  // each by device.
+  std::vector<RankGroupSummary> rank_groups;  // processes with marks
+  std::string steady_window;                  // which decode steps are the steady window, and why
+  std::vector<KernelRecord> kernels;          // by total time, then by name, device, stage
+  std::vector<LaunchGroup> launch_groups;     // by total time
+  std::vector<FamilyTotal> families;          // by total time
+  // Stages in order, then startup, steady and ending phase where they differ, then the whole
+  // capture; each by device.
   std::vector<StageLedger> ledgers;
   std::vector<LedgerHistory> ledger_history;  // of the capture, by device as in Trace::devices
   std::vector<RangeTotal> ranges;             // by kernel time

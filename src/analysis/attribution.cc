@@ -9,6 +9,11 @@
 // B runs while the host is already in decode, but belongs to prefill. The obvious way, intersecting
 // host ranges with GPU times, would charge it to decode.
 //
+// Engines close the mark of a step before they compute its logits and sample. What a thread
+// launches after the mark of a step and before its next one belongs to that step. After the last
+// mark anything may follow; there it must be launched as soon after the mark as in the steps
+// before.
+//
 // Work is linked to its call by (process, correlation id). The ids of a process are dense, so a
 // table indexed by id answers in one step; otherwise it falls back to a hash table. Calls are
 // looked up in the order of the work rows, which is nearly time order, so the last stage instance
@@ -100,7 +105,10 @@ class Attributor {
         stages_(stages),
         calls_(index_calls(trace)),
         outer_(trace.threads.size()),
-        nested_(trace.threads.size()) {
+        nested_(trace.threads.size()),
+        owned_until_ns_(stages.instances.size()),
+        longest_delay_ns_(trace.threads.size()) {
+    find_ends();
     for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
       place(i);
     }
@@ -131,18 +139,75 @@ class Attributor {
         const std::int64_t time_ns = trace_.api_calls.start_ns[call];
         origins.instance[row] = outer_[thread].find(time_ns);
         origins.nested[row] = nested_[thread].find(time_ns);
+        note_delay(origins.instance[row], time_ns);
       }
     }
     return origins;
   }
 
+  // Removes what was launched too long after the last mark of a thread. Returns the number of rows
+  // launched after a mark that remain, and their time.
+  template <typename Table>
+  std::pair<std::int64_t, std::int64_t> limit_last(const Table& table, Origins& origins) const {
+    std::pair<std::int64_t, std::int64_t> joined;
+    for (std::size_t row = 0; row < table.size(); ++row) {
+      const std::uint32_t instance = origins.instance[row];
+      const std::int64_t delay_ns =
+          instance == kNone ? 0 : delay_of(instance, trace_.api_calls.start_ns[origins.call[row]]);
+      if (delay_ns <= 0) {
+        continue;
+      }
+      if (is_last(instance) && delay_ns > longest_delay_ns_[stages_.instances[instance].thread]) {
+        origins.instance[row] = kNone;
+      } else {
+        ++joined.first;
+        joined.second += table.end_ns[row] - table.start_ns[row];
+      }
+    }
+    return joined;
+  }
+
  private:
+  static constexpr std::int64_t kNoNext = INT64_MAX;
+
+  // Until when launches belong to an instance. Instances are sorted by thread, then start.
+  void find_ends() {
+    std::uint32_t next = kNone;
+    for (std::size_t i = stages_.instances.size(); i-- > 0;) {
+      const StageInstance& instance = stages_.instances[i];
+      owned_until_ns_[i] = instance.end_ns;
+      if (!stages_.are_steps || instance.is_process_wide || stages_.is_nested[instance.stage]) {
+        continue;
+      }
+      const bool has_next = next != kNone && stages_.instances[next].thread == instance.thread;
+      owned_until_ns_[i] =
+          has_next ? std::max(instance.end_ns, stages_.instances[next].start_ns) : kNoNext;
+      next = static_cast<std::uint32_t>(i);
+    }
+  }
+
+  bool is_last(std::uint32_t instance) const { return owned_until_ns_[instance] == kNoNext; }
+
+  // From the end of the mark to a launch; not positive inside the mark.
+  std::int64_t delay_of(std::uint32_t instance, std::int64_t launch_ns) const {
+    const StageInstance& mark = stages_.instances[instance];
+    return launch_ns < mark.end_ns ? 0 : launch_ns - mark.end_ns + 1;
+  }
+
+  void note_delay(std::uint32_t instance, std::int64_t launch_ns) {
+    if (instance != kNone && stages_.are_steps && !is_last(instance) &&
+        stages_.instances[instance].thread != kNone) {
+      std::int64_t& longest = longest_delay_ns_[stages_.instances[instance].thread];
+      longest = std::max(longest, delay_of(instance, launch_ns));
+    }
+  }
+
   // A push/pop range covers its thread, a start/end range every thread of its process.
   void place(std::uint32_t i) {
     const StageInstance& instance = stages_.instances[i];
     std::vector<IntervalIndex>& lists = stages_.is_nested[instance.stage] ? nested_ : outer_;
     if (!instance.is_process_wide) {
-      lists[instance.thread].add(instance.start_ns, instance.end_ns, i);
+      lists[instance.thread].add(instance.start_ns, owned_until_ns_[i], i);
       return;
     }
     for (std::size_t thread = 0; thread < trace_.threads.size(); ++thread) {
@@ -157,16 +222,26 @@ class Attributor {
   const Trace& trace_;
   const Stages& stages_;
   std::vector<CallIndex> calls_;
-  std::vector<IntervalIndex> outer_;   // by thread
-  std::vector<IntervalIndex> nested_;  // by thread
+  std::vector<IntervalIndex> outer_;            // by thread
+  std::vector<IntervalIndex> nested_;           // by thread
+  std::vector<std::int64_t> owned_until_ns_;    // by instance; kNoNext: the last of its thread
+  std::vector<std::int64_t> longest_delay_ns_;  // by thread: of a launch after a mark
 };
 
 }  // namespace
 
 Attribution attribute(const Trace& trace, const Stages& stages) {
   Attributor attributor(trace, stages);
-  return {attributor.run(trace.kernels), attributor.run(trace.copies),
-          attributor.run(trace.graphs)};
+  Attribution attribution{attributor.run(trace.kernels), attributor.run(trace.copies),
+                          attributor.run(trace.graphs)};
+  if (stages.are_steps) {
+    attributor.limit_last(trace.copies, attribution.copies);
+    const auto [num_kernels, kernel_ns] = attributor.limit_last(trace.kernels, attribution.kernels);
+    const auto [num_graphs, graph_ns] = attributor.limit_last(trace.graphs, attribution.graphs);
+    attribution.num_after_mark = num_kernels + num_graphs;
+    attribution.after_mark_ns = kernel_ns + graph_ns;
+  }
+  return attribution;
 }
 
 }  // namespace llmprof

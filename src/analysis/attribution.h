@@ -21,6 +21,9 @@ struct Attribution {
   Origins kernels;
   Origins copies;
   Origins graphs;
+  // Kernels and graphs launched after a step's mark had ended, and their time.
+  std::int64_t num_after_mark = 0;
+  std::int64_t after_mark_ns = 0;
 };
 
 // The origin of every kernel, copy and graph, by correlation with the API calls of its process.

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/units.h"
+
 namespace llmprof {
 namespace {
 
@@ -99,6 +101,16 @@ void add_orphans(const Origins& kernels, std::size_t num_kernels, Diagnostics& d
          fmt::format("{} of {} kernels have no recorded launch: they began before "
                      "the capture, or their process was not traced",
                      orphans, num_kernels)});
+  }
+}
+
+void add_joined(const Attribution& attribution, Diagnostics& diagnostics) {
+  if (attribution.num_after_mark > 0) {
+    diagnostics.push_back(
+        {"joined_after_mark", Severity::kInfo, attribution.num_after_mark,
+         fmt::format("{} kernels ({}) were launched after the mark of a step had ended and before "
+                     "the next; they count as part of that step",
+                     attribution.num_after_mark, format_duration_ns(attribution.after_mark_ns))});
   }
 }
 

@@ -27,6 +27,9 @@ std::vector<DeviceSummary> summarise_devices(const Trace& trace,
 std::vector<bool> communication_kernels(const Trace& trace, const Rules& rules);
 std::vector<bool> model_kernels(const Trace& trace, const Rules& rules);
 
+// Notes how much work was launched after the mark of its step had ended.
+void add_joined(const Attribution& attribution, Diagnostics& diagnostics);
+
 // Adds a warning if kernels have no recorded launch.
 void add_orphans(const Origins& kernels, std::size_t num_kernels, Diagnostics& diagnostics);
 

@@ -8,14 +8,14 @@
 // necessary gains nothing. Each ratio is given for two times: wall time, which users wait for, and
 // GPU busy time, which separates slow kernels from a slow host.
 //
-// What it gets wrong: all GPUs with kernels are assumed to share one model, so two replicas count
-// as one model on twice the peak. Experts are an expectation, and the MBU of a batch may exceed one
-// if routing is skewed (then the range is given). The vision tower counts only if its image is
-// given.
+// What it gets wrong: without marks of several processes, all GPUs with kernels are assumed to
+// share one model. Experts are an expectation, and the MBU of a batch may exceed one if routing is
+// skewed (then the range is given). The vision tower counts only if its image is given.
 #include "analysis/efficiency.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -40,8 +40,19 @@ struct Clocks {
   std::optional<std::int64_t> busy_ns;
 };
 
-// A stage's windows end with its GPU work. Without GPU work, or with ranges that never ended, the
-// host's own durations are used.
+// Replicas of the model whose steps are in a stage.
+std::int64_t count_replicas(const Analysis& analysis, const std::string& stage) {
+  std::set<std::uint32_t> groups;
+  for (const StageStep& step : analysis.steps) {
+    if (analysis.stages[step.stage].stage == stage) {
+      groups.insert(step.group);
+    }
+  }
+  return std::max<std::int64_t>(static_cast<std::int64_t>(groups.size()), 1);
+}
+
+// The ledger windows of a stage, on one GPU of each replica. Without GPU work, or with ranges that
+// never ended, the host's own durations are used.
 Clocks clocks_of(const Analysis& analysis, const StageSummary& stage) {
   Clocks clocks{stage.total_ns, std::nullopt};
   std::int64_t window_ns = 0;
@@ -56,13 +67,18 @@ Clocks clocks_of(const Analysis& analysis, const StageSummary& stage) {
     }
   }
   if (num_devices > 0 && stage.num_open == 0) {
-    clocks.wall_ns = window_ns / num_devices;
-    clocks.busy_ns = busy_ns / num_devices;
+    const std::int64_t num_replicas = count_replicas(analysis, stage.stage);
+    clocks.wall_ns = window_ns / num_devices * num_replicas;
+    clocks.busy_ns = busy_ns / num_devices * num_replicas;
   }
   return clocks;
 }
 
+// GPUs that share one copy of the model: those of a group of ranks, else all that ran kernels.
 std::int64_t count_gpus(const Analysis& analysis) {
+  if (!analysis.rank_groups.empty() && !analysis.rank_groups[0].devices.empty()) {
+    return static_cast<std::int64_t>(analysis.rank_groups[0].devices.size());
+  }
   const auto count =
       std::count_if(analysis.devices.begin(), analysis.devices.end(),
                     [](const DeviceSummary& device) { return device.num_kernels > 0; });

@@ -9,6 +9,7 @@
 #include "analysis/analysis.h"
 #include "analysis/attribution.h"
 #include "analysis/stages.h"
+#include "analysis/step_windows.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -22,12 +23,12 @@ void check_conservation(const Ledger& ledger);
 struct LedgerResult {
   std::vector<StageLedger> stages;
   std::vector<StageLedger> capture;
-  // The capture in two parts, if no stage is marked: `startup` until the first kernel of the model
-  // itself, `steady` from then on. They sum to the capture. Empty if there is no such kernel or
-  // almost nothing before it.
+  // The capture in parts: `startup` until the model works, `steady` while it does, `ending` after
+  // its last work. They sum to the capture. Empty if there is almost nothing before and after.
   std::vector<StageLedger> phases;
   std::vector<LedgerHistory> history;  // of the capture, by device
   std::vector<std::int64_t> busy_ns;   // by device
+  std::vector<std::int64_t> own_ns;    // by window: its own work runs
   std::int64_t overlap_ns = 0;
   std::int64_t outside_ns = 0;
 };
@@ -36,10 +37,19 @@ struct LedgerResult {
 using GapSink = std::function<void(std::size_t device, Bucket cause, std::int64_t start_ns,
                                    std::int64_t end_ns)>;
 
-// `is_model`: kernels that only a model's steps run, by StringId; if empty, there are no phases.
-LedgerResult make_ledgers(const Trace& trace, const Stages& stages, const Attribution& attribution,
-                          const IsCommunication& is_communication, std::int64_t start_ns,
-                          std::int64_t end_ns, const std::vector<bool>& is_model = {},
-                          const GapSink& on_gap = {});
+// What the ledgers are made of. References must outlive the call.
+struct LedgerInput {
+  const Trace& trace;
+  const Stages& stages;
+  const Attribution& attribution;
+  const std::vector<StepWindow>& windows;
+  const IsCommunication& is_communication;
+  std::int64_t start_ns = 0;  // the capture
+  std::int64_t end_ns = 0;
+  std::vector<bool> is_model = {};  // kernels that only a model's steps run, by StringId
+  GapSink on_gap = {};
+};
+
+LedgerResult make_ledgers(const LedgerInput& input);
 
 }  // namespace llmprof

@@ -13,6 +13,7 @@
 #include "analysis/ledger.h"
 #include "analysis/ranges.h"
 #include "analysis/stage_summary.h"
+#include "analysis/steps.h"
 
 namespace llmprof {
 namespace {
@@ -81,14 +82,21 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   // Stages: where prefill and decode are.
   stages = find_stages(trace, profile.rules, extent.start_ns, extent.end_ns);
   analysis.stage_source = stages.source;
-  analysis.stages = summarise_stages(stages);
-  analysis.stage_times = time_stages(stages);
-  analysis.steps = steps_of(stages);
+  const IsCommunication is_communication = communication_kernels(trace, profile.rules);
+
+  // Ranks of one model: their marks repeat each other, and each step counts once.
+  const RankGroups groups = find_rank_groups(trace, stages, is_communication, options.parallelism);
+  const Stages counted = counted_stages(trace, stages, groups);
+  analysis.stages = summarise_stages(counted);
+  analysis.stage_times = time_stages(counted);
 
   // Attribution: which stage launched each kernel.
   attribution = timed(options.timer, "attribute", [&] { return attribute(trace, stages); });
   add_orphans(attribution.kernels, trace.kernels.size(), analysis.diagnostics);
+  add_joined(attribution, analysis.diagnostics);
   add_kernel_time(trace, stages, attribution, analysis.stages);
+  const std::vector<StepWindow> windows = timed(
+      options.timer, "step windows", [&] { return find_step_windows(trace, stages, attribution); });
 
   // Kernel table. From here on the times of the stages and `outside` sum to kernel_ns.
   timed(options.timer, "kernels",
@@ -119,14 +127,19 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
 
   // Ledger. From here on the buckets of every ledger sum to its window.
   LedgerResult ledgers = timed(options.timer, "ledger", [&] {
-    return make_ledgers(trace, stages, attribution, communication_kernels(trace, profile.rules),
-                        extent.start_ns, extent.end_ns, model_kernels(trace, profile.rules),
-                        maker ? maker->gap_sink() : GapSink());
+    return make_ledgers({trace, stages, attribution, windows, is_communication, extent.start_ns,
+                         extent.end_ns, model_kernels(trace, profile.rules),
+                         maker ? maker->gap_sink() : GapSink()});
   });
   if (maker) {
     profile.timeline = timed(options.timer, "timeline", [&] { return maker->finish(); });
   }
   analysis.devices = summarise_devices(trace, ledgers.busy_ns);
+
+  // Steps: host range, GPU window and period of each.
+  analysis.steps = find_steps(trace, stages, groups, windows, ledgers.own_ns);
+  analysis.steady_window = mark_steady(stages.names, analysis.steps);
+  analysis.rank_groups = summarise_groups(trace, groups, analysis.steps);
   take_ledgers(std::move(ledgers), analysis);
   return profile;
 }

@@ -11,6 +11,7 @@
 #include "analysis/analysis.h"
 #include "analysis/attribution.h"
 #include "analysis/efficiency.h"
+#include "analysis/rank_groups.h"
 #include "analysis/stages.h"
 #include "analysis/timeline.h"
 #include "model/gpu.h"
@@ -35,7 +36,8 @@ struct Profile {
 struct ProfileOptions {
   bool has_timeline = false;
   TimelineOptions picture = {};
-  PassTimer* timer = nullptr;  // learns how long each pass took
+  PassTimer* timer = nullptr;    // learns how long each pass took
+  Parallelism parallelism = {};  // how ranks share the model, where the user says so
 };
 
 // Information besides the recording. Each part may be absent.

@@ -5,17 +5,10 @@
 
 #include <algorithm>
 
+#include "analysis/median.h"
+
 namespace llmprof {
 namespace {
-
-std::int64_t lower_median(std::vector<std::int64_t> values) {
-  if (values.empty()) {
-    return 0;
-  }
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 template <typename Table>
 void add_table_time(const Stages& stages, const Origins& origins, const Table& table,
@@ -76,21 +69,10 @@ std::vector<StageSummary> summarise_stages(const Stages& stages) {
     }
     if (!durations[i].empty()) {
       summaries[i].min_ns = *std::min_element(durations[i].begin(), durations[i].end());
-      summaries[i].median_ns = lower_median(std::move(durations[i]));
+      summaries[i].median_ns = *lower_median(std::move(durations[i]));
     }
   }
   return summaries;
-}
-
-std::vector<StageStep> steps_of(const Stages& stages) {
-  std::vector<StageStep> steps;
-  steps.reserve(stages.instances.size());
-  for (const StageInstance& instance : stages.instances) {
-    const bool is_step = stages.names[instance.stage] == "decode_step" || stages.are_steps;
-    steps.push_back({instance.stage, instance.start_ns, instance.end_ns - instance.start_ns,
-                     instance.is_open, is_step, instance.tokens, instance.sequences});
-  }
-  return steps;
 }
 
 void add_kernel_time(const Trace& trace, const Stages& stages, const Attribution& attribution,

@@ -13,9 +13,6 @@ namespace llmprof {
 // One row per stage: instances, durations on the host, tokens.
 std::vector<StageSummary> summarise_stages(const Stages& stages);
 
-// Every instance of every stage, in the order of `stages`.
-std::vector<StageStep> steps_of(const Stages& stages);
-
 // Adds the kernels and opaque graphs launched by each stage. A nested stage counts its own again.
 void add_kernel_time(const Trace& trace, const Stages& stages, const Attribution& attribution,
                      std::vector<StageSummary>& summaries);

@@ -84,6 +84,16 @@ std::vector<StageTimes> time_stages(const Stages& stages) {
   return all;
 }
 
+StageTimes times_of_durations(std::string stage, std::vector<std::int64_t> durations) {
+  StageTimes times;
+  times.stage = std::move(stage);
+  if (!durations.empty()) {
+    const std::int64_t first_ns = durations.front();
+    fill(std::move(durations), first_ns, 0, times);
+  }
+  return times;
+}
+
 std::vector<StageOverhead> overheads_of(const std::vector<StageTimes>& baseline,
                                         const std::vector<StageTimes>& profiled) {
   std::vector<StageOverhead> overheads;

@@ -28,6 +28,9 @@ struct StageTimes {
 };
 std::vector<StageTimes> time_stages(const Stages& stages);
 
+// The same statistics of any durations of a stage, in time order.
+StageTimes times_of_durations(std::string stage, std::vector<std::int64_t> durations);
+
 // Profiler overhead of a stage: its mean under the profiler relative to its mean without. If there
 // are other instances, the first is excluded from both, because a gated recording stretches it.
 struct StageOverhead {

@@ -31,6 +31,11 @@ struct Stages {
   bool are_steps = false;  // instances of decode are single steps, not loops of them
 };
 
+// Whether an instance is one pass of an engine's loop.
+inline bool is_step(const Stages& stages, const StageInstance& instance) {
+  return stages.are_steps || stages.names[instance.stage] == "decode_step";
+}
+
 // First source that has any instance wins: the rules where a row of a user's file fits, NVTX domain
 // LLM, markers of vLLM and SGLang, the rules.
 // None: one stage `all` over [start_ns, end_ns], on every thread.

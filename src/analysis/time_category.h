@@ -17,11 +17,12 @@ enum class Bucket : std::uint8_t {
   kGraph,         // idle inside a graph launch
   kSync,          // idle: the host waited in a synchronising call and launched after it
   kLaunchLate,    // idle: the host had not launched yet
+  kStartedLate,   // idle: the launch had returned, but the work started late
   kQueued,        // idle: launched, but waiting for something on the GPU
   kUnknownIdle,   // idle: the launch of what follows was not recorded
   kTail,          // idle: nothing follows in this window
 };
-inline constexpr std::size_t kNumBuckets = 11;
+inline constexpr std::size_t kNumBuckets = 12;
 extern const std::array<const char*, kNumBuckets> kBucketNames;
 
 }  // namespace llmprof

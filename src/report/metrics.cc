@@ -3,6 +3,10 @@
 // The metrics of an analysis: its numbers in base units, with the ratios that need totals.
 #include "report/metrics.h"
 
+#include <tuple>
+
+#include "analysis/latencies.h"
+#include "analysis/median.h"
 #include "base/json.h"
 
 namespace llmprof {
@@ -28,61 +32,62 @@ CaptureMetrics capture_of(const Analysis& analysis) {
           analysis.stage_source};
 }
 
-const StageTimes* times_of(const std::vector<StageTimes>& times, const char* stage) {
-  const auto row = std::find_if(times.begin(), times.end(),
-                                [&](const StageTimes& t) { return t.stage == stage; });
-  return row == times.end() ? nullptr : &*row;
-}
-
-// Durations of one stage, or why there are none.
-LatencyMetrics latency_of(const StageTimes* times, const char* reason) {
-  LatencyMetrics latency;
-  if (times == nullptr || times->n == 0) {
-    latency.reason = reason;
-    return latency;
+LatencyMetrics latency_of(const Latency& latency) {
+  LatencyMetrics metrics;
+  metrics.basis = latency.basis;
+  metrics.reason = latency.reason;
+  if (latency.times.n > 0) {
+    metrics.n = latency.times.n;
+    metrics.mean_ns = latency.times.mean_ns;
+    metrics.std_ns = latency.times.std_ns;
+    metrics.p50_ns = latency.times.p50_ns;
+    metrics.p99_ns = latency.times.p99_ns;
   }
-  latency.n = times->n;
-  latency.mean_ns = times->mean_ns;
-  latency.std_ns = times->std_ns;
-  latency.p50_ns = times->p50_ns;
-  latency.p99_ns = times->p99_ns;
-  return latency;
+  return metrics;
 }
 
-// What users of a model wait for, without a profiler if that was measured.
 AggregateMetrics aggregates_of(const Analysis& analysis) {
-  const bool is_baseline = !analysis.baseline.empty();
-  const std::vector<StageTimes>& times = is_baseline ? analysis.baseline : analysis.stage_times;
-  const StageTimes* step = times_of(times, "decode_step");
-  step = step == nullptr ? times_of(times, "decode") : step;
-  AggregateMetrics aggregates;
-  if (!times.empty()) {
-    aggregates.source = is_baseline ? "the pass without a profiler" : "the recording";
-  }
-  aggregates.ttft = latency_of(times_of(times, "prefill"), "no stage prefill was marked");
-  aggregates.tpot = latency_of(step, "no decode step was marked");
-  aggregates.decode_tokens_per_s = step == nullptr ? std::nullopt : step->tokens_per_s;
-  return aggregates;
+  const Latencies latencies = latencies_of(analysis);
+  return {latencies.source, latency_of(latencies.ttft), latency_of(latencies.tpot),
+          latencies.decode_tokens_per_s, latencies.decode_sequences};
 }
 
-// Durations in time order, for statistics that need them individually.
+// Lengths in time order, for statistics that need them individually.
 std::vector<StepMetrics> steps_of(const Analysis& analysis) {
-  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> by_stage(analysis.stages.size());
+  std::vector<std::vector<const StageStep*>> by_stage(analysis.stages.size());
   for (const StageStep& step : analysis.steps) {
     if (!step.is_open && step.stage < by_stage.size()) {
-      by_stage[step.stage].emplace_back(step.start_ns, step.duration_ns);
+      by_stage[step.stage].push_back(&step);
     }
   }
   std::vector<StepMetrics> rows;
   for (std::size_t i = 0; i < by_stage.size(); ++i) {
-    std::sort(by_stage[i].begin(), by_stage[i].end());
+    std::sort(by_stage[i].begin(), by_stage[i].end(), [](const StageStep* a, const StageStep* b) {
+      return std::tuple(a->start_ns, a->duration_ns) < std::tuple(b->start_ns, b->duration_ns);
+    });
     StepMetrics& row = rows.emplace_back();
     row.stage = analysis.stages[i].stage;
     row.n = static_cast<std::int64_t>(by_stage[i].size());
-    by_stage[i].resize(std::min(kMostDurations, by_stage[i].size()));
-    for (const auto& [start_ns, duration_ns] : by_stage[i]) {
-      row.durations_ns.push_back(duration_ns);
+    std::vector<std::int64_t> gpu_windows;
+    std::vector<std::int64_t> gpu_work;
+    std::vector<std::int64_t> periods;
+    for (const StageStep* step : by_stage[i]) {
+      if (row.durations_ns.size() < kMostDurations) {
+        row.durations_ns.push_back(step->duration_ns);
+      }
+      if (step->gpu_window_ns) {
+        gpu_windows.push_back(*step->gpu_window_ns);
+        gpu_work.push_back(*step->gpu_work_ns);
+      }
+      if (step->period_ns) {
+        periods.push_back(*step->period_ns);
+      }
     }
+    row.gpu_window_median_ns = lower_median(std::move(gpu_windows));
+    row.gpu_work_median_ns = lower_median(std::move(gpu_work));
+    row.period_median_ns = lower_median(periods);
+    periods.resize(std::min(kMostDurations, periods.size()));
+    row.periods_ns = std::move(periods);
   }
   return rows;
 }
@@ -217,6 +222,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   }
   metrics.stages = analysis.stages;
   metrics.steps = steps_of(analysis);
+  metrics.rank_groups = analysis.rank_groups;
   if (!analysis.baseline.empty()) {
     metrics.baseline = analysis.baseline;
     metrics.overhead = analysis.overheads;

@@ -85,6 +85,7 @@ struct LatencyMetrics {
   std::optional<double> std_ns;
   std::optional<std::int64_t> p50_ns;
   std::optional<std::int64_t> p99_ns;
+  std::string basis;   // which length of the steps it is
   std::string reason;  // why there is none
 };
 
@@ -94,6 +95,7 @@ struct AggregateMetrics {
   LatencyMetrics ttft;
   LatencyMetrics tpot;
   std::optional<double> decode_tokens_per_s;
+  std::optional<std::int64_t> decode_sequences;
 };
 
 // One GPU of the recording.
@@ -107,11 +109,15 @@ struct DeviceMetrics {
   std::int64_t pageable_copy_ns = 0;
 };
 
-// Durations of a stage's instances.
+// Lengths of a stage's instances.
 struct StepMetrics {
   std::string stage;
   std::int64_t n = 0;
   std::vector<std::int64_t> durations_ns;  // in time order, the first kMostDurations
+  std::optional<std::int64_t> gpu_window_median_ns;
+  std::optional<std::int64_t> gpu_work_median_ns;
+  std::optional<std::int64_t> period_median_ns;
+  std::optional<std::vector<std::int64_t>> periods_ns;  // in time order, the first kMostDurations
 };
 
 // A ledger with its stage and GPU.
@@ -236,6 +242,7 @@ struct Metrics {
   std::vector<DeviceMetrics> devices;
   std::vector<StageSummary> stages;
   std::vector<StepMetrics> steps;
+  std::optional<std::vector<RankGroupSummary>> rank_groups;
   std::optional<std::vector<StageTimes>> baseline;
   std::optional<std::vector<StageOverhead>> overhead;
   std::vector<LedgerMetrics> ledgers;

@@ -13,11 +13,11 @@ inline constexpr const char* kFindingIds[] = {"no_gpu_activity",
                                               "data_loss",
                                               "launch_bound",
                                               "idle_at_start",
-                                              "idle_at_end",
                                               "host_sync",
                                               "exposed_comm",
                                               "exposed_copy",
                                               "queue_wait",
+                                              "started_late",
                                               "rank_skew",
                                               "pageable_copy",
                                               "gemm_off_tensor_cores",
@@ -150,6 +150,7 @@ void describe(const LatencyMetrics*, F&& f) {
   f("std_ns", &T::std_ns, kInherited);
   f("p50_ns", &T::p50_ns, kInherited);
   f("p99_ns", &T::p99_ns, kInherited);
+  f("basis", &T::basis, maybe("which length of the steps it is"));
   f("reason", &T::reason, maybe("why there are none"));
 }
 
@@ -158,12 +159,16 @@ void describe(const AggregateMetrics*, F&& f) {
   using T = AggregateMetrics;
   f("source", &T::source, maybe("the pass that stage times are from"));
   f("ttft", &T::ttft,
-    number("ns", "n", "baseline marks", "aggregates.ttft", "the lengths of stage prefill"));
+    number("ns", "n", "baseline marks kernels copies graphs", "aggregates.ttft",
+           "from the start of a prefill mark to the end of its GPU work"));
   f("tpot", &T::tpot,
-    number("ns", "n", "baseline marks", "aggregates.tpot", "the lengths of decode steps"));
+    number("ns", "n", "baseline marks kernels graphs", "aggregates.tpot",
+           "the period of consecutive decode steps in the steady window"));
   f("decode_tokens_per_s", &T::decode_tokens_per_s,
-    number("1/s", "", "baseline marks", "aggregates.rate",
-           "tokens that decode marks carried, over the length of those marks"));
+    number("1/s", "", "baseline marks kernels graphs", "aggregates.rate",
+           "tokens of the steady decode steps over their periods, of all sequences together"));
+  f("decode_sequences", &T::decode_sequences,
+    number("1", "", "marks", "aggregates.rate", "sequences in a decode step, median"));
 }
 
 template <typename F>
@@ -225,6 +230,29 @@ void describe(const StepMetrics*, F&& f) {
   f("durations_ns", &T::durations_ns,
     items(number("ns", "n", "marks", "steps", "length of a mark, in time order, the first 4096"), 0,
           kMostDurations));
+  const auto on_gpu = [](std::string_view text) {
+    return number("ns", "n", "marks calls kernels copies graphs", "steps.gpu", text);
+  };
+  f("gpu_window_median_ns", &T::gpu_window_median_ns,
+    on_gpu("from the first kernel of a step to the end of its last GPU work, median"));
+  f("gpu_work_median_ns", &T::gpu_work_median_ns,
+    on_gpu("time in which own work of a step runs, on the busiest GPU of its group, median"));
+  f("period_median_ns", &T::period_median_ns,
+    on_gpu("from the first kernel of a step to that of the next, median"));
+  f("periods_ns", &T::periods_ns,
+    items(on_gpu("those periods, in time order, the first 4096"), 0, kMostDurations));
+}
+
+template <typename F>
+void describe(const RankGroupSummary*, F&& f) {
+  using T = RankGroupSummary;
+  const auto counted = [](std::string_view text) {
+    return number("1", "", "marks kernels", "rank_groups", text);
+  };
+  f("pids", &T::pids, items(counted("processes of the group; marks of the first one count"), 1));
+  f("devices", &T::devices, plain("their GPUs"));
+  f("steps", &T::num_steps, counted("marks, each counted once for the group"));
+  f("why", &T::why, maybe("what makes them a group, or keeps them apart"));
 }
 
 template <typename F>
@@ -271,20 +299,19 @@ void describe(const LedgerMetrics*, F&& f) {
   const auto part = [](std::string_view formula, std::string_view text) {
     return number("ns", "instances", "marks calls kernels copies graphs", formula, text);
   };
-  f("stage", &T::stage, row_name("the stage, or capture, startup or steady"));
+  f("stage", &T::stage, row_name("the stage, or capture, startup, steady or ending"));
   f("device", &T::device, row_name("the GPU", 2));
   f("instances", &T::num_instances, number("1", "", "marks", "ledgers.window", "windows"));
   f("window_ns", &T::window_ns,
-    number("ns", "instances", "marks kernels copies graphs", "ledgers.window",
-           "sum of windows: from a mark's start to its end or that of its last GPU work"));
+    number(
+        "ns", "instances", "marks kernels copies graphs", "ledgers.window",
+        "sum of windows: of a step, to the start of the next; else from a mark's start to its end "
+        "or that of its last GPU work"));
   f("lead_ns", &T::lead_ns,
     part("ledgers.lead", "of launch_late: from a window's start to its first work"));
   f("sync_held_ns", &T::sync_held_ns,
     part("ledgers.parts",
          "of sync: from the start of a gap until the synchronising call returned"));
-  f("after_launch_ns", &T::after_launch_ns,
-    part("ledgers.parts",
-         "of launch_late: from the return of the launching call to the end of a gap"));
   f("buckets_ns", &T::buckets_ns,
     part("ledgers.bucket",
          "each nanosecond of the windows is in one bucket, the first that applies"));

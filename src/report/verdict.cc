@@ -2,8 +2,8 @@
 //
 // The one-sentence verdict: the largest waste of the busiest GPU, or why there is no result.
 //
-// A blocker comes before any figure that it invalidates. If no stage is marked, the time before the
-// model's first kernel is ignored: no step is faster without it.
+// A blocker comes before any figure that it invalidates. Start-up and what follows the last work of
+// the model are named and left out: no step is faster without them.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -18,9 +18,9 @@ namespace {
 const char* words_of(Bucket bucket, const Ledger& ledger) {
   switch (bucket) {
     case Bucket::kLaunchLate:
-      return ledger.after_launch_ns * 2 > ledger[bucket]
-                 ? "it waited {} of the time for work that was launched late and began later still"
-                 : "it waited {} of the time for the host to launch";
+      return "it waited {} of the time for the host to launch";
+    case Bucket::kStartedLate:
+      return "{} of the time its next work had been launched but started late";
     case Bucket::kSync:
       return ledger.sync_held_ns * 2 < ledger[bucket]
                  ? "it waited {} of the time for a host that had been held by a synchronising call"
@@ -34,7 +34,7 @@ const char* words_of(Bucket bucket, const Ledger& ledger) {
     case Bucket::kCopy:
       return "{} of the time it only copied";
     default:
-      return "{} of the time lies after its last work";
+      return "{} of the time it did other things";
   }
 }
 
@@ -42,7 +42,7 @@ const char* words_of(Bucket bucket, const Ledger& ledger) {
 std::string largest_waste(const Ledger& ledger) {
   static constexpr Bucket kWaste[] = {Bucket::kLaunchLate, Bucket::kSync, Bucket::kQueued,
                                       Bucket::kGraph,      Bucket::kComm, Bucket::kCopy,
-                                      Bucket::kTail};
+                                      Bucket::kStartedLate};
   const Bucket largest =
       *std::max_element(std::begin(kWaste), std::end(kWaste),
                         [&](Bucket a, Bucket b) { return ledger[a] < ledger[b]; });
@@ -59,6 +59,21 @@ const Ledger* ledger_of(const Analysis& analysis, const std::string& stage,
       std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
                    [&](const StageLedger& l) { return l.stage == stage && l.device == device; });
   return row == analysis.ledgers.end() ? nullptr : &row->ledger;
+}
+
+// ", of which 1.20 s of start-up and 0.30 s after the last work are left out".
+std::string around_work(const Analysis& analysis, const std::string& device) {
+  const Ledger* before = ledger_of(analysis, "startup", device);
+  const Ledger* after = ledger_of(analysis, "ending", device);
+  std::string text;
+  if (before != nullptr) {
+    text = fmt::format("{} of start-up", format_duration_ns(before->window_ns));
+  }
+  if (after != nullptr) {
+    text += fmt::format("{}{} after the last work of the model", text.empty() ? "" : " and ",
+                        format_duration_ns(after->window_ns));
+  }
+  return text.empty() ? "" : ", of which " + text + " are left out";
 }
 
 }  // namespace
@@ -101,10 +116,11 @@ std::string verdict(const Analysis& analysis) {
   if (const Ledger* steady = ledger_of(analysis, "steady", busiest->device)) {
     const std::int64_t busy_ns =
         (*steady)[Bucket::kCompute] + (*steady)[Bucket::kComm] + (*steady)[Bucket::kCopy];
-    return fmt::format("{} was busy {} of {} from the model's first kernel on ({} recorded){}.",
+    return fmt::format("{} was busy {} of the {} in which the model worked{}. {} recorded{}.",
                        busiest->device, format_fraction(fraction_of(busy_ns, steady->window_ns)),
-                       format_duration_ns(steady->window_ns),
-                       format_duration_ns(analysis.capture_ns), largest_waste(*steady));
+                       format_duration_ns(steady->window_ns), largest_waste(*steady),
+                       format_duration_ns(analysis.capture_ns),
+                       around_work(analysis, busiest->device));
   }
   const Ledger* whole = ledger_of(analysis, "capture", busiest->device);
   return fmt::format("{} was busy {} of {} recorded{}.", busiest->device,

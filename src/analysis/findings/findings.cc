@@ -33,19 +33,21 @@ constexpr void (*kFindingRules[])(const FindingContext&) = {
     check_clocks,
 };
 
-// Stages if marked, else the phases, else the whole capture.
+// Stages if marked, else the part of the capture in which the model works. Start-up and what
+// follows the last work of the model are in the verdict: no step becomes faster without them.
 std::vector<StageLedger> scopes_of(const Analysis& analysis) {
   std::vector<StageLedger> stages;
-  std::vector<StageLedger> phases;
+  std::vector<StageLedger> steady;
   std::vector<StageLedger> captures;
   for (const StageLedger& row : analysis.ledgers) {
     const auto stage = std::find_if(analysis.stages.begin(), analysis.stages.end(),
                                     [&](const StageSummary& s) { return s.stage == row.stage; });
     if (row.stage == "capture") {
       captures.push_back(row);
-    } else if (row.stage == "startup" || row.stage == "steady") {
-      phases.push_back(row);
-    } else if (row.stage != "all" && (stage == analysis.stages.end() || !stage->is_nested)) {
+    } else if (row.stage == "steady") {
+      steady.push_back(row);
+    } else if (row.stage != "startup" && row.stage != "ending" && row.stage != "all" &&
+               (stage == analysis.stages.end() || !stage->is_nested)) {
       stages.push_back(row);
     }
   }
@@ -58,21 +60,14 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
     all.ledger.buckets_ns[static_cast<std::size_t>(Bucket::kCompute)] = analysis.kernel_ns;
     return {all};
   }
-  // A GPU that ran no model has no phases, only the capture.
+  // A GPU whose model works all the time, or that ran no model, has only the capture.
   for (const StageLedger& capture : captures) {
-    if (std::none_of(phases.begin(), phases.end(),
+    if (std::none_of(steady.begin(), steady.end(),
                      [&](const StageLedger& p) { return p.device == capture.device; })) {
-      phases.push_back(capture);
+      steady.push_back(capture);
     }
   }
-  return phases;
-}
-
-// Before the model's first kernel or after its last: shorter recordings do not have it, and no step
-// becomes faster.
-bool is_around_loop(const Finding& finding) {
-  const bool is_stage = finding.stage != "steady" && finding.stage != "capture";
-  return finding.stage == "startup" || (finding.id == "idle_at_end" && !is_stage);
+  return steady;
 }
 
 void mark_overlaps(std::vector<Finding>& found) {
@@ -94,7 +89,7 @@ Finding& FindingContext::add(const char* id, const StageLedger& row, Bucket buck
   finding.device = row.device;
   finding.bucket = kBucketNames[static_cast<std::size_t>(bucket)];
   finding.saving_ns = saving_ns;
-  finding.window_ns = window_of(analysis, row);
+  finding.window_ns = row.ledger.window_ns;
   return finding;
 }
 
@@ -117,18 +112,14 @@ void FindingContext::silent(const char* id, const std::string& reason) const {
   findings.silent.push_back({id, reason});
 }
 
-std::int64_t window_of(const Analysis& analysis, const StageLedger& row) {
-  return row.stage == "startup" ? analysis.capture_ns : row.ledger.window_ns;
-}
-
 bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row) {
   return kernel.device == row.device &&
          (row.stage == "capture" || row.stage == "steady" || kernel.stage == row.stage);
 }
 
-std::string time_in(const FindingContext& context, std::int64_t time_ns, const StageLedger& row) {
+std::string time_in(std::int64_t time_ns, const StageLedger& row) {
   return fmt::format("{} ({}) of {} on {}", format_duration_ns(time_ns),
-                     format_fraction(fraction_of(time_ns, window_of(context.analysis, row))),
+                     format_fraction(fraction_of(time_ns, row.ledger.window_ns)),
                      printable(row.stage), row.device);
 }
 
@@ -140,10 +131,8 @@ Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
   }
   std::stable_sort(findings.found.begin(), findings.found.end(),
                    [](const Finding& a, const Finding& b) {
-                     const bool a_last = is_around_loop(a);
-                     const bool b_last = is_around_loop(b);
-                     return std::tie(b.is_blocker, a_last, b.saving_ns, a.id, a.stage, a.device) <
-                            std::tie(a.is_blocker, b_last, a.saving_ns, b.id, b.stage, b.device);
+                     return std::tie(b.is_blocker, b.saving_ns, a.id, a.stage, a.device) <
+                            std::tie(a.is_blocker, a.saving_ns, b.id, b.stage, b.device);
                    });
   mark_overlaps(findings.found);
   return findings;

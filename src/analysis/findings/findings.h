@@ -14,7 +14,7 @@ struct Analysis;
 // Something worth fixing, with its maximum saving.
 struct Finding {
   std::string id;      // stable: scripts rely on it
-  std::string stage;   // "capture", "startup" or "steady" where the recording marks no stage
+  std::string stage;   // "capture" or "steady" where the recording marks no stage
   std::string device;  // "cuda:0"; empty if no GPU is meant
   // True if the recording itself must be fixed before other figures are meaningful. These come
   // first.
@@ -45,8 +45,7 @@ struct SilentRule {
 
 // Findings, and rules that could not be checked.
 struct Findings {
-  // Blockers first; last what happens before the model's first kernel or after its last; in between
-  // by saving, id, stage, device.
+  // Blockers first, then by saving, id, stage, device.
   std::vector<Finding> found;
   std::vector<SilentRule> silent;
 };

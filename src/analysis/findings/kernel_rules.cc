@@ -44,8 +44,8 @@ std::int64_t kernel_time(const FindingContext& context, const StageLedger& row, 
   return std::min(time_ns, row.ledger[Bucket::kCompute]);
 }
 
-bool is_large(const FindingContext& context, std::int64_t time_ns, const StageLedger& row) {
-  return fraction_of(time_ns, window_of(context.analysis, row)) >= kLeastKernelShare;
+bool is_large(std::int64_t time_ns, const StageLedger& row) {
+  return fraction_of(time_ns, row.ledger.window_ns) >= kLeastKernelShare;
 }
 
 // Families of kernels that a stage had better not run at all.
@@ -76,11 +76,8 @@ const std::vector<UnwantedFamily>& family_rules() {
 
 void check_tensor_cores(const FindingContext& context) {
   for (const StageLedger& row : context.scopes) {
-    if (row.stage == "startup") {
-      continue;
-    }
     const std::int64_t time_ns = kernel_time(context, row, is_off_tensor_cores);
-    if (!is_large(context, time_ns, row)) {
+    if (!is_large(time_ns, row)) {
       continue;
     }
     const auto device =
@@ -98,7 +95,7 @@ void check_tensor_cores(const FindingContext& context) {
                     static_cast<std::int64_t>(static_cast<double>(time_ns) * (1 - remains)));
     finding.confidence = is_known ? "medium" : "low";
     finding.sentence = fmt::format(
-        "{} is matrix products in fp32 on CUDA cores{}", time_in(context, time_ns, row),
+        "{} is matrix products in fp32 on CUDA cores{}", time_in(time_ns, row),
         is_known ? fmt::format("; its tensor cores are {:.0f} times as fast", cores.speedup) : "");
     finding.next =
         is_known && !cores.has_bf16
@@ -124,13 +121,13 @@ void check_fusion(const FindingContext& context) {
       launches += is_small ? kernel.calls : 0;
       return is_small;
     });
-    if (row.stage == "startup" || !is_large(context, time_ns, row) || launches < kManyLaunches) {
+    if (!is_large(time_ns, row) || launches < kManyLaunches) {
       continue;
     }
     Finding& finding = context.add("fusion", row, Bucket::kCompute, time_ns);
     finding.confidence = "low";
     finding.sentence = fmt::format("{} launches of small memory-moving kernels take {}", launches,
-                                   time_in(context, time_ns, row));
+                                   time_in(time_ns, row));
     finding.next = "fuse them: torch.compile, or the engine's fused norm, rope and activation";
     finding.evidence = {"families[family=elementwise].total_ns"};
   }
@@ -143,12 +140,12 @@ void check_families(const FindingContext& context) {
         return std::find(rule.families.begin(), rule.families.end(), kernel.family) !=
                rule.families.end();
       });
-      if (row.stage == "startup" || !is_large(context, time_ns, row)) {
+      if (!is_large(time_ns, row)) {
         continue;
       }
       Finding& finding = context.add(rule.id, row, Bucket::kCompute, time_ns);
       finding.confidence = "low";
-      finding.sentence = fmt::format("{} goes into {}", time_in(context, time_ns, row), rule.what);
+      finding.sentence = fmt::format("{} goes into {}", time_in(time_ns, row), rule.what);
       finding.next = rule.next;
       finding.evidence = {fmt::format("families[family={}].total_ns", rule.families.front())};
     }
@@ -177,7 +174,7 @@ void check_roofs(const FindingContext& context) {
       }
       const auto bound_ns = static_cast<std::int64_t>(*stage.bound_ns);
       const std::int64_t saving_ns = row.ledger[Bucket::kCompute] - bound_ns;
-      if (!is_large(context, saving_ns, row)) {
+      if (!is_large(saving_ns, row)) {
         continue;
       }
       const bool is_memory = stage.side == "memory";
@@ -220,9 +217,8 @@ void check_counters(const FindingContext& context) {
     }
     const KernelCounters& counters = analysis.counters->kernels[*record.counters];
     const auto row =
-        std::find_if(context.scopes.begin(), context.scopes.end(), [&](const StageLedger& scope) {
-          return scope.stage != "startup" && is_kernel_in(record, scope);
-        });
+        std::find_if(context.scopes.begin(), context.scopes.end(),
+                     [&](const StageLedger& scope) { return is_kernel_in(record, scope); });
     if (row == context.scopes.end()) {
       continue;
     }
@@ -240,7 +236,7 @@ void check_counters(const FindingContext& context) {
     const bool is_attention = record.family == "attention";
     const double occupancy = counters.input.achieved_occupancy_fraction.value_or(1);
     const bool is_starved = bound == Bound::kLatency && occupancy < kLowOccupancy;
-    if (!is_large(context, saving_ns, *row) || (!is_attention && !is_starved)) {
+    if (!is_large(saving_ns, *row) || (!is_attention && !is_starved)) {
       continue;
     }
     Finding& finding = context.add(is_starved ? "low_occupancy" : "attention_off_roof", *row,
@@ -263,7 +259,7 @@ void check_counters(const FindingContext& context) {
   // Memory-bound products are reported once per scope, not per kernel.
   for (const auto& [row, covered_ns] : gemv_ns) {
     const std::int64_t time_ns = std::min(covered_ns, row->ledger[Bucket::kCompute]);
-    if (!is_large(context, time_ns, *row)) {
+    if (!is_large(time_ns, *row)) {
       continue;
     }
     Finding& finding =
@@ -273,7 +269,7 @@ void check_counters(const FindingContext& context) {
     finding.sentence = fmt::format(
         "{} is matrix products whose roof is memory: fewer bytes make them faster, more FLOP/s do "
         "not",
-        time_in(context, time_ns, *row));
+        time_in(time_ns, *row));
     finding.next = "serve more sequences at once, or store weights in 8 or 4 bits (FP8, AWQ, GPTQ)";
     finding.evidence = {"counters.coverage", "families[family=gemv].total_ns"};
   }

@@ -23,8 +23,8 @@ inline constexpr double kLeastKernelShare = 0.03;   // kernels that could be few
 struct FindingContext {
   const Analysis& analysis;
   const FindingFacts& facts;
-  // The rows a rule looks at: stages that are not nested; if none is marked, startup and steady
-  // phase or the capture; for a summary without times, one row that is all compute.
+  // The rows a rule looks at: stages that are not nested; if none is marked, the steady phase or
+  // the capture; for a summary without times, one row that is all compute.
   const std::vector<StageLedger>& scopes;
   Findings& findings;
 
@@ -38,16 +38,12 @@ struct FindingContext {
   void silent(const char* id, const std::string& reason) const;
 };
 
-// The window that `saving_ns` is a part of: the stage's or, before the model's first kernel, the
-// capture's.
-std::int64_t window_of(const Analysis& analysis, const StageLedger& row);
-
 // Whether a kernel's time belongs to the row. Kernels of a recording without stages count in its
 // steady phase.
 bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row);
 
 // "1.20 ms (12.3 %) of decode on cuda:0".
-std::string time_in(const FindingContext& context, std::int64_t time_ns, const StageLedger& row);
+std::string time_in(std::int64_t time_ns, const StageLedger& row);
 
 // On the recording itself.
 void check_gpu_activity(const FindingContext& context);

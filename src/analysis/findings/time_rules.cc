@@ -44,30 +44,10 @@ constexpr BucketRule kBucketRules[] = {
     {"queue_wait", Bucket::kQueued, kLeastIdleShare,
      "{2} was idle {0} ({1}) in {3} with work launched that waited for other work",
      "look for streams that wait for each other's events"},
-    {"idle_at_end", Bucket::kTail, kLeastIdleShare,
-     "{2} had nothing to do for {0} ({1}) at the end of {3}, after its last work", nullptr},
-};
-
-// Before the model's first kernel, other advice applies.
-constexpr BucketRule kStartupRules[] = {
-    {"launch_bound", Bucket::kLaunchLate, kLeastIdleShare,
-     "{2} waited {0} ({1} of the recording) before the first kernel of the model: start-up, not "
-     "the steady loop",
-     "leave it out of the recording: gate it on the steady loop (run.gate, docs/marking.md)"},
-    {"host_sync", Bucket::kSync, kLeastExposedShare,
-     "{2} was idle {0} ({1} of the recording) before the first kernel of the model while the host "
-     "sat in a "
-     "synchronising call",
-     "gate the recording on the steady loop (run.gate, docs/marking.md)"},
-    {"exposed_comm", Bucket::kComm, kLeastExposedShare,
-     "{2} only communicated for {0} ({1} of the recording) before the first kernel of the model",
-     "gate the recording on the steady loop (run.gate, docs/marking.md)"},
-    {"exposed_copy", Bucket::kCopy, kLeastExposedShare,
-     "{2} only copied for {0} ({1} of the recording) before the first kernel of the model: "
-     "loading, not the steady "
-     "loop",
-     "load from pinned memory or straight from disk, once; gate the recording on the steady loop "
-     "(run.gate, docs/marking.md)"},
+    {"started_late", Bucket::kStartedLate, kLeastIdleShare,
+     "{2} was idle {0} ({1}) in {3} after the launch of its next work had returned",
+     "look for what holds launched work back: another process on the GPU, modules and graphs that "
+     "are loaded with their first launch, clocks of host and GPU that differ"},
 };
 
 // Whether most kernels of the row are nodes of CUDA graphs.
@@ -92,7 +72,7 @@ void say_more(const FindingContext& context, const BucketRule& rule, const Stage
   const Ledger& ledger = row.ledger;
   const std::string key =
       fmt::format("ledgers[stage={},device={}].", path_value(row.stage), row.device);
-  finding.next = rule.next == nullptr ? "" : rule.next;
+  finding.next = rule.next;
   if (rule.bucket == Bucket::kSync && ledger.sync_held_ns * 2 < ledger[Bucket::kSync]) {
     const std::int64_t after_ns = ledger[Bucket::kSync] - ledger.sync_held_ns;
     finding.confidence = "medium";
@@ -100,53 +80,34 @@ void say_more(const FindingContext& context, const BucketRule& rule, const Stage
         "{} was idle {} ({}) in {} from synchronising calls on to the next launch: {} until they "
         "returned, {} of other work of the host",
         row.device, format_duration_ns(ledger[Bucket::kSync]),
-        format_fraction(fraction_of(ledger[Bucket::kSync], window_of(context.analysis, row))),
+        format_fraction(fraction_of(ledger[Bucket::kSync], row.ledger.window_ns)),
         printable(row.stage), format_duration_ns(ledger.sync_held_ns),
         format_duration_ns(after_ns));
     finding.next =
         "give the host less to do between its calls (CUDA graphs, work that can be done before), "
         "and launch the next step before waiting for this one";
     finding.evidence.push_back(key + "sync_held_ns");
-  } else if (rule.bucket == Bucket::kLaunchLate &&
-             ledger.after_launch_ns * 2 > ledger[Bucket::kLaunchLate]) {
-    finding.confidence = "medium";
-    finding.sentence += fmt::format("; {} of it after the launch had returned",
-                                    format_duration_ns(ledger.after_launch_ns));
-    finding.next =
-        "look for what holds work back that is launched: another process on the GPU, modules and "
-        "graphs that are loaded with their first launch, clocks of host and GPU that differ";
-    finding.evidence.push_back(key + "after_launch_ns");
   } else if (rule.bucket == Bucket::kLaunchLate && is_in_graphs(context.analysis, row)) {
     finding.next =
         "its kernels are in CUDA graphs already: do what the host does between them (scheduling, "
         "sampling, detokenising) while the step before runs; vLLM: --async-scheduling, SGLang: "
         "leave out --disable-overlap-schedule";
-  } else if (rule.bucket == Bucket::kTail) {
-    const bool is_part = row.stage == "capture" || row.stage == "steady";
-    finding.next = is_part ? "end the recording with the last step: gate it (run.gate, "
-                             "docs/marking.md)"
-                           : "do what the host does after its last kernel while the next step "
-                             "runs, or after its answer";
   }
 }
 
 void check_bucket(const FindingContext& context, const BucketRule& rule, const StageLedger& row) {
   const std::int64_t time_ns = row.ledger[rule.bucket];
-  const double share = fraction_of(time_ns, window_of(context.analysis, row));
+  const double share = fraction_of(time_ns, row.ledger.window_ns);
   if (share < rule.least) {
     return;
   }
   Finding& finding = context.add(rule.id, row, rule.bucket, time_ns);
-  finding.confidence = "high";
   finding.sentence = fmt::format(fmt::runtime(rule.sentence), format_duration_ns(time_ns),
                                  format_fraction(share), row.device, printable(row.stage));
   finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.{}",
                                   path_value(row.stage), row.device, finding.bucket)};
-  if (row.stage == "startup") {
-    finding.next = rule.next;
-  } else {
-    say_more(context, rule, row, finding);
-  }
+  finding.confidence = rule.bucket == Bucket::kStartedLate ? "medium" : "high";
+  say_more(context, rule, row, finding);
 }
 
 }  // namespace
@@ -162,13 +123,6 @@ void check_buckets(const FindingContext& context) {
   for (const StageLedger& row : context.scopes) {
     if (context.analysis.kernel_ns == 0) {
       continue;  // nothing waited for
-    }
-    // A start has rules of its own: during loading, an idle GPU is expected.
-    if (row.stage == "startup") {
-      for (const BucketRule& rule : kStartupRules) {
-        check_bucket(context, rule, row);
-      }
-      continue;
     }
     for (const BucketRule& rule : kBucketRules) {
       check_bucket(context, rule, row);
@@ -190,8 +144,8 @@ void check_idle_at_start(const FindingContext& context) {
     }
     Finding& finding = context.add("idle_at_start", row, Bucket::kLaunchLate, time_ns);
     finding.confidence = "high";
-    finding.sentence = fmt::format("{} passes before the first kernel of a request",
-                                   time_in(context, time_ns, row));
+    finding.sentence =
+        fmt::format("{} passes before the first kernel of a request", time_in(time_ns, row));
     finding.next =
         "do on the host beforehand what the first launch need not wait for: tokenise, allocate, "
         "build masks; keep the server's loop from waiting on other requests";
@@ -231,7 +185,7 @@ void check_rank_skew(const FindingContext& context) {
     for (const StageLedger* row : rows) {
       const std::int64_t waits_ns =
           std::min(comm_ns(*row) - comm_ns(*last), row->ledger[Bucket::kComm]);
-      if (fraction_of(waits_ns, window_of(context.analysis, *row)) < kLeastExposedShare) {
+      if (fraction_of(waits_ns, row->ledger.window_ns) < kLeastExposedShare) {
         continue;
       }
       Finding& finding = context.add("rank_skew", *row, Bucket::kComm, waits_ns);
@@ -266,7 +220,7 @@ void check_pageable_copies(const FindingContext& context) {
       continue;
     }
     const std::int64_t time_ns = std::min(device.pageable_copy_ns, worst->ledger[Bucket::kCopy]);
-    if (fraction_of(time_ns, window_of(context.analysis, *worst)) < kLeastExposedShare) {
+    if (fraction_of(time_ns, worst->ledger.window_ns) < kLeastExposedShare) {
       continue;
     }
     Finding& finding = context.add("pageable_copy", *worst, Bucket::kCopy, time_ns);

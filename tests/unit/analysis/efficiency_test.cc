@@ -39,8 +39,13 @@ class Made {
     }
     analysis_.stages[index].total_ns += duration_ns;
     ++analysis_.stages[index].num_instances;
-    analysis_.steps.push_back(
-        {index, now_ns_, duration_ns, false, is_step && stage != "prefill", tokens, sequences});
+    StageStep& step = analysis_.steps.emplace_back();
+    step.stage = index;
+    step.start_ns = now_ns_;
+    step.duration_ns = duration_ns;
+    step.is_step = is_step && stage != "prefill";
+    step.tokens = tokens;
+    step.sequences = sequences;
     now_ns_ += duration_ns;
     return *this;
   }

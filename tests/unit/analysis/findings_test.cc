@@ -95,22 +95,26 @@ TEST(Findings, HowAGapWentOnDecidesWhatHelps) {
 
   analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}});
   EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("into CUDA graphs"));
-  analysis.ledgers[0].ledger.after_launch_ns = 190'000'000;
-  EXPECT_THAT(find_findings(analysis, {}).found.at(0).sentence,
-              HasSubstr("190 ms of it after the launch had returned"));
-  analysis.ledgers[0].ledger.after_launch_ns = 0;
   analysis.stages.resize(1);
   analysis.stages[0].num_kernels = 10;
   analysis.stages[0].num_graph_kernels = 9;
   EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("graphs already"));
 }
 
-TEST(Findings, WhatComesAfterTheLastWorkIsToldApart) {
-  Analysis analysis = analysis_with({{Bucket::kTail, 600'000'000}, {Bucket::kCopy, 20'000'000}});
-  EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("exposed_copy", "idle_at_end"))
-      << "no step is faster without it, so it comes last";
-  analysis = analysis_with({{Bucket::kTail, 600'000'000}, {Bucket::kCopy, 20'000'000}}, "decode");
-  EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("idle_at_end", "exposed_copy"));
+TEST(Findings, WorkThatWasLaunchedButStartedLateIsACauseOfItsOwn) {
+  const Analysis analysis = analysis_with({{Bucket::kStartedLate, 200'000'000}});
+  const Finding finding = find_findings(analysis, {}).found.at(0);
+  EXPECT_EQ(finding.id, "started_late");
+  EXPECT_EQ(finding.confidence, "medium");
+  EXPECT_THAT(finding.sentence, HasSubstr("after the launch of its next work had returned"));
+}
+
+TEST(Findings, StartUpAndWhatFollowsTheLastWorkAreNoFindings) {
+  for (const char* phase : {"startup", "ending"}) {
+    Analysis analysis = analysis_with({{Bucket::kLaunchLate, 600'000'000}}, phase);
+    analysis.ledgers.push_back(analysis_with({{Bucket::kCopy, 20'000'000}}, "steady").ledgers[0]);
+    EXPECT_THAT(ids_of(find_findings(analysis, {})), ElementsAre("exposed_copy")) << phase;
+  }
 }
 
 TEST(Findings, StagesAreJudgedAloneWhereTheyAreMarked) {
@@ -224,20 +228,6 @@ TEST(Findings, TheSameTimeIsNotCountedTwice) {
   EXPECT_EQ(sum_ns, 500'000'000 + 300'000'000 + 50'000'000);
   EXPECT_TRUE(find(findings, "fusion")->overlaps);
   EXPECT_EQ(find(findings, "pageable_copy")->saving_ns, 40'000'000);
-}
-
-TEST(Findings, StartUpIsToldFromTheSteadyLoop) {
-  Analysis analysis = analysis_with({{Bucket::kCopy, 400'000'000}}, "startup");
-  StageLedger steady = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "steady").ledgers[0];
-  analysis.ledgers.push_back(steady);
-  analysis.ledgers.push_back(analysis_with({{Bucket::kCopy, 900'000'000}}).ledgers[0]);
-  const Findings findings = find_findings(analysis, {});
-  EXPECT_THAT(ids_of(findings), ElementsAre("launch_bound", "exposed_copy"))
-      << "what makes no step faster comes last";
-  EXPECT_EQ(findings.found[0].stage, "steady");
-  EXPECT_EQ(findings.found[1].saving_ns, 400'000'000)
-      << "the capture as a whole is not counted too";
-  EXPECT_THAT(findings.found[1].sentence, HasSubstr("loading"));
 }
 
 TEST(Findings, ARequestThatWaitsBeforeItsFirstKernel) {

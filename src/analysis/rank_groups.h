@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups of ranks that run one copy of the model together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/stages.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// How ranks share the model, where the user says so.
+struct Parallelism {
+  std::optional<std::int64_t> tensor;
+  std::optional<std::int64_t> pipeline;
+  std::optional<std::int64_t> data;
+
+  bool is_given() const { return tensor || pipeline || data; }
+};
+
+// Processes that mark the same steps and communicate: a step of theirs counts once.
+struct RankGroup {
+  std::vector<std::uint16_t> processes;  // into Trace::processes; marks of the first one count
+  std::string why;
+};
+
+// The groups of a recording.
+struct RankGroups {
+  std::vector<RankGroup> groups;        // only processes with marks
+  std::vector<std::uint32_t> group_of;  // by process; kNone: marks nothing
+
+  // Whether the marks of an instance count: those of other ranks repeat them.
+  bool counts(const Trace& trace, const StageInstance& instance) const;
+  // The group of an instance; 0 if the instance belongs to no process.
+  std::uint32_t group_of_instance(const Trace& trace, const StageInstance& instance) const;
+};
+
+// `is_communication` is by StringId.
+RankGroups find_rank_groups(const Trace& trace, const Stages& stages,
+                            const std::vector<bool>& is_communication,
+                            const Parallelism& parallelism);
+
+}  // namespace llmprof

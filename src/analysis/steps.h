@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The steps of a recording, each counted once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/rank_groups.h"
+#include "analysis/stages.h"
+#include "analysis/step_windows.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// Only the instances whose marks count: those of other ranks of a group repeat them.
+Stages counted_stages(const Trace& trace, const Stages& stages, const RankGroups& groups);
+
+// Every counted instance with its times on the GPUs of its group. `own_ns` is by window.
+std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
+                                  const RankGroups& groups, const std::vector<StepWindow>& windows,
+                                  const std::vector<std::int64_t>& own_ns);
+
+// Marks the steady window of the decode steps of each group. Returns it in words; empty if there
+// are no decode steps.
+std::string mark_steady(const std::vector<std::string>& stage_names, std::vector<StageStep>& steps);
+
+// The groups with their GPUs and number of steps.
+std::vector<RankGroupSummary> summarise_groups(const Trace& trace, const RankGroups& groups,
+                                               const std::vector<StageStep>& steps);
+
+}  // namespace llmprof
