@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/option_values.h"
 #include "session/version.h"
 
 namespace llmprof {
@@ -25,33 +26,32 @@ constexpr const char* kDescription =
     "llmprof: deep profiling of LLM workloads on NVIDIA GPUs, from the command line.";
 
 void add_option(CLI::App& app, const Option& option) {
-  CLI::Option* added = nullptr;
+  const std::string value = option.is_required ? "" : default_text(option);
+  const std::string help =
+      value.empty() ? option.help : fmt::format("{} (default {})", option.help, value);
   if (bool* const* flag = std::get_if<bool*>(&option.target)) {
-    added = app.add_flag(option.name, **flag, option.help);
-  } else if (std::string* const* text = std::get_if<std::string*>(&option.target)) {
-    added = app.add_option(option.name, **text, option.help);
-  } else {
-    added = app.add_option(option.name, *std::get<std::vector<std::string>*>(option.target),
-                           option.help);
+    app.add_flag(option.name, **flag, help);
+    return;
+  }
+  CLI::Option* added = nullptr;
+  if (auto* const* list = std::get_if<std::vector<std::string>*>(&option.target)) {
+    added = app.add_option(option.name, **list, help);
     if (!option.is_positional()) {
       const bool takes_many = option.value.ends_with("...");
       added->expected(takes_many ? -1 : 1)->allow_extra_args(takes_many)->take_all();
     }
+  } else {
+    // CLI11 keeps the words; read_values() reads them.
+    added = app.add_option(
+        option.name, [](const CLI::results_t&) { return true; }, help);
+    added->take_last();
   }
   // Without this CLI11 prints the C++ type, as in "WHAT TEXT".
-  if (std::get_if<std::string*>(&option.target) != nullptr) {
-    added->take_last();
-    // An empty value is mostly a shell variable that was not set.
-    added->check(
-        [](const std::string& value) { return value.empty() ? "takes no empty value" : ""; });
-  }
-  if (std::get_if<bool*>(&option.target) == nullptr) {
-    added->option_text(option.value.empty() ? " " : option.value);
-  }
+  added->option_text(option.value.empty() ? " " : option.value);
   added->required(option.is_required);
 }
 
-// The command a CLI11 app stands for is remembered by position: apps[i] was made from commands[i].
+// A command and the CLI11 app made from it.
 struct Node {
   const Command* command;
   CLI::App* app;
@@ -67,6 +67,9 @@ std::vector<Node> add_commands(CLI::App& parent, const std::vector<Command>& com
     app->fallthrough();
     app->require_subcommand(0, 1);
     app->set_help_flag("-h,--help", "Print this help");
+    if (!command.group.empty()) {
+      app->group(command.group);
+    }
     for (const Option& option : command.options) {
       add_option(*app, option);
     }
@@ -130,48 +133,59 @@ std::string choices_line(const Option& option) {
   return option.choices.empty() ? "" : fmt::format("one of: {}", fmt::join(option.choices, ", "));
 }
 
-void check_values(const Command& command, const std::string& path) {
-  for (const Option& option : command.options) {
-    std::string* const* text = std::get_if<std::string*>(&option.target);
-    if (text == nullptr) {
-      continue;
-    }
-    const std::string& value = **text;
-    if (value.empty() && option.is_required) {
-      throw Error(ErrorKind::kUsage, fmt::format("{}needs {}", about(path), option.name),
+// Fills in the targets, but for flags and lists, which CLI11 has filled in. Throws kUsage.
+void read_values(const Node& node, const std::string& path) {
+  for (const Option& option : node.command->options) {
+    const std::string name = option.long_name();
+    const CLI::Option* given = node.app->get_option(name);
+    if (given->count() == 0 && option.is_required) {
+      throw Error(ErrorKind::kUsage, fmt::format("{}needs {}", about(path), name),
                   option.choices.empty() ? "usage: " + help_line(path) : choices_line(option));
     }
-    const bool is_choice =
-        std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end();
-    if (!value.empty() && !option.choices.empty() && !is_choice) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{}{} cannot be '{}'", about(path), option.name, printable(value)),
-                  suggestion(value, option.choices, choices_line(option)));
+    if (given->count() == 0 || std::holds_alternative<bool*>(option.target) ||
+        std::holds_alternative<std::vector<std::string>*>(option.target)) {
+      continue;
     }
+    const std::string& value = given->results().back();
+    if (value.empty()) {  // mostly a shell variable that was not set
+      throw Error(ErrorKind::kUsage, fmt::format("{}{} takes no empty value", about(path), name),
+                  "usage: " + help_line(path));
+    }
+    const auto& choices = option.choices;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), value) == choices.end()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}{} cannot be '{}'", about(path), name, printable(value)),
+                  suggestion(value, choices, choices_line(option)));
+    }
+    set_value(option, value);
   }
 }
 
 // The deepest command that was named, and the words that lead to it.
 struct Named {
-  const Node* node = nullptr;
-  std::string path;  // "config show"
+  const Node* node;
+  std::string path;  // "config show"; empty: llmprof itself
 };
 
-Named find_named(const std::vector<Node>& nodes, Named parent) {
-  for (const Node& node : nodes) {
+Named find_named(const Named& parent) {
+  for (const Node& node : parent.node->children) {
     if (node.app->parsed()) {
-      const std::string path =
-          parent.path.empty() ? node.command->name : parent.path + " " + node.command->name;
-      return find_named(node.children, {&node, path});
+      const std::string& name = node.command->name;
+      return find_named({&node, parent.path.empty() ? name : parent.path + " " + name});
     }
   }
   return parent;
 }
 
-// Of the innermost command that was named. CLI11 ends it without a newline or with two.
-std::string help_text(const CLI::App& app) {
-  const std::string text = app.help();
-  return text.substr(0, text.find_last_not_of('\n') + 1) + "\n";
+// Of the innermost command that was named. CLI11 ends it without a newline or with two, and knows
+// nothing of the words behind "--".
+std::string help_text(const CLI::App& app, const Command& command) {
+  std::string text = app.help();
+  text = text.substr(0, text.find_last_not_of('\n') + 1) + "\n";
+  if (command.rest != nullptr) {
+    text.insert(text.find('\n', text.find("\nUsage: ") + 1), " -- PROGRAM [ARG...]");
+  }
+  return text;
 }
 
 // Hands the words behind "--" to the command that takes them; others ignore a "--". The first word
@@ -197,17 +211,25 @@ void cut_rest(const std::vector<Command>& commands, std::vector<std::string>& ar
 
 Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::string> arguments,
                        std::string& color) {
+  // llmprof itself: the command above all others.
+  Command program;
+  program.options = {
+      {"--color", "WHEN", "Colour: auto, always or never", &color, {"auto", "always", "never"}}};
   CLI::App app(kDescription, "llmprof");
   app.get_formatter()->column_width(34);
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("--version", version_text(), "Print version and build");
-  app.add_option("--color", color, "Colour: auto, always or never")
-      ->option_text("WHEN")
-      ->take_last();
+  add_option(app, program.options[0]);
   app.allow_extras();
   app.require_subcommand(0, 1);
   app.footer("llmprof COMMAND --help explains a command.");
-  const std::vector<Node> nodes = add_commands(app, commands);
+  const Node root{&program, &app, add_commands(app, commands)};
+
+  // `llmprof help run` is what many programs take for `llmprof run --help`.
+  if (!arguments.empty() && arguments[0] == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   cut_rest(commands, arguments);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   try {
@@ -215,35 +237,28 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
   } catch (const CLI::CallForVersion&) {
     return {nullptr, version_text()};
   } catch (const CLI::CallForHelp&) {
-    return {nullptr, help_text(app)};
+    return {nullptr, help_text(app, *find_named({&root, ""}).node->command)};
   } catch (const CLI::ParseError& error) {
-    const Named named = find_named(nodes, {});
-    if (named.node != nullptr) {
-      check_values(*named.node->command, named.path);  // says it better, if that is what is wrong
-    }
+    const Named named = find_named({&root, ""});
+    read_values(*named.node, named.path);  // says it better, if that is what is wrong
     throw Error(ErrorKind::kUsage, about(named.path) + error.what(),
                 "usage: " + help_line(named.path));
   }
-  if (color != "auto" && color != "always" && color != "never") {
-    throw Error(ErrorKind::kUsage, fmt::format("--color cannot be '{}'", printable(color)),
-                "one of: auto, always, never");
-  }
-  const Named named = find_named(nodes, {});
-  const std::vector<Node>& children = named.node == nullptr ? nodes : named.node->children;
+
+  read_values(root, "");
+  const auto [node, path] = find_named({&root, ""});
   if (const auto extras = app.remaining(true); !extras.empty()) {
-    throw unknown_word(
-        extras[0], named.path, children,
-        named.node == nullptr ? std::vector<Option>{} : named.node->command->options);
+    throw unknown_word(extras[0], path, node->children, node->command->options);
   }
-  if (named.node == nullptr) {
-    return {nullptr, help_text(app)};
+  if (node == &root) {
+    return {nullptr, help_text(app, program)};
   }
-  if (!named.node->command->run) {
-    throw Error(ErrorKind::kUsage, about(named.path) + "needs a command",
-                fmt::format("one of: {}", fmt::join(names_of(children), ", ")));
+  if (!node->command->run) {
+    throw Error(ErrorKind::kUsage, about(path) + "needs a command",
+                fmt::format("one of: {}", fmt::join(names_of(node->children), ", ")));
   }
-  check_values(*named.node->command, named.path);
-  return {named.node->command->run, ""};
+  read_values(*node, path);
+  return {node->command->run, ""};
 }
 
 }  // namespace llmprof

@@ -5,9 +5,8 @@
 // knows the library that parses.
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -18,36 +17,69 @@
 
 namespace llmprof {
 
+struct RecordingOptions;
+
 // What main() knows and hands to whoever runs.
 struct Context {
   System system;
   Console& console;
 };
 
+// Rows of a table to print; "all" on the command line is the largest number.
+struct RowLimit {
+  std::size_t rows = 10;
+};
+
+// Where the value of an option goes. Its type says how the words of a user are read, what an error
+// says and how the default is shown (option_values.cc).
+using OptionTarget =
+    std::variant<bool*,                          // a flag
+                 std::string*,                   // any text, or one of the choices
+                 std::vector<std::string>*,      // texts
+                 std::int64_t*,                  // a whole number of at least 1
+                 std::optional<std::int64_t>*,   // the same, without a default
+                 std::optional<std::uint32_t>*,  // a number that a machine gave, as a pid
+                 std::uint64_t*,                 // bytes, as 4GiB
+                 std::optional<std::uint64_t>*,  // the same, without a default
+                 double*,                        // a fraction, given as a percentage
+                 RowLimit*>;                     // a whole number of at least 1, or all
+
 struct Option {
   std::string name;  // "--json", or "OVERRIDE" for a positional
-  std::string
-      value;  // what stands for the value in help, as "FILE"; empty for a flag and a positional
-  std::string help;
-  std::variant<bool*, std::string*, std::vector<std::string>*> target;
+  // What stands for the value in help, as "FILE"; empty for a flag and a positional.
+  std::string value;
+  std::string help;  // without the default, which is printed from the target
+  OptionTarget target;
   std::vector<std::string> choices = {};                // all allowed values; empty: anything
-  std::vector<std::string> (*suggestions)() = nullptr;  // likely values; asked by completion only
+  std::vector<std::string> (*suggestions)() = nullptr;  // likely values, for completion
   bool is_required = false;
+  // The largest whole number it takes: by default beyond any count of tokens, rows or GPUs.
+  std::int64_t most = std::int64_t{1} << 40;
 
   bool is_positional() const { return !name.starts_with('-'); }
-  std::string long_name() const { return name.substr(name.find("--")); }  // of "-o,--out"
+  // "--out" of "-o,--out".
+  std::string long_name() const { return is_positional() ? name : name.substr(name.find("--")); }
 };
+
+// The option, with a restriction.
+Option required(Option option);
+Option one_of(std::vector<std::string> choices, Option option);
+Option at_most(std::int64_t most, Option option);
 
 struct Command {
   std::string name;
   std::string summary;  // one line
   std::vector<Option> options;
   std::vector<Command> subcommands;
-  std::function<int(Context&)>
-      run;               // returns an ExitCode; not set where a subcommand must be named
-  std::string examples;  // printed below the options
+  std::function<int(Context&)> run;  // returns an ExitCode; empty: a subcommand must be named
+  std::string examples;              // printed below the options
   // Where the words behind "--" go: another program's command line. Null: there are none.
   std::vector<std::string>* rest = nullptr;
+  std::string group = {};  // the heading above it in llmprof --help; empty for subcommands
+
+  void add(const std::vector<Option>& more) {
+    options.insert(options.end(), more.begin(), more.end());
+  }
 };
 
 // The table, in the order --help shows. Targets of the options live as long as the table.
@@ -81,10 +113,22 @@ Command view_command();
 // --json, as every reading command has it.
 Option json_option(bool& target);
 
+// --ci FORM, of commands that pipelines run.
+Option ci_option(std::string& target);
+
+// --ncu FILE..., of commands that join counters.
+Option ncu_option(std::vector<std::string>& target);
+
 // Configuration overrides, as every command has them that is configured.
 Option override_option(std::vector<std::string>& target);
 
 // --config FILE, beside them.
 Option config_option(std::string& target);
+
+// --rules FILE, of commands that do not take all options below.
+Option rules_option(std::string& target);
+
+// Adds the options of every command that reads a recording.
+void add_recording_options(Command& command, RecordingOptions& target);
 
 }  // namespace llmprof

@@ -1,40 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command table. A new command is a file of its name and a line here.
+// The command table, and options that several commands share. A new command is a file of its name
+// in commands/ and a word here.
+#include <utility>
+
 #include "cli/command.h"
+#include "session/recording.h"
 
 namespace llmprof {
 
 std::vector<Command> all_commands() {
-  return {
-      run_command(),         //
-      doctor_command(),      //
-      config_command(),      //
-      analyze_command(),     //
-      report_command(),      //
-      view_command(),        //
-      explain_command(),     //
-      compare_command(),     //
-      gate_command(),        //
-      baseline_command(),    //
-      launch_command(),      //
-      merge_command(),       //
-      export_command(),      //
-      fleet_command(),       //
-      plan_command(),        //
-      kernels_command(),     //
-      ranges_command(),      //
-      ncu_command(),         //
-      model_command(),       //
-      artifacts_command(),   //
-      scrub_command(),       //
-      list_command(),        //
-      completion_command(),  //
+  std::vector<Command> commands;
+  const auto add = [&](const char* group, std::vector<Command> members) {
+    for (Command& member : members) {
+      member.group = group;
+      commands.push_back(std::move(member));
+    }
   };
+  add("Capture", {run_command(), doctor_command(), config_command(), launch_command()});
+  add("Analyze", {analyze_command(), report_command(), explain_command(), kernels_command(),
+                  ranges_command(), ncu_command(), model_command(), plan_command()});
+  add("Compare", {compare_command(), gate_command(), baseline_command()});
+  add("Many ranks", {merge_command(), fleet_command()});
+  add("Files", {export_command(), scrub_command(), artifacts_command(), view_command()});
+  add("Other", {list_command(), completion_command()});
+  return commands;
+}
+
+Option required(Option option) {
+  option.is_required = true;
+  return option;
+}
+
+Option one_of(std::vector<std::string> choices, Option option) {
+  option.choices = std::move(choices);
+  return option;
+}
+
+Option at_most(std::int64_t most, Option option) {
+  option.most = most;
+  return option;
 }
 
 Option json_option(bool& target) {
   return {"--json", "", "Print JSON with schema and schema_version", &target};
+}
+
+Option ci_option(std::string& target) {
+  return one_of(
+      {"github", "bencher", "gbench"},
+      {"--ci", "FORM",
+       "For continuous integration: github (step summary), bencher or gbench (JSON)", &target});
+}
+
+Option ncu_option(std::vector<std::string>& target) {
+  return {"--ncu", "FILE...",
+          "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed", &target};
+}
+
+Option rules_option(std::string& target) {
+  return {"--rules", "FILE", "Your own rules for stages and kernel families; they come first",
+          &target};
+}
+
+void add_recording_options(Command& command, RecordingOptions& target) {
+  command.add({{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.filter.device},
+               {"--pid", "N", "Only this process", &target.filter.pid},
+               at_most(1024, {"--threads", "N", "Threads that read the file", &target.num_threads}),
+               {"--memory-limit", "BYTES",
+                "Memory limit, as 4GiB; makes the timeline coarser to fit, or fails",
+                &target.memory_limit_bytes},
+               rules_option(target.rules)});
 }
 
 }  // namespace llmprof

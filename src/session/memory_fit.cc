@@ -42,16 +42,6 @@ std::string elsewhere(const MemoryPlan& plan) {
       format_bytes(machine_bytes(plan.peak_bytes)));
 }
 
-std::uint64_t size_option(const std::string& option, const std::string& text) {
-  const auto bytes = parse_bytes(text);
-  if (!bytes) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{} takes a size, not '{}'", option, printable(text)),
-                "as 4GiB, 500MB or 1048576");
-  }
-  return *bytes;
-}
-
 std::optional<Diagnostic> fit_into_memory(const InputFile& recording, std::uint64_t limit_bytes,
                                           const PlannedOutput& output) {
   const TraceOutline outline = outline_trace(recording);

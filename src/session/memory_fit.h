@@ -13,14 +13,12 @@
 namespace llmprof {
 
 class InputFile;
+
 // "12,345,678".
 std::string with_commas(std::uint64_t number);
 
 // Advice on where a recording can be analyzed that does not fit here.
 std::string elsewhere(const MemoryPlan& plan);
-
-// A size given as an option: 4GiB, 500MB, 1048576. Throws kUsage.
-std::uint64_t size_option(const std::string& option, const std::string& text);
 
 // Holds the plan for a recording against a limit. Nothing: all of it fits; a diagnostic: it fits
 // with coarse_picture(), and that is what to say of it. Throws kEnvironment where even that does

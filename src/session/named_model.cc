@@ -14,10 +14,10 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "config/presets.h"
 #include "model/checkpoint.h"
-#include "session/recording.h"
 
 namespace llmprof {
 namespace {
@@ -80,26 +80,17 @@ NamedModel named_model(const std::string& given) {
   return from_preset(embedded_yaml("model/llm/" + given + ".yaml"), given);
 }
 
-std::int64_t count_of(const char* option, const std::string& text) {
-  constexpr std::size_t kMost = std::size_t{1} << 40;  // tokens, sequences, GPUs
-  const std::size_t value = positive_number(option, text);
-  if (value > kMost) {
-    throw Error(ErrorKind::kUsage, fmt::format("{} {} is more than 2^40", option, value));
-  }
-  return static_cast<std::int64_t>(value);
-}
-
 ImageSize image_of(const std::string& text) {
   ImageSize image;
   const auto pair_of = [&](std::string_view pair, std::int64_t& first, std::int64_t& second) {
     const auto parts = split(pair, 'x');
-    if (parts.size() != 2) {
+    first = parse_whole(parts[0]).value_or(0);
+    second = parts.size() == 2 ? parse_whole(parts[1]).value_or(0) : 0;
+    if (first < 1 || second < 1) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("--image takes WIDTHxHEIGHT in pixels, not '{}'", printable(text)),
                   "as 1008x1008; DeepSeek-OCR's crops as 1024x1024+2x3");
     }
-    first = count_of("--image", std::string(parts[0]));
-    second = count_of("--image", std::string(parts[1]));
   };
   const std::string_view whole = text;
   const std::size_t plus = whole.find('+');

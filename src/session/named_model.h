@@ -22,9 +22,6 @@ NamedModel named_model(const std::string& given);
 // Names in conf/model/llm, for completion.
 std::vector<std::string> model_names();
 
-// A count of tokens, sequences or GPUs given as an option. Throws kUsage.
-std::int64_t count_of(const char* option, const std::string& text);
-
 // --image: "1024x1024", or "1024x1024+2x3" with a grid of crops. Throws kUsage.
 ImageSize image_of(const std::string& text);
 

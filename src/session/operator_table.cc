@@ -8,11 +8,11 @@
 #include "session/operator_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <tuple>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 
 namespace llmprof {
 namespace {
@@ -32,11 +32,7 @@ void add_count(const std::optional<std::int64_t>& count, bool is_first,
 
 // Layers are numbers if the program is a transformer; other names come after them.
 std::pair<std::int64_t, std::string> order_of(const std::string& layer) {
-  std::int64_t number = 0;
-  const char* end = layer.data() + layer.size();
-  const auto parsed = std::from_chars(layer.data(), end, number);
-  const bool is_number = parsed.ec == std::errc() && parsed.ptr == end;
-  return {layer.empty() ? INT64_MAX : is_number ? number : INT64_MAX - 1, layer};
+  return {layer.empty() ? INT64_MAX : parse_whole(layer).value_or(INT64_MAX - 1), layer};
 }
 
 // By operator and stage, over all layers.

@@ -6,9 +6,9 @@
 // which ranks came.
 #include "session/rank_folder.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
+
+#include "base/parse_number.h"
 
 namespace llmprof {
 namespace {
@@ -17,10 +17,8 @@ constexpr std::string_view kPrefix = "rank-";
 constexpr std::string_view kAttempt = "-attempt-";
 
 std::optional<std::int64_t> digits(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = failed == std::errc() && end == text.data() + text.size() && number >= 0;
-  return is_whole ? std::optional(number) : std::nullopt;
+  const auto number = parse_whole(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 }  // namespace

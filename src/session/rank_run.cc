@@ -10,11 +10,10 @@
 // ranks meet.
 #include "session/rank_run.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "config/reader.h"
 #include "fleet/summary/summarise.h"
@@ -27,13 +26,12 @@ namespace llmprof {
 namespace {
 
 std::int64_t rank_number(std::string_view text, std::int64_t least) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || end != text.data() + text.size() || number < least) {
+  const auto number = parse_whole(text);
+  if (!number || *number < least) {
     throw Error(ErrorKind::kUsage, fmt::format("ranks.capture: '{}' is no rank", printable(text)),
                 "as ranks.capture=0,7,every:64, or ranks.capture=all");
   }
-  return number;
+  return *number;
 }
 
 }  // namespace

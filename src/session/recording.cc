@@ -4,7 +4,6 @@
 #include "session/recording.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,25 +21,9 @@
 #include "session/memory_fit.h"
 #include "session/named_model.h"
 #include "session/operator_table.h"
-#include "trace/filter.h"
 
 namespace llmprof {
-
 namespace {
-
-// A number of the machine's, which may be 0.
-std::optional<std::uint32_t> number_of(const std::string& option, const std::string& text) {
-  if (text.empty()) {
-    return std::nullopt;
-  }
-  std::uint32_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{} takes a number, not '{}'", option, printable(text)));
-  }
-  return value;
-}
 
 // The recording in a bundle; empty if it holds none.
 std::filesystem::path recording_of_bundle(const std::filesystem::path& bundle) {
@@ -105,22 +88,21 @@ InputFile readable_recording(const std::string& path, const System& system, Pass
 // Loads the recording and profiles it alone.
 Profile profile_of(const std::string& path, const RecordingOptions& options, const System& system,
                    const ProfileWants& wants) {
-  const TraceFilter filter{number_of("--gpu", options.gpu), number_of("--pid", options.pid)};
-  const auto num_threads = static_cast<unsigned>(positive_number("--threads", options.threads));
   Rules rules = recording_rules(options.rules);  // a mistake in a file of rules shows at once
   const InputFile file = readable_recording(path, system, wants.timer);
   std::optional<Diagnostic> shortage;
-  if (!options.memory_limit.empty()) {
-    shortage = fit_into_memory(file, size_option("--memory-limit", options.memory_limit),
+  if (options.memory_limit_bytes) {
+    shortage = fit_into_memory(file, *options.memory_limit_bytes,
                                {wants.has_timeline, wants.has_export, 0});
   }
   Recording recording = [&] {
     const PassTimer::Scope pass(wants.timer, "load");
-    return load_input(file, num_threads);
+    return load_input(file, static_cast<unsigned>(options.num_threads));
   }();
-  if (Trace* trace = std::get_if<Trace>(&recording); trace != nullptr && !filter.is_empty()) {
-    check_filter(filter, *trace);
-    apply_filter(filter, *trace);
+  if (Trace* trace = std::get_if<Trace>(&recording);
+      trace != nullptr && !options.filter.is_empty()) {
+    check_filter(options.filter, *trace);
+    apply_filter(options.filter, *trace);
   }
   Profile made =
       profile(std::move(recording), std::move(rules),
@@ -244,16 +226,6 @@ void keep_stage(const std::string& stage, Analysis& analysis) {
   std::erase_if(analysis.stages, [&](const StageSummary& row) { return row.stage != stage; });
   std::erase_if(analysis.ledgers, [&](const StageLedger& row) { return row.stage != stage; });
   std::erase_if(analysis.kernels, [&](const KernelRecord& row) { return row.stage != stage; });
-}
-
-std::size_t positive_number(const std::string& option, const std::string& text) {
-  std::size_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || value == 0) {
-    throw Error(ErrorKind::kUsage, fmt::format("{} takes a whole number of at least 1, not '{}'",
-                                               option, printable(text)));
-  }
-  return value;
 }
 
 }  // namespace llmprof

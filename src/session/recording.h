@@ -3,6 +3,7 @@
 // From a path to a profile: the way every command and the library read a recording.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,16 +13,16 @@
 #include "base/json.h"
 #include "capture/system.h"
 #include "report/metrics.h"
+#include "trace/filter.h"
 #include "trace/trace_outline.h"
 
 namespace llmprof {
 
 // How a recording is read.
 struct RecordingOptions {
-  std::string gpu;
-  std::string pid;
-  std::string threads = "2";
-  std::string memory_limit;      // empty: none
+  TraceFilter filter;
+  std::int64_t num_threads = 2;
+  std::optional<std::uint64_t> memory_limit_bytes;
   std::string rules;             // a file of the user's own; empty: none
   std::vector<std::string> ncu;  // counters to join; empty: those of the bundle
 };
@@ -73,8 +74,5 @@ std::vector<std::string> counters_in(const std::filesystem::path& bundle);
 
 // Leaves only one stage's rows in what is shown. Throws kUsage when there is no such stage.
 void keep_stage(const std::string& stage, Analysis& analysis);
-
-// A whole number of at least 1 given as an option. Throws kUsage.
-std::size_t positive_number(const std::string& option, const std::string& text);
 
 }  // namespace llmprof

@@ -17,7 +17,7 @@ std::vector<std::string> write_exports(Profile& profile, const ReportFolder& fol
     return {};
   }
   try {
-    return write_trace_files(profile, folder.directory, folder.trace_budget);
+    return write_trace_files(profile, folder.directory, folder.trace_budget_bytes);
   } catch (const Error& error) {
     if (!folder.may_lack_trace) {
       throw;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "analysis/profile.h"
+#include "export/event_walk.h"
 #include "fleet/summary/rank_summary.h"
 #include "report/metrics.h"
 
@@ -15,8 +17,8 @@ namespace llmprof {
 struct ReportFolder {
   std::filesystem::path directory;
   std::vector<std::string> beside;  // files that are there already and that reports point to
-  std::string trace_budget;         // bytes of trace.pftrace; empty: the default, "0": none
-  bool may_lack_trace = false;      // a trace that cannot be written is a diagnostic, not an error
+  std::uint64_t trace_budget_bytes = kTraceBudgetBytes;  // of trace.pftrace; 0: none
+  bool may_lack_trace = false;  // a trace that cannot be written is a diagnostic, not an error
   RunFacts run;
   RankIdentity identity;
 };

@@ -16,7 +16,6 @@
 #include "export/chrome.h"
 #include "export/perfetto.h"
 #include "export/pprof.h"
-#include "session/memory_fit.h"
 
 namespace llmprof {
 namespace {
@@ -38,10 +37,6 @@ constexpr ExportFormat kFormats[] = {
 };
 
 }  // namespace
-
-std::uint64_t trace_budget_of(const std::string& text) {
-  return text.empty() ? kTraceBudgetBytes : size_option("--trace-budget", text);
-}
 
 const std::vector<std::string>& export_formats() {
   static const std::vector<std::string> kNames = [] {
@@ -74,12 +69,11 @@ ExportResult write_export(const std::string& format_name, const std::filesystem:
 }
 
 std::vector<std::string> write_trace_files(Profile& profile, const std::filesystem::path& directory,
-                                           const std::string& budget) {
+                                           std::uint64_t budget_bytes) {
   std::vector<std::string> names;
-  if (profile.trace && budget != "0") {
+  if (profile.trace && budget_bytes > 0) {
     names.emplace_back(kPftraceFile);
-    const ExportedTrace written =
-        write_pftrace(profile, directory / kPftraceFile, trace_budget_of(budget));
+    const ExportedTrace written = write_pftrace(profile, directory / kPftraceFile, budget_bytes);
     Diagnostics& diagnostics = profile.analysis.diagnostics;
     diagnostics.insert(diagnostics.end(), written.left_out.begin(), written.left_out.end());
   }

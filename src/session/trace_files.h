@@ -26,13 +26,10 @@ struct ExportResult {
 ExportResult write_export(const std::string& format, const std::filesystem::path& out,
                           std::uint64_t budget_bytes, const Profile& profile);
 
-// --trace-budget as it was given; empty: the default. Throws kUsage where it is no size.
-std::uint64_t trace_budget_of(const std::string& text);
-
 // Writes what stands beside a report: trace.pftrace where there is a recording, kernels.pb.gz.
-// Returns their names; what the budget left out is added to the diagnostics. `budget`: bytes, "0"
-// for no trace.pftrace, empty for the default. Throws kUsage where it is not a size.
+// Returns their names; what the budget left out is added to the diagnostics. A budget of 0: no
+// trace.pftrace.
 std::vector<std::string> write_trace_files(Profile& profile, const std::filesystem::path& directory,
-                                           const std::string& budget = {});
+                                           std::uint64_t budget_bytes);
 
 }  // namespace llmprof

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/analyze_plan.h"
-#include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
 #include "report/sections.h"
@@ -27,8 +26,8 @@ namespace {
 struct AnalyzeOptions {
   std::vector<std::string> files;
   std::string out;
-  std::string trace_budget;
-  std::string top = "10";
+  std::uint64_t trace_budget_bytes = kTraceBudgetBytes;
+  RowLimit top{10};
   std::string stage;
   bool json = false;
   bool plan = false;
@@ -38,37 +37,33 @@ struct AnalyzeOptions {
   std::string run_id;
   std::string model;
   std::string gpu_name;
-  std::string prompt_tokens;
-  std::string new_tokens;
-  std::string batch;
-  std::string context;
   std::string image;
-  std::string num_gpus;
+  EfficiencySetup setup;  // what the command line says of it; model_setup() adds the rest
 };
 
 // Where the results of a file go. Results of several files get a folder each, named like the file.
-std::filesystem::path result_folder(const AnalyzeOptions& asked, const std::string& file) {
-  std::filesystem::path out = asked.out;
+std::filesystem::path result_folder(const AnalyzeOptions& options, const std::string& file) {
+  std::filesystem::path out = options.out;
   std::error_code failure;
   std::filesystem::create_directories(out, failure);
   if (failure) {
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot create {}: {}", out.string(), failure.message()));
   }
-  if (asked.files.size() > 1) {
+  if (options.files.size() > 1) {
     out /= std::filesystem::path(file).stem();
     make_inner_folder(out);
   }
   return out;
 }
 
-Metrics write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& asked,
+Metrics write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& options,
                       const std::string& file) {
   const PassTimer::Scope pass(&timer, "write");
   ReportFolder folder;
-  folder.directory = result_folder(asked, file);
-  folder.trace_budget = asked.trace_budget;
-  folder.identity.run_id = asked.run_id;
+  folder.directory = result_folder(options, file);
+  folder.trace_budget_bytes = options.trace_budget_bytes;
+  folder.identity.run_id = options.run_id;
   folder.identity.llmprof_version = program_version();
   return write_report_folder(profile, folder, &timer);
 }
@@ -82,93 +77,81 @@ std::string timer_text(const PassTimer& timer) {
   return text;
 }
 
-std::optional<std::int64_t> optional_count(const char* option, const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(count_of(option, text));
-}
-
 // What the recording does not say of the model is given by options.
-std::optional<EfficiencySetup> model_setup(const AnalyzeOptions& asked) {
-  if (asked.model.empty()) {
+std::optional<EfficiencySetup> model_setup(const AnalyzeOptions& options) {
+  if (options.model.empty()) {
     return std::nullopt;
   }
-  EfficiencySetup setup;
-  NamedModel named = named_model(asked.model);
+  EfficiencySetup setup = options.setup;
+  NamedModel named = named_model(options.model);
   setup.model_name = named.name;
   setup.llm = std::move(named.llm);
-  if (!asked.gpu_name.empty()) {
-    setup.gpu = named_gpu(asked.gpu_name);
+  if (!options.gpu_name.empty()) {
+    setup.gpu = named_gpu(options.gpu_name);
   }
-  setup.prompt_tokens = optional_count("--prompt-tokens", asked.prompt_tokens);
-  setup.new_tokens = optional_count("--new-tokens", asked.new_tokens);
-  setup.batch = optional_count("--batch", asked.batch);
-  setup.context = optional_count("--context", asked.context);
-  setup.num_gpus = optional_count("--tp", asked.num_gpus);
-  if (!asked.image.empty()) {
+  if (!options.image.empty()) {
     if (!setup.llm.vision) {
       throw Error(ErrorKind::kUsage, fmt::format("{} takes no images", printable(named.name)));
     }
-    setup.image = image_cost(*setup.llm.vision, image_of(asked.image));
+    setup.image = image_cost(*setup.llm.vision, image_of(options.image));
   }
   return setup;
 }
 
-void check_model_options(const AnalyzeOptions& asked) {
-  const std::pair<const char*, const std::string&> given[] = {
-      {"--gpu-name", asked.gpu_name},
-      {"--prompt-tokens", asked.prompt_tokens},
-      {"--new-tokens", asked.new_tokens},
-      {"--batch", asked.batch},
-      {"--context", asked.context},
-      {"--image", asked.image},
-      {"--tp", asked.num_gpus}};
-  for (const auto& [option, value] : given) {
-    if (!value.empty() && asked.model.empty()) {
+void check_model_options(const AnalyzeOptions& options) {
+  const EfficiencySetup& setup = options.setup;
+  const std::pair<const char*, bool> given[] = {
+      {"--gpu-name", !options.gpu_name.empty()},
+      {"--prompt-tokens", setup.prompt_tokens.has_value()},
+      {"--new-tokens", setup.new_tokens.has_value()},
+      {"--batch", setup.batch.has_value()},
+      {"--context", setup.context.has_value()},
+      {"--image", !options.image.empty()},
+      {"--tp", setup.num_gpus.has_value()}};
+  for (const auto& [option, is_given] : given) {
+    if (is_given && options.model.empty()) {
       throw Error(ErrorKind::kUsage, fmt::format("{} says something of a model: which?", option),
                   "add --model NAME (llmprof list models) or --model PATH");
     }
   }
 }
 
-int run_analyze(const AnalyzeOptions& asked, Context& context) {
-  const std::size_t top = positive_number("--top", asked.top);
-  if (asked.files.empty()) {
-    throw Error(ErrorKind::kUsage, "analyze: needs FILE", "usage: llmprof analyze --help");
-  }
-  check_model_options(asked);
-  if (asked.plan) {
-    return print_plans(
-        {asked.files, asked.out, asked.trace_budget, asked.recording.memory_limit, asked.json},
-        context);
+int run_analyze(const AnalyzeOptions& options, Context& context) {
+  check_model_options(options);
+  if (options.plan) {
+    return print_plans({options.files, options.out, options.trace_budget_bytes,
+                        options.recording.memory_limit_bytes, options.json},
+                       context);
   }
   SectionOptions shown;
-  shown.top = top;
+  shown.top = options.top.rows;
   shown.is_terminal = true;
-  shown.is_verbose = asked.verbose;
-  const std::optional<EfficiencySetup> model = model_setup(asked);
-  for (const std::string& file : asked.files) {
+  shown.is_verbose = options.verbose;
+  const std::optional<EfficiencySetup> model = model_setup(options);
+  for (const std::string& file : options.files) {
     PassTimer timer;
     ProfileWants wants;
-    wants.has_timeline = wants.has_export = !asked.out.empty();
+    wants.has_timeline = wants.has_export = !options.out.empty();
     wants.model = model;
     wants.timer = &timer;
-    Profile profile = profile_recording(file, asked.recording, context.system, wants);
+    Profile profile = profile_recording(file, options.recording, context.system, wants);
     Metrics metrics;
-    if (!asked.out.empty()) {
-      metrics = write_results(profile, timer, asked, file);
+    if (!options.out.empty()) {
+      metrics = write_results(profile, timer, options, file);
     }
-    if (!asked.stage.empty()) {
-      keep_stage(asked.stage, profile.analysis);
+    if (!options.stage.empty()) {
+      keep_stage(options.stage, profile.analysis);
     }
-    if (asked.out.empty() || !asked.stage.empty()) {
+    if (options.out.empty() || !options.stage.empty()) {
       metrics = metrics_of(profile.analysis);
     }
-    if (asked.files.size() > 1 && !asked.json) {
+    if (options.files.size() > 1 && !options.json) {
       context.console.out(fmt::format("== {}\n", printable(file)));
     }
     context.console.out(
-        asked.json ? to_json_text(metrics_json(metrics))
-                   : terminal_text(terminal_document(metrics, shown), context.console.width()));
-    if (asked.self_profile) {
+        options.json ? to_json_text(metrics_json(metrics))
+                     : terminal_text(terminal_document(metrics, shown), context.console.width()));
+    if (options.self_profile) {
       context.console.err(timer_text(timer));
     }
   }
@@ -178,54 +161,53 @@ int run_analyze(const AnalyzeOptions& asked, Context& context) {
 }  // namespace
 
 Command analyze_command() {
-  auto asked = std::make_shared<AnalyzeOptions>();
+  auto options = std::make_shared<AnalyzeOptions>();
   Command command;
   command.name = "analyze";
-  command.summary = "Say what a recording shows: stages, where the time went, kernels";
+  command.summary = "Analyze a recording: stages, where the time went, kernels, findings";
   command.options = {
-      {"FILE", "", recording_kinds(true) + ", or a bundle", &asked->files, {}, nullptr, true},
-      {"--ncu", "FILE...",
-       "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed",
-       &asked->recording.ncu},
+      required({"FILE", "", recording_kinds(true) + ", or a bundle", &options->files}),
+      ncu_option(options->recording.ncu),
       {"--out", "DIR",
        "Write report.html, metrics.json, summary.llmprof and the other files of a report there",
-       &asked->out},
-      {"--trace-budget", "BYTES", "The most that trace.pftrace there may take (200000000); 0: none",
-       &asked->trace_budget},
-      {"--run-id", "ID", "The run that its summary there is a rank of: llmprof merge",
-       &asked->run_id},
-      {"--plan", "", "Only say what it will take: memory, time, disk; exit 5 if it does not fit",
-       &asked->plan},
-      {"--stage", "NAME", "Print only this stage", &asked->stage},
-      {"--top", "N", "Kernels to print (10)", &asked->top},
-      {"--verbose", "", "Also say which rules could not be checked, and why", &asked->verbose},
-      {"--self-profile", "", "Say how long llmprof's own passes took", &asked->self_profile},
+       &options->out},
+      {"--trace-budget", "BYTES", "Maximum size of trace.pftrace; 0: do not write it",
+       &options->trace_budget_bytes},
+      {"--run-id", "ID", "Run ID in summary.llmprof; llmprof merge groups ranks by it",
+       &options->run_id},
+      {"--plan", "", "Only estimate memory, time and disk; exit 5 if it does not fit",
+       &options->plan},
+      {"--stage", "NAME", "Print only this stage", &options->stage},
+      {"--top", "N", "Kernels to print, or all", &options->top},
+      {"--verbose", "", "Also say which rules could not be checked, and why", &options->verbose},
+      {"--self-profile", "", "Print how long llmprof's own passes took", &options->self_profile},
       {"--model",
        "MODEL",
-       "Hold the stages against what this model must cost: a name of llmprof list models, or a "
-       "path",
-       &asked->model,
+       "Compute MFU and MBU for this model: a name of llmprof list models, or a path",
+       &options->model,
        {},
        model_names},
-      {"--gpu-name", "NAME", "Hold it against this GPU, in place of the recorded one",
-       &asked->gpu_name},
-      {"--prompt-tokens", "N", "Tokens of a prompt, where no mark says", &asked->prompt_tokens},
-      {"--new-tokens", "N", "Tokens made in a decode loop, where no mark says", &asked->new_tokens},
-      {"--batch", "B", "Sequences at once, where no mark says", &asked->batch},
-      {"--context", "C", "Mean tokens a decode step attends to, where no mark says",
-       &asked->context},
-      {"--tp", "N", "GPUs that share one copy of the model, where the recording holds some of them",
-       &asked->num_gpus},
-      {"--image", "WxH", "The image that prefill looks at, in pixels", &asked->image},
-      json_option(asked->json),
+      {"--gpu-name", "NAME", "Use the peaks of this GPU instead of the recorded one",
+       &options->gpu_name},
+      {"--prompt-tokens", "N", "Prompt length in tokens, if no mark says",
+       &options->setup.prompt_tokens},
+      {"--new-tokens", "N", "Tokens generated in a decode loop, if no mark says",
+       &options->setup.new_tokens},
+      {"--batch", "B", "Batch size, if no mark says", &options->setup.batch},
+      {"--context", "C", "Mean context length of a decode step in tokens, if no mark says",
+       &options->setup.context},
+      {"--tp", "N", "GPUs that share one copy of the model, if only some were recorded",
+       &options->setup.num_gpus},
+      {"--image", "WxH", "Size of the image in the prompt, in pixels", &options->image},
+      json_option(options->json),
   };
-  add_recording_options(command, asked->recording);
+  add_recording_options(command, options->recording);
   command.examples =
       "  llmprof analyze run.sqlite --out report\n"
       "  llmprof analyze run.sqlite --ncu counters.ncu-rep\n"
       "  llmprof analyze run.sqlite --model llama_3_1_8b\n"
       "  llmprof analyze huge.sqlite --plan\n";
-  command.run = [asked](Context& context) { return run_analyze(*asked, context); };
+  command.run = [options](Context& context) { return run_analyze(*options, context); };
   return command;
 }
 

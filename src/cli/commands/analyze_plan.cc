@@ -17,7 +17,6 @@
 #include "capture/machine.h"
 #include "session/memory_fit.h"
 #include "session/recording.h"
-#include "session/trace_files.h"
 
 namespace llmprof {
 namespace {
@@ -120,11 +119,11 @@ Json json_of_plan(const PlannedFile& file) {
   return document;
 }
 
-PlannedOutput output_of(const PlanRequest& asked) {
+PlannedOutput output_of(const PlanRequest& options) {
   PlannedOutput output;
-  output.has_picture = !asked.out.empty();
+  output.has_picture = !options.out.empty();
   if (output.has_picture) {
-    output.trace_budget = trace_budget_of(asked.trace_budget);
+    output.trace_budget = options.trace_budget_bytes;
     output.has_trace = output.trace_budget > 0;
   }
   return output;
@@ -132,22 +131,22 @@ PlannedOutput output_of(const PlanRequest& asked) {
 
 }  // namespace
 
-int print_plans(const PlanRequest& asked, Context& context) {
-  const PlannedOutput output = output_of(asked);
+int print_plans(const PlanRequest& options, Context& context) {
+  const PlannedOutput output = output_of(options);
   bool all_fit = true;
-  for (const std::string& name : asked.files) {
+  for (const std::string& name : options.files) {
     PlannedFile file;
     file.name = name;
     file.outline = outline_recording(name);
     file.plan = plan_memory(file.outline, output);
-    file.room.is_limit = !asked.memory_limit.empty();
-    file.room.memory_bytes = file.room.is_limit ? size_option("--memory-limit", asked.memory_limit)
-                                                : available_memory_bytes(context.system);
+    file.room.is_limit = options.memory_limit_bytes.has_value();
+    file.room.memory_bytes =
+        file.room.is_limit ? options.memory_limit_bytes : available_memory_bytes(context.system);
     if (output.has_picture) {
-      file.room.disk_bytes = free_bytes(asked.out);
+      file.room.disk_bytes = free_bytes(options.out);
     }
     all_fit = all_fit && file.fits();
-    context.console.out(asked.json ? to_json_text(json_of_plan(file)) : text_of(file));
+    context.console.out(options.json ? to_json_text(json_of_plan(file)) : text_of(file));
   }
   return all_fit ? kExitOk : kExitEnvironment;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,12 +13,12 @@ namespace llmprof {
 // llmprof analyze --plan: what reading these files will take, from their first bytes alone.
 struct PlanRequest {
   std::vector<std::string> files;
-  std::string out;           // empty: nothing is written
-  std::string trace_budget;  // as given
-  std::string memory_limit;  // as given; empty: what is free here
+  std::string out;  // empty: nothing is written
+  std::uint64_t trace_budget_bytes = 0;
+  std::optional<std::uint64_t> memory_limit_bytes;  // absent: what is free here
   bool json = false;
 };
 // kExitOk if all fit, else kExitEnvironment.
-int print_plans(const PlanRequest& asked, Context& context);
+int print_plans(const PlanRequest& options, Context& context);
 
 }  // namespace llmprof

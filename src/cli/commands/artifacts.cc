@@ -52,15 +52,15 @@ void print(const Manifest& manifest, const std::vector<std::string>* found, Cons
   }
 }
 
-int run_artifacts(const ArtifactsOptions& asked, Context& context) {
-  const Artifacts artifacts = Artifacts::from_root(asked.bundle);
+int run_artifacts(const ArtifactsOptions& options, Context& context) {
+  const Artifacts artifacts = Artifacts::from_root(options.bundle);
   const Manifest manifest = read_manifest(artifacts);
   std::vector<std::string> found;
-  if (asked.verify) {
+  if (options.verify) {
     found = differences(manifest, artifacts);
   }
-  const std::vector<std::string>* shown = asked.verify ? &found : nullptr;
-  if (asked.json) {
+  const std::vector<std::string>* shown = options.verify ? &found : nullptr;
+  if (options.json) {
     context.console.out(to_json_text(json_of(manifest, shown)));
   } else {
     print(manifest, shown, context.console);
@@ -71,16 +71,16 @@ int run_artifacts(const ArtifactsOptions& asked, Context& context) {
 }  // namespace
 
 Command artifacts_command() {
-  auto asked = std::make_shared<ArtifactsOptions>();
+  auto options = std::make_shared<ArtifactsOptions>();
   Command command;
   command.name = "artifacts";
   command.summary = "List the files of a run bundle; --verify checks each against its hash";
   command.options = {
-      {"BUNDLE", "", "Folder of a run", &asked->bundle, {}, nullptr, true},
-      {"--verify", "", "Hash every file; exit with 4 when one differs", &asked->verify},
-      json_option(asked->json),
+      required({"BUNDLE", "", "Folder of a run", &options->bundle}),
+      {"--verify", "", "Hash every file; exit with 4 when one differs", &options->verify},
+      json_option(options->json),
   };
-  command.run = [asked](Context& context) { return run_artifacts(*asked, context); };
+  command.run = [options](Context& context) { return run_artifacts(*options, context); };
   return command;
 }
 

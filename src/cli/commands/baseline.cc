@@ -25,9 +25,9 @@ struct BaselineCommandOptions {
   std::string directory = kBaselineDirectory;
 };
 
-int run_set(const BaselineCommandOptions& asked, Context& context) {
-  const fs::path file = baseline_file(asked.directory, asked.name);
-  const std::vector<ComparedRun> runs = load_compared(asked.runs, context.system);
+int run_set(const BaselineCommandOptions& options, Context& context) {
+  const fs::path file = baseline_file(options.directory, options.name);
+  const std::vector<ComparedRun> runs = load_compared(options.runs, context.system);
   const std::vector<RunSummary> summaries = summaries_of(runs);
   // A baseline that is not of one kind would make every gate invalid.
   for (const FactDifference& fact : check_comparable(summaries, summaries, {})) {
@@ -53,10 +53,10 @@ int run_set(const BaselineCommandOptions& asked, Context& context) {
   return kExitOk;
 }
 
-int run_list(const BaselineCommandOptions& asked, Context& context) {
+int run_list(const BaselineCommandOptions& options, Context& context) {
   Table table{{"name", "runs", "file"}, {}};
   std::error_code failure;
-  for (const auto& entry : fs::directory_iterator(asked.directory, failure)) {
+  for (const auto& entry : fs::directory_iterator(options.directory, failure)) {
     if (entry.path().extension() == ".json") {
       const auto runs = load_compared({entry.path().string()}, context.system);
       table.rows.push_back({printable(entry.path().stem().string()), fmt::format("{}", runs.size()),
@@ -66,13 +66,13 @@ int run_list(const BaselineCommandOptions& asked, Context& context) {
   std::sort(table.rows.begin(), table.rows.end());
   context.console.out(table.rows.empty()
                           ? fmt::format("no baselines in {}: llmprof baseline set NAME BUNDLE...\n",
-                                        printable(asked.directory))
+                                        printable(options.directory))
                           : table_text(table, context.console.width()));
   return kExitOk;
 }
 
-int run_show(const BaselineCommandOptions& asked, Context& context) {
-  const fs::path file = baseline_file(asked.directory, asked.name);
+int run_show(const BaselineCommandOptions& options, Context& context) {
+  const fs::path file = baseline_file(options.directory, options.name);
   for (const RunSummary& run : summaries_of(load_compared({file.string()}, context.system))) {
     context.console.out(fmt::format("{}\n", printable(run.label)));
     for (const auto& [fact, value] : run.facts) {
@@ -91,41 +91,34 @@ int run_show(const BaselineCommandOptions& asked, Context& context) {
 }
 
 Command subcommand(const char* name, const char* summary,
-                   const std::shared_ptr<BaselineCommandOptions>& asked,
+                   const std::shared_ptr<BaselineCommandOptions>& options,
                    int (*run)(const BaselineCommandOptions&, Context&)) {
   Command command;
   command.name = name;
   command.summary = summary;
-  command.run = [asked, run](Context& context) { return run(*asked, context); };
+  command.run = [options, run](Context& context) { return run(*options, context); };
   return command;
 }
 
 }  // namespace
 
 Command baseline_command() {
-  auto asked = std::make_shared<BaselineCommandOptions>();
-  const Option name = {"NAME", "", "Its name", &asked->name, {}, nullptr, true};
-  const Option directory = {"--directory", "DIR",
-                            std::string("Where baselines are (") + kBaselineDirectory + ")",
-                            &asked->directory};
-  Command set = subcommand("set", "Keep runs under a name", asked, run_set);
+  auto options = std::make_shared<BaselineCommandOptions>();
+  const Option name = required({"NAME", "", "Its name", &options->name});
+  const Option directory = {"--directory", "DIR", "Where baselines are", &options->directory};
+  Command set = subcommand("set", "Keep runs under a name", options, run_set);
   set.options = {name,
-                 {"BUNDLE",
-                  "",
-                  "Its runs: bundles, metrics.json files or recordings",
-                  &asked->runs,
-                  {},
-                  nullptr,
-                  true},
+                 required({"BUNDLE", "", "Its runs: bundles, metrics.json files or recordings",
+                           &options->runs}),
                  directory};
-  Command list = subcommand("list", "The names", asked, run_list);
+  Command list = subcommand("list", "The names", options, run_list);
   list.options = {directory};
   Command show =
-      subcommand("show", "What a baseline ran on, and what it measured", asked, run_show);
+      subcommand("show", "What a baseline ran on, and what it measured", options, run_show);
   show.options = {name, directory};
   Command command;
   command.name = "baseline";
-  command.summary = "Runs to compare with, kept by name in plain files";
+  command.summary = "Manage baselines: runs to compare with, kept by name in plain files";
   command.subcommands = {set, list, show};
   return command;
 }

@@ -4,13 +4,12 @@
 // be at most or at least so much in every run.
 #include "cli/commands/budgets.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "base/yaml.h"
 
@@ -31,11 +30,8 @@ std::optional<double> change_of(const Json& value) {
   if (!value.is_string()) {
     return std::nullopt;
   }
-  const std::string& text = value.get_ref<const std::string&>();
-  double percent = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), percent);
-  const std::string_view rest(end, text.data() + text.size());
-  return failure == std::errc() && trim(rest) == "%" ? std::optional(percent / 100) : std::nullopt;
+  const std::string_view text = trim(value.get_ref<const std::string&>());
+  return text.ends_with('%') ? parse_percent(text) : std::nullopt;
 }
 
 MetricBudget budget_from(const std::filesystem::path& path, const std::string& key,

@@ -18,45 +18,35 @@ struct CompareCommandOptions {
   JudgeOptions judge;
 };
 
-int run_compare(const CompareCommandOptions& asked, Context& context) {
-  const CompareOptions options = compare_options_of(asked.judge);
-  const std::vector<RunSummary> base = summaries_of(load_compared(asked.base, context.system));
-  const Comparison comparison =
-      compare_runs(base, summaries_of(load_compared(asked.candidate, context.system)), options);
-  write_page(comparison, asked.judge, asked.output);
-  print_comparison(comparison, asked.judge, asked.output, context);
+int run_compare(const CompareCommandOptions& options, Context& context) {
+  const CompareOptions compare_options = compare_options_of(options.judge);
+  const std::vector<RunSummary> base = summaries_of(load_compared(options.base, context.system));
+  const Comparison comparison = compare_runs(
+      base, summaries_of(load_compared(options.candidate, context.system)), compare_options);
+  write_page(comparison, options.judge, options.output);
+  print_comparison(comparison, options.judge, options.output, context);
   return exit_code_of(comparison.verdict);
 }
 
 }  // namespace
 
 Command compare_command() {
-  auto asked = std::make_shared<CompareCommandOptions>();
+  auto options = std::make_shared<CompareCommandOptions>();
   Command command;
   command.name = "compare";
-  command.summary = "Hold runs against each other: slower or not, and where the difference went";
+  command.summary = "Compare two sets of runs and say where the difference comes from";
   command.options = {
-      {"BASE",
-       "",
-       "Bundles, metrics.json files, recordings or baselines: the side to compare with",
-       &asked->base,
-       {},
-       nullptr,
-       true},
-      {"--to",
-       "CANDIDATE...",
-       "The side that may have changed",
-       &asked->candidate,
-       {},
-       nullptr,
-       true},
+      required({"BASE", "",
+                "Bundles, metrics.json files, recordings or baselines: the side to compare with",
+                &options->base}),
+      required({"--to", "CANDIDATE...", "The side that may have changed", &options->candidate}),
   };
-  add_output_options(command, asked->output);
-  add_judge_options(command, asked->judge);
+  add_output_options(command, options->output);
+  add_judge_options(command, options->judge);
   command.examples =
       "  llmprof compare before.sqlite --to after.sqlite\n"
       "  llmprof compare a1 a2 a3 a4 a5 --to b1 b2 b3 b4 b5 --out compare.html\n";
-  command.run = [asked](Context& context) { return run_compare(*asked, context); };
+  command.run = [options](Context& context) { return run_compare(*options, context); };
   return command;
 }
 

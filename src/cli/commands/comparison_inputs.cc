@@ -5,7 +5,6 @@
 #include "cli/commands/comparison_inputs.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -62,25 +61,9 @@ std::vector<ComparedRun> baseline_runs(const std::string& path) {
   return runs;
 }
 
-double percent_of(const std::string& option, const std::string& text) {
-  double value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view rest(end, text.data() + text.size());
-  if (failure != std::errc() || (!rest.empty() && trim(rest) != "%") || !(value > 0) ||
-      !(value < 1000)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{} takes a percentage above 0, not '{}'", option, printable(text)));
-  }
-  return value / 100;
-}
-
-std::size_t rows_asked(const JudgeOptions& asked) {
-  return asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
-}
-
-std::string page_of(const Comparison& comparison, const JudgeOptions& asked) {
+std::string page_of(const Comparison& comparison, const JudgeOptions& options) {
   constexpr std::size_t kLeastRows = 20;  // there is more room than in a terminal
-  return comparison_page(comparison, std::max(rows_asked(asked), kLeastRows));
+  return comparison_page(comparison, std::max(options.top.rows, kLeastRows));
 }
 
 }  // namespace
@@ -113,22 +96,20 @@ std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
 }
 
 void add_judge_options(Command& command, JudgeOptions& target) {
-  command.options.insert(
-      command.options.end(),
-      {{"--effect", "PERCENT", "Smallest change that matters (1)", &target.effect},
-       {"--allow", "LIST",
-        "Facts that may differ, because they are under test: " +
-            fmt::format("{}", fmt::join(comparable_facts(), ", ")),
-        &target.allow},
-       {"--top", "N", "Rows of kernels and operators (10), or all", &target.top},
-       {"--all-metrics", "", "Also metrics that did not change", &target.has_all_metrics}});
+  command.add({{"--effect", "PERCENT", "Smallest change that matters", &target.smallest_effect},
+               {"--allow", "LIST",
+                "Facts that may differ, because they are under test: " +
+                    fmt::format("{}", fmt::join(comparable_facts(), ", ")),
+                &target.allow},
+               {"--top", "N", "Rows per table, or all", &target.top},
+               {"--all-metrics", "", "Also metrics that did not change", &target.has_all_metrics}});
 }
 
-CompareOptions compare_options_of(const JudgeOptions& asked) {
-  CompareOptions options;
-  options.smallest_effect = percent_of("--effect", asked.effect);
+CompareOptions compare_options_of(const JudgeOptions& options) {
+  CompareOptions compare_options;
+  compare_options.smallest_effect = options.smallest_effect;
   const std::vector<std::string> known = comparable_facts();
-  for (const std::string_view word : split(asked.allow, ',')) {
+  for (const std::string_view word : split(options.allow, ',')) {
     const std::string fact(trim(word));
     if (fact.empty()) {
       continue;
@@ -137,41 +118,38 @@ CompareOptions compare_options_of(const JudgeOptions& asked) {
       throw Error(ErrorKind::kUsage, fmt::format("--allow: there is no fact '{}'", printable(fact)),
                   fmt::format("there are: {}", fmt::join(known, ", ")));
     }
-    options.allowed.push_back(fact);
+    compare_options.allowed.push_back(fact);
   }
-  return options;
+  return compare_options;
 }
 
 void add_output_options(Command& command, ComparisonOutput& target) {
-  command.options.insert(
-      command.options.end(),
-      {{"--format",
-        "FORMAT",
-        "terminal, html (the page, whole), md or json (every number)",
-        &target.format,
-        {"terminal", "html", "md", "json"}},
+  command.add(
+      {one_of({"terminal", "html", "md", "json"},
+              {"--format", "FORMAT", "terminal, html (the page, whole), md or json (every number)",
+               &target.format}),
        {"--out", "FILE", "Also write the page, one HTML file, there", &target.page}});
 }
 
-void write_page(const Comparison& comparison, const JudgeOptions& asked,
+void write_page(const Comparison& comparison, const JudgeOptions& options,
                 const ComparisonOutput& output) {
   if (!output.page.empty()) {
-    write_file(output.page, page_of(comparison, asked));
+    write_file(output.page, page_of(comparison, options));
   }
 }
 
-void print_comparison(const Comparison& comparison, const JudgeOptions& asked,
+void print_comparison(const Comparison& comparison, const JudgeOptions& options,
                       const ComparisonOutput& output, Context& context) {
   if (output.format == "json") {
     context.console.out(to_json_text(comparison_json(comparison)));
   } else if (output.format == "html" && output.page.empty()) {
-    context.console.out(page_of(comparison, asked));
+    context.console.out(page_of(comparison, options));
   } else if (output.format == "html") {
     context.console.out(
         fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
   } else {
     const Document document =
-        comparison_document(comparison, rows_asked(asked), asked.has_all_metrics);
+        comparison_document(comparison, options.top.rows, options.has_all_metrics);
     context.console.out(output.format == "md" ? markdown_text(document)
                                               : terminal_text(document, context.console.width()));
   }

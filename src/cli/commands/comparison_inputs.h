@@ -27,15 +27,16 @@ std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, co
 std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
                                      const std::vector<MetricBudget>& budgets = {});
 
-// Options that compare and gate share, as texts; throws kUsage.
+// Options that compare and gate share.
 struct JudgeOptions {
-  std::string effect = "1";
+  double smallest_effect = CompareOptions().smallest_effect;
   std::string allow;
-  std::string top = "10";
+  RowLimit top{10};
   bool has_all_metrics = false;
 };
 void add_judge_options(Command& command, JudgeOptions& target);
-CompareOptions compare_options_of(const JudgeOptions& asked);
+// Throws kUsage for a fact that is not known.
+CompareOptions compare_options_of(const JudgeOptions& options);
 
 // Where a comparison goes, and as what.
 struct ComparisonOutput {
@@ -44,10 +45,10 @@ struct ComparisonOutput {
 };
 void add_output_options(Command& command, ComparisonOutput& target);
 // Writes the page if it is asked for.
-void write_page(const Comparison& comparison, const JudgeOptions& asked,
+void write_page(const Comparison& comparison, const JudgeOptions& options,
                 const ComparisonOutput& output);
 // Prints the comparison; with a page in a file and no other format, its verdict alone.
-void print_comparison(const Comparison& comparison, const JudgeOptions& asked,
+void print_comparison(const Comparison& comparison, const JudgeOptions& options,
                       const ComparisonOutput& output, Context& context);
 
 int exit_code_of(Verdict verdict);

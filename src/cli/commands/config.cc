@@ -59,14 +59,14 @@ Json json_of(const Config& config) {
   return document;
 }
 
-int run_show(const ShowOptions& asked, Context& context) {
-  const Config config = compose(user_file(asked.file), asked.overrides);
+int run_show(const ShowOptions& options, Context& context) {
+  const Config config = compose(user_file(options.file), options.overrides);
   options_of(config);  // what would stop a run stops here
-  if (asked.json) {
+  if (options.json) {
     context.console.out(to_json_text(json_of(config)));
     return kExitOk;
   }
-  if (asked.origin) {
+  if (options.origin) {
     print_with_origins(config, context.console);
   } else {
     context.console.out(to_yaml_text(config.tree));
@@ -104,20 +104,20 @@ Option override_option(std::vector<std::string>& target) {
 }
 
 Command config_command() {
-  auto asked = std::make_shared<ShowOptions>();
+  auto options = std::make_shared<ShowOptions>();
   Command show;
   show.name = "show";
   show.summary = "Print the composed configuration as YAML";
   show.options = {
-      {"--origin", "", "Say of each value where it came from", &asked->origin},
-      config_option(asked->file),
-      json_option(asked->json),
-      override_option(asked->overrides),
+      {"--origin", "", "Print the origin of each value", &options->origin},
+      config_option(options->file),
+      json_option(options->json),
+      override_option(options->overrides),
   };
   show.examples =
       "  llmprof config show run.mode=light --origin\n"
       "  llmprof config show profiling/ncu=deep 'pipeline.nsys.trace=[cuda, nvtx]'\n";
-  show.run = [asked](Context& context) { return run_show(*asked, context); };
+  show.run = [options](Context& context) { return run_show(*options, context); };
   Command command;
   command.name = "config";
   command.summary = "Show the configuration and where it comes from";

@@ -91,33 +91,33 @@ void print(const Diagnosis& diagnosis, Console& console) {
                           count(diagnosis, CheckStatus::kSkip)));
 }
 
-int run_doctor(const DoctorOptions& asked, Context& context) {
-  const Options options = options_of(compose(user_file(asked.file), asked.overrides));
-  Diagnosis diagnosis = diagnose(context.system, options.artifacts_dir);
+int run_doctor(const DoctorOptions& options, Context& context) {
+  const Options configured = options_of(compose(user_file(options.file), options.overrides));
+  Diagnosis diagnosis = diagnose(context.system, configured.artifacts_dir);
   diagnosis.checks.push_back(
       {"analysis_memory", CheckStatus::kOk, largest_recording(context.system), ""});
-  if (asked.json) {
+  if (options.json) {
     context.console.out(to_json_text(json_of(diagnosis)));
   } else {
     print(diagnosis, context.console);
   }
-  return asked.strict && count(diagnosis, CheckStatus::kFail) > 0 ? kExitEnvironment : kExitOk;
+  return options.strict && count(diagnosis, CheckStatus::kFail) > 0 ? kExitEnvironment : kExitOk;
 }
 
 }  // namespace
 
 Command doctor_command() {
-  auto asked = std::make_shared<DoctorOptions>();
+  auto options = std::make_shared<DoctorOptions>();
   Command command;
   command.name = "doctor";
   command.summary = "Check what a capture needs: tools, driver, permissions, space";
   command.options = {
-      json_option(asked->json),
-      {"--strict", "", "Exit with 5 when a check fails", &asked->strict},
-      config_option(asked->file),
-      override_option(asked->overrides),
+      json_option(options->json),
+      {"--strict", "", "Exit with 5 when a check fails", &options->strict},
+      config_option(options->file),
+      override_option(options->overrides),
   };
-  command.run = [asked](Context& context) { return run_doctor(*asked, context); };
+  command.run = [options](Context& context) { return run_doctor(*options, context); };
   return command;
 }
 

@@ -19,7 +19,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metric_catalog.h"
 #include "session/recording.h"
@@ -30,7 +29,7 @@ namespace {
 struct ExplainOptions {
   std::string file;
   std::string key;
-  std::string rows = "5";
+  RowLimit rows{5};
   RecordingOptions recording;
 };
 
@@ -174,7 +173,7 @@ std::string rows_text(const SourceRows& found, std::size_t most) {
   return order.size() > most ? text + fmt::format("    and {} more\n", order.size() - most) : text;
 }
 
-std::string source_rows_text(const ExplainOptions& asked, const std::vector<PathStep>& path,
+std::string source_rows_text(const ExplainOptions& options, const std::vector<PathStep>& path,
                              const LoadedMetrics& loaded, const System& system) {
   const Json& metrics = loaded.json;
   const bool is_kernel = path[0].name == "kernels";
@@ -185,7 +184,7 @@ std::string source_rows_text(const ExplainOptions& asked, const std::vector<Path
   try {
     std::optional<Profile> made;
     if (!loaded.profile) {
-      made = profile_for_plan(asked.file, asked.recording.rules, system);
+      made = profile_for_plan(options.file, options.recording.rules, system);
     }
     const Profile& profile = made ? *made : *loaded.profile;
     if (!profile.trace) {
@@ -194,23 +193,23 @@ std::string source_rows_text(const ExplainOptions& asked, const std::vector<Path
     const SourceRows found = is_kernel ? kernel_rows(*row, profile) : mark_rows(*row, profile);
     return check_text(found, *row, is_kernel ? "total_ns" : "host_total_ns",
                       is_kernel ? "calls" : "instances") +
-           rows_text(found, positive_number("--rows", asked.rows));
+           rows_text(found, options.rows.rows);
   } catch (const Error& error) {
     return fmt::format("  rows: n/a ({})\n", error.what());
   }
 }
 
-int run_explain(const ExplainOptions& asked, Context& context) {
-  const std::vector<PathStep> path = parse_path(asked.key);
-  const LoadedMetrics loaded = load_metrics(asked.file, asked.recording, context.system);
+int run_explain(const ExplainOptions& options, Context& context) {
+  const std::vector<PathStep> path = parse_path(options.key);
+  const LoadedMetrics loaded = load_metrics(options.file, options.recording, context.system);
   const Json& metrics = loaded.json;
   const Json* value = find_path(metrics, path);
   if (value == nullptr) {
-    fail_unknown(metrics, path, asked.key);
+    fail_unknown(metrics, path, options.key);
   }
   const MetricInfo* origin = metric_info(path_pattern(path));
   const bool is_plain = !value->is_structured();
-  std::string text = fmt::format("{}{}\n", printable(asked.key),
+  std::string text = fmt::format("{}{}\n", printable(options.key),
                                  is_plain ? " = " + value_text(*value, origin)
                                           : fmt::format(": {} values inside", value->size()));
   const Json* around = nearest_object(metrics, path);
@@ -235,7 +234,7 @@ int run_explain(const ExplainOptions& asked, Context& context) {
                 : fmt::format("  n        {} ({})\n", to_json_line(count), origin->count);
   }
   if (is_plain && path.size() > 1) {
-    text += source_rows_text(asked, path, loaded, context.system);
+    text += source_rows_text(options, path, loaded, context.system);
   }
   if (!is_plain && value->is_object()) {
     for (const auto& [name, inner] : value->items()) {
@@ -252,26 +251,21 @@ int run_explain(const ExplainOptions& asked, Context& context) {
 }  // namespace
 
 Command explain_command() {
-  auto asked = std::make_shared<ExplainOptions>();
+  auto options = std::make_shared<ExplainOptions>();
   Command command;
   command.name = "explain";
-  command.summary = "Say where a number comes from, down to the rows of the recording";
+  command.summary = "Explain where a number comes from, down to the rows of the recording";
   command.options = {
-      {"BUNDLE", "", "A bundle, a metrics.json, or a recording", &asked->file, {}, nullptr, true},
-      {"KEY",
-       "",
-       "A key of metrics.json, as stages[stage=decode].host_total_ns",
-       &asked->key,
-       {},
-       nullptr,
-       true},
-      {"--rows", "N", "Rows of the recording to print (5)", &asked->rows},
-      rules_option(asked->recording.rules),
+      required({"BUNDLE", "", "A bundle, a metrics.json, or a recording", &options->file}),
+      required({"KEY", "", "A key of metrics.json, as stages[stage=decode].host_total_ns",
+                &options->key}),
+      {"--rows", "N", "Rows of the recording to print, or all", &options->rows},
+      rules_option(options->recording.rules),
   };
   command.examples =
       "  llmprof explain run.sqlite capture.kernel_ns\n"
       "  llmprof explain BUNDLE 'kernels[0].total_ns'\n";
-  command.run = [asked](Context& context) { return run_explain(*asked, context); };
+  command.run = [options](Context& context) { return run_explain(*options, context); };
   return command;
 }
 

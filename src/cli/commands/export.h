@@ -4,15 +4,16 @@
 #include <string>
 
 #include "cli/command.h"
+#include "export/event_walk.h"
 #include "session/recording.h"
 
 namespace llmprof {
 
 struct ExportRequest {
   std::string file;
-  std::string format;
-  std::string out;     // empty: the format's own name, in the working directory
-  std::string budget;  // bytes; empty: the default
+  std::string format = "pftrace";
+  std::string out;  // empty: the format's own name, in the working directory
+  std::uint64_t budget_bytes = kTraceBudgetBytes;
   RecordingOptions recording;
 };
 

@@ -17,7 +17,6 @@
 #include "fleet/history/push.h"
 #include "fleet/history/queries.h"
 #include "fleet/history/summary_folder.h"
-#include "session/recording.h"
 
 namespace llmprof {
 namespace {
@@ -26,14 +25,14 @@ struct FleetCommandOptions {
   FleetTargetOptions target;
   std::vector<std::string> files;
   std::string cluster;
-  std::string keep_days;
+  std::optional<std::int64_t> keep_days;
   bool is_dry = false;
   std::string spool;
-  std::string batch_rows = "200000";
+  std::int64_t batch_rows = 200'000;
+  std::int64_t wait_s = 60;
   FleetFilter filter;
-  std::string days;
-  std::string top = "20";
-  std::string over = "5";
+  std::optional<std::int64_t> num_days;
+  RowLimit top{20};
   std::string base;
   std::string candidate;
   std::string query;
@@ -43,43 +42,36 @@ struct FleetCommandOptions {
 using FleetFunction = int (*)(FleetCommandOptions&, Context&);
 using FleetQuestion = Json (*)(HistorySource&, const FleetCommandOptions&);
 
-int run_init(FleetCommandOptions& asked, Context& context) {
-  ClickHouse server(server_options(asked.target, context.system, "15"));
-  const SchemaOptions schema{
-      asked.target.database, asked.cluster,
-      asked.keep_days.empty() ? 0
-                              : static_cast<int>(positive_number("--keep-days", asked.keep_days))};
+int run_init(FleetCommandOptions& options, Context& context) {
+  ClickHouse server(server_options(options.target, context.system));
+  const SchemaOptions schema{options.target.database, options.cluster,
+                             static_cast<int>(options.keep_days.value_or(0))};
   const Dialect dialect = server.dialect();
   const std::vector<std::string> statements = schema_statements(dialect, schema);
   for (const std::string& statement : statements) {
-    if (asked.is_dry) {
+    if (options.is_dry) {
       context.console.out(statement + ";\n");
     } else {
       server.execute(statement);
     }
   }
-  if (!asked.is_dry) {
+  if (!options.is_dry) {
     context.console.out(fmt::format("database {} is ready on ClickHouse {}.{}\n", schema.database,
                                     dialect.major, dialect.minor));
   }
   return kExitOk;
 }
 
-int run_push(FleetCommandOptions& asked, Context& context) {
-  const ServerOptions options = server_options(asked.target, context.system, "60");
-  const std::uint64_t batch_rows = positive_number("--batch-rows", asked.batch_rows);
-  if (batch_rows > kMostRowsAtOnce) {
-    throw Error(ErrorKind::kUsage, fmt::format("--batch-rows cannot be {}", batch_rows),
-                fmt::format("a server stores {} rows at once", kMostRowsAtOnce));
-  }
-  ClickHouse server(options);
+int run_push(FleetCommandOptions& options, Context& context) {
+  const ServerOptions settings = server_options(options.target, context.system, options.wait_s);
+  ClickHouse server(settings);
   std::vector<std::filesystem::path> files;
-  for (const std::string& path : asked.files) {
+  for (const std::string& path : options.files) {
     const std::vector<std::filesystem::path> found = summaries_in(path);
     files.insert(files.end(), found.begin(), found.end());
   }
-  Spool spool(spool_folder(asked.spool, options, context.system));
-  spool_summaries(files, batch_rows, spool);
+  Spool spool(spool_folder(options.spool, settings, context.system));
+  spool_summaries(files, static_cast<std::uint64_t>(options.batch_rows), spool);
   DrainedCounts sent;
   try {
     sent = drain(spool, server);
@@ -101,18 +93,16 @@ int run_push(FleetCommandOptions& asked, Context& context) {
   return sent.set_aside.empty() ? kExitOk : kExitFailure;
 }
 
-int run_question(FleetCommandOptions& asked, Context& context, FleetQuestion question) {
-  asked.filter.top = asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
-  asked.filter.over_fraction = static_cast<double>(positive_number("--over", asked.over)) / 100;
-  if (!asked.days.empty()) {
+int run_question(FleetCommandOptions& options, Context& context, FleetQuestion question) {
+  options.filter.top = options.top.rows;
+  if (options.num_days) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const std::int64_t today = std::chrono::duration_cast<std::chrono::days>(now).count();
-    const auto days = static_cast<std::int64_t>(positive_number("--days", asked.days));
-    asked.filter.since_day = std::max<std::int64_t>(today - days + 1, 0);
+    options.filter.since_day = std::max<std::int64_t>(today - *options.num_days + 1, 0);
   }
-  const FleetHistory history = open_history(asked.target, context.system);
-  const Json answer = question(*history.source, asked);
-  if (asked.is_json) {
+  const FleetHistory history = open_history(options.target, context.system);
+  const Json answer = question(*history.source, options);
+  if (options.is_json) {
     context.console.out(to_json_text(answer));
     return kExitOk;
   }
@@ -123,9 +113,9 @@ int run_question(FleetCommandOptions& asked, Context& context, FleetQuestion que
   return kExitOk;
 }
 
-int run_sql(FleetCommandOptions& asked, Context& context) {
-  ClickHouse server(server_options(asked.target, context.system, "15"));
-  const std::string answer = server.ask(asked.query);
+int run_sql(FleetCommandOptions& options, Context& context) {
+  ClickHouse server(server_options(options.target, context.system));
+  const std::string answer = server.ask(options.query);
   // Line by line: what was stored is strangers' text.
   for (std::string_view rest = answer; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -140,67 +130,64 @@ int run_sql(FleetCommandOptions& asked, Context& context) {
 }
 
 Command fleet_subcommand(const char* name, const char* summary,
-                         const std::shared_ptr<FleetCommandOptions>& asked, FleetFunction run) {
+                         const std::shared_ptr<FleetCommandOptions>& options, FleetFunction run) {
   Command command;
   command.name = name;
   command.summary = summary;
-  add_fleet_target(command, asked->target);
-  command.run = [asked, run](Context& context) { return run(*asked, context); };
+  add_fleet_target(command, options->target);
+  command.run = [options, run](Context& context) { return run(*options, context); };
   return command;
 }
 
 Command question_command(const char* name, const char* summary,
-                         const std::shared_ptr<FleetCommandOptions>& asked,
+                         const std::shared_ptr<FleetCommandOptions>& options,
                          FleetQuestion question) {
-  Command command = fleet_subcommand(name, summary, asked, nullptr);
-  const std::vector<Option> options = {
-      {"--run", "ID", "Only this run", &asked->filter.run},
-      {"--model", "NAME", "Only runs of this model", &asked->filter.model},
-      {"--engine-version", "VERSION", "Only runs of this version of the engine",
-       &asked->filter.engine_version},
-      {"--days", "N", "Only runs of the last N days", &asked->days},
-      json_option(asked->is_json),
-  };
-  command.options.insert(command.options.end(), options.begin(), options.end());
-  command.run = [asked, question](Context& context) {
-    return run_question(*asked, context, question);
+  Command command = fleet_subcommand(name, summary, options, nullptr);
+  command.add({{"--run", "ID", "Only this run", &options->filter.run},
+               {"--model", "NAME", "Only runs of this model", &options->filter.model},
+               {"--engine-version", "VERSION", "Only runs of this version of the engine",
+                &options->filter.engine_version},
+               {"--days", "N", "Only runs of the last N days", &options->num_days},
+               json_option(options->is_json)});
+  command.run = [options, question](Context& context) {
+    return run_question(*options, context, question);
   };
   return command;
 }
 
-std::vector<Command> questions(const std::shared_ptr<FleetCommandOptions>& asked) {
-  const Option top = {"--top", "N", "Rows to show (20), or all", &asked->top};
-  const Option over = {"--over", "PERCENT", "How much slower is worth telling (5)", &asked->over};
-  const Option stage = {"--stage", "NAME", "Only this stage", &asked->filter.stage};
+std::vector<Command> questions(const std::shared_ptr<FleetCommandOptions>& options) {
+  const Option top = {"--top", "N", "Rows to show, or all", &options->top};
+  const Option over = {"--over", "PERCENT", "Smallest slowdown to report",
+                       &options->filter.over_fraction};
+  const Option stage = {"--stage", "NAME", "Only this stage", &options->filter.stage};
   Command status = question_command(
-      "status", "Runs, how many of their ranks are there, and whether they are sealed", asked,
+      "status", "Runs, how many of their ranks are there, and whether they are sealed", options,
       [](HistorySource& history, const FleetCommandOptions& o) {
         return fleet_status(history, o.filter);
       });
-  Command most = question_command("top", "Kernels by their time over all ranks", asked,
+  Command most = question_command("top", "Kernels by their time over all ranks", options,
                                   [](HistorySource& history, const FleetCommandOptions& o) {
                                     return fleet_top(history, o.filter);
                                   });
-  most.options.insert(most.options.end(), {stage, top});
+  most.add({stage, top});
   Command stragglers = question_command(
-      "stragglers", "Ranks of a run that compute longer than the median of its ranks", asked,
+      "stragglers", "Ranks of a run that compute longer than the median of its ranks", options,
       [](HistorySource& history, const FleetCommandOptions& o) {
         return fleet_stragglers(history, o.filter);
       });
-  stragglers.options.insert(stragglers.options.end(), {stage, over, top});
+  stragglers.add({stage, over, top});
   Command regressions = question_command(
-      "regressions", "Kernels that take longer a call than in another version or run", asked,
+      "regressions", "Kernels that take longer a call than in another version or run", options,
       [](HistorySource& history, const FleetCommandOptions& o) {
         return fleet_regressions(history, o.filter, o.base, o.candidate);
       });
-  regressions.options.insert(
-      regressions.options.end(),
-      {{"--base", "WHICH", "A run or an engine version (the last but one)", &asked->base},
-       {"--candidate", "WHICH", "What to hold against it (the last)", &asked->candidate},
+  regressions.add(
+      {{"--base", "WHICH", "A run or an engine version (the last but one)", &options->base},
+       {"--candidate", "WHICH", "What to compare with it (the last)", &options->candidate},
        stage,
        over,
        top});
-  Command trend = question_command("trend", "MFU, MBU and stage times over days", asked,
+  Command trend = question_command("trend", "MFU, MBU and stage times over days", options,
                                    [](HistorySource& history, const FleetCommandOptions& o) {
                                      return fleet_trend(history, o.filter);
                                    });
@@ -211,34 +198,31 @@ std::vector<Command> questions(const std::shared_ptr<FleetCommandOptions>& asked
 }  // namespace
 
 Command fleet_command() {
-  auto asked = std::make_shared<FleetCommandOptions>();
+  auto options = std::make_shared<FleetCommandOptions>();
   Command init =
-      fleet_subcommand("init", "Make the tables on a server; may be repeated", asked, run_init);
-  init.options.insert(
-      init.options.end(),
-      {{"--cluster", "NAME", "On all nodes of this cluster: replicated and distributed",
-        &asked->cluster},
-       {"--keep-days", "N", "Drop rows of single ranks after N days (never)", &asked->keep_days},
-       {"--dry-run", "", "Print the statements, make nothing", &asked->is_dry}});
-  Command push = fleet_subcommand("push", "Send summaries to a server, each once whatever breaks",
-                                  asked, run_push);
-  push.options.insert(
-      push.options.end(),
-      {{"SUMMARY", "", "Files *.llmprof, or folders of them; none: only what waits", &asked->files},
-       {"--spool", "DIR",
-        "Where batches wait until the server has them (~/.local/state/llmprof/spool)",
-        &asked->spool},
-       {"--batch-rows", "N", "Rows in one insert, at most 1000000 (200000)", &asked->batch_rows},
-       {"--wait", "SECONDS", "How long to go on trying (60)", &asked->target.wait_s}});
-  Command sql = fleet_subcommand("sql", "Run a query of your own, read only", asked, run_sql);
-  sql.options.insert(sql.options.begin(),
-                     {"QUERY", "", "Its text", &asked->query, {}, nullptr, true});
+      fleet_subcommand("init", "Make the tables on a server; may be repeated", options, run_init);
+  init.add({{"--cluster", "NAME", "On all nodes of this cluster: replicated and distributed",
+             &options->cluster},
+            at_most(36500, {"--keep-days", "N", "Drop rows of single ranks after N days (never)",
+                            &options->keep_days}),
+            {"--dry-run", "", "Print the statements, make nothing", &options->is_dry}});
+  Command push =
+      fleet_subcommand("push", "Upload summaries to ClickHouse, exactly once", options, run_push);
+  push.add({{"SUMMARY", "", "Files *.llmprof, or folders of them; none: only what waits",
+             &options->files},
+            {"--spool", "DIR",
+             "Where batches wait until the server has them (~/.local/state/llmprof/spool)",
+             &options->spool},
+            at_most(kMostRowsAtOnce, {"--batch-rows", "N", "Rows in one insert, at most 1000000",
+                                      &options->batch_rows}),
+            at_most(864000, {"--wait", "SECONDS", "How long to retry", &options->wait_s})});
+  Command sql = fleet_subcommand("sql", "Run a query of your own, read only", options, run_sql);
+  sql.options.insert(sql.options.begin(), required({"QUERY", "", "Its text", &options->query}));
   Command command;
   command.name = "fleet";
-  command.summary =
-      "History of many ranks and runs: keep it on a server, ask it there or in a folder";
+  command.summary = "Keep and query the history of many ranks and runs, on a server or in a folder";
   command.subcommands = {init, push};
-  for (Command& question : questions(asked)) {
+  for (Command& question : questions(options)) {
     command.subcommands.push_back(std::move(question));
   }
   command.subcommands.push_back(sql);

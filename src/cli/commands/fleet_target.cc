@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "session/recording.h"
 
 namespace llmprof {
 namespace {
@@ -80,21 +79,16 @@ ServerCredentials find_credentials(const FleetTargetOptions& target, const Syste
 }  // namespace
 
 void add_fleet_target(Command& command, FleetTargetOptions& target) {
-  const std::vector<Option> options = {
-      {"--to",
-       "WHERE",
-       "ClickHouse as http://HOST:8123[,http://OTHER:8123], or a folder of summaries",
-       &target.to,
-       {},
-       nullptr,
-       true},
-      {"--database", "NAME", "The server's database (llmprof)", &target.database},
-      {"--credentials", "FILE",
-       "login NAME password SECRET; or LLMPROF_CLICKHOUSE_USER and _PASSWORD", &target.credentials},
-      {"--ca", "FILE", "Certificates to trust instead of the machine's", &target.ca_file},
-      {"--timeout", "SECONDS", "For one request (60)", &target.timeout_s},
-  };
-  command.options.insert(command.options.end(), options.begin(), options.end());
+  command.add(
+      {required({"--to", "WHERE",
+                 "ClickHouse as http://HOST:8123[,http://OTHER:8123], or a folder of summaries",
+                 &target.to}),
+       {"--database", "NAME", "The server's database", &target.database},
+       {"--credentials", "FILE",
+        "login NAME password SECRET; or LLMPROF_CLICKHOUSE_USER and _PASSWORD",
+        &target.credentials},
+       {"--ca", "FILE", "Certificates to trust instead of the machine's", &target.ca_file},
+       at_most(86400, {"--timeout", "SECONDS", "For one request", &target.timeout_s})});
 }
 
 bool is_server(const std::string& to) {
@@ -102,7 +96,7 @@ bool is_server(const std::string& to) {
 }
 
 ServerOptions server_options(const FleetTargetOptions& target, const System& system,
-                             const std::string& default_wait_s) {
+                             std::int64_t wait_s) {
   if (!is_server(target.to)) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{} is no address of a server", printable(target.to)),
@@ -115,18 +109,15 @@ ServerOptions server_options(const FleetTargetOptions& target, const System& sys
   options.database = target.database;
   options.credentials = find_credentials(target, system);
   options.http.ca_file = target.ca_file;
-  options.http.timeout_s = static_cast<int>(
-      std::min<std::size_t>(positive_number("--timeout", target.timeout_s), 86400));
-  const std::string& wait_s = target.wait_s.empty() ? default_wait_s : target.wait_s;
-  options.patience_s =
-      static_cast<int>(std::min<std::size_t>(positive_number("--wait", wait_s), 864000));
+  options.http.timeout_s = static_cast<int>(target.timeout_s);
+  options.patience_s = static_cast<int>(wait_s);
   return options;
 }
 
 FleetHistory open_history(const FleetTargetOptions& target, const System& system) {
   FleetHistory history;
   if (is_server(target.to)) {
-    history.server = std::make_unique<ClickHouse>(server_options(target, system, "15"));
+    history.server = std::make_unique<ClickHouse>(server_options(target, system));
     history.source = server_history(*history.server);
   } else {
     history.source = folder_history(target.to);

@@ -17,17 +17,17 @@ struct FleetTargetOptions {
   std::string database = "llmprof";
   std::string credentials;
   std::string ca_file;
-  std::string timeout_s = "60";
-  std::string wait_s;  // how long a push goes on trying
+  std::int64_t timeout_s = 60;
 };
 
 void add_fleet_target(Command& command, FleetTargetOptions& target);
 
 bool is_server(const std::string& to);
 
-// Throws kUsage for addresses that hold credentials, kInput for an unsafe file of them.
+// `wait_s`: how long a request is repeated. Throws kUsage for addresses that hold credentials,
+// kInput for an unsafe file of them.
 ServerOptions server_options(const FleetTargetOptions& target, const System& system,
-                             const std::string& default_wait_s);
+                             std::int64_t wait_s = 15);
 
 // A folder or a server, opened.
 struct FleetHistory {

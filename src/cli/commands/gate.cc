@@ -30,43 +30,43 @@ struct GateCommandOptions {
 };
 
 // A name of `llmprof baseline`, or whatever compare takes.
-std::string baseline_path(const GateCommandOptions& asked) {
+std::string baseline_path(const GateCommandOptions& options) {
   std::error_code ignored;
-  if (asked.baseline.empty()) {
+  if (options.baseline.empty()) {
     throw Error(ErrorKind::kUsage, "gate: --baseline NAME|BUNDLE is needed",
                 "llmprof baseline set NAME BUNDLE... makes one");
   }
-  if (std::filesystem::exists(asked.baseline, ignored)) {
-    return asked.baseline;
+  if (std::filesystem::exists(options.baseline, ignored)) {
+    return options.baseline;
   }
-  const std::filesystem::path file = baseline_file(asked.directory, asked.baseline);
+  const std::filesystem::path file = baseline_file(options.directory, options.baseline);
   if (!std::filesystem::exists(file, ignored)) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("there is no baseline '{}' in {}", printable(asked.baseline), asked.directory),
-        "llmprof baseline list shows them, llmprof baseline set makes one");
+    throw Error(ErrorKind::kUsage,
+                fmt::format("there is no baseline '{}' in {}", printable(options.baseline),
+                            options.directory),
+                "llmprof baseline list shows them, llmprof baseline set makes one");
   }
   return file.string();
 }
 
-int run_self_test(const GateCommandOptions& asked, const CompareOptions& options,
+int run_self_test(const GateCommandOptions& options, const CompareOptions& compare_options,
                   Context& context) {
   std::vector<RunSummary> runs =
-      summaries_of(load_compared(asked.runs, context.system), options.budgets);
-  if (!asked.baseline.empty()) {
-    std::vector<RunSummary> more =
-        summaries_of(load_compared({baseline_path(asked)}, context.system), options.budgets);
+      summaries_of(load_compared(options.runs, context.system), compare_options.budgets);
+  if (!options.baseline.empty()) {
+    std::vector<RunSummary> more = summaries_of(
+        load_compared({baseline_path(options)}, context.system), compare_options.budgets);
     runs.insert(runs.end(), more.begin(), more.end());
   }
   if (runs.size() < 2) {
     throw Error(ErrorKind::kUsage,
                 "--self-test deals runs of one build out to two sides: give more");
   }
-  const SelfTest test = self_test(runs, options);
+  const SelfTest test = self_test(runs, compare_options);
   const auto share = [&](std::int64_t count) {
     return static_cast<double>(count) * 100 / static_cast<double>(test.deals);
   };
-  if (asked.output.format == "json") {
+  if (options.output.format == "json") {
     Json json = json_document("gate_self_test", 1);
     json["runs"] = runs.size();
     json["runs_a_side"] = test.runs_a_side;
@@ -87,32 +87,34 @@ int run_self_test(const GateCommandOptions& asked, const CompareOptions& options
           "so few runs a side can give no alarm, true or false: this says nothing of the gate\n");
     }
   }
-  return test.can_alarm && share(test.alarms) <= options.alpha * 100 ? kExitOk : kExitInconclusive;
+  return test.can_alarm && share(test.alarms) <= compare_options.alpha * 100 ? kExitOk
+                                                                             : kExitInconclusive;
 }
 
-int run_gate(const GateCommandOptions& asked, Context& context) {
-  CompareOptions options = compare_options_of(asked.judge);
-  if (!asked.budgets.empty()) {
-    options.budgets = read_budgets(asked.budgets);
+int run_gate(const GateCommandOptions& options, Context& context) {
+  CompareOptions compare_options = compare_options_of(options.judge);
+  if (!options.budgets.empty()) {
+    compare_options.budgets = read_budgets(options.budgets);
   }
-  if (asked.self_test) {
-    return run_self_test(asked, options, context);
+  if (options.self_test) {
+    return run_self_test(options, compare_options, context);
   }
-  const std::vector<RunSummary> base =
-      summaries_of(load_compared({baseline_path(asked)}, context.system), options.budgets);
+  const std::vector<RunSummary> base = summaries_of(
+      load_compared({baseline_path(options)}, context.system), compare_options.budgets);
   const Comparison comparison = compare_runs(
-      base, summaries_of(load_compared(asked.runs, context.system), options.budgets), options);
-  write_page(comparison, asked.judge, asked.output);
-  if (asked.ci == "github") {
+      base, summaries_of(load_compared(options.runs, context.system), compare_options.budgets),
+      compare_options);
+  write_page(comparison, options.judge, options.output);
+  if (options.ci == "github") {
     context.console.out(github_comparison(comparison));
-  } else if (!asked.ci.empty()) {
-    context.console.out(to_json_text(asked.ci == "bencher"
+  } else if (!options.ci.empty()) {
+    context.console.out(to_json_text(options.ci == "bencher"
                                          ? bencher_comparison(comparison)
                                          : google_benchmark_comparison(comparison)));
   } else {
-    print_comparison(comparison, asked.judge, asked.output, context);
+    print_comparison(comparison, options.judge, options.output, context);
   }
-  if (!asked.ci.empty()) {
+  if (!options.ci.empty()) {
     context.console.err(
         fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
   }
@@ -122,30 +124,25 @@ int run_gate(const GateCommandOptions& asked, Context& context) {
 }  // namespace
 
 Command gate_command() {
-  auto asked = std::make_shared<GateCommandOptions>();
+  auto options = std::make_shared<GateCommandOptions>();
   Command command;
   command.name = "gate";
-  command.summary = "Hold runs against a baseline: exit 0 pass, 3 regress, 4 not known";
+  command.summary = "Fail on performance regressions: exit 0 pass, 3 regression, 4 inconclusive";
   command.options = {
-      {"BUNDLE", "", "The runs to judge", &asked->runs, {}, nullptr, true},
-      {"--baseline", "NAME|BUNDLE", "What to hold them against", &asked->baseline},
-      {"--directory", "DIR", std::string("Where baselines are (") + kBaselineDirectory + ")",
-       &asked->directory},
-      {"--budget", "FILE", "Limits of metrics, as YAML", &asked->budgets},
-      {"--self-test", "", "Deal the runs out to two sides and count the false alarms",
-       &asked->self_test},
-      {"--ci",
-       "FORM",
-       "For continuous integration: github (step summary), bencher or gbench (JSON)",
-       &asked->ci,
-       {"github", "bencher", "gbench"}},
+      required({"BUNDLE", "", "The runs to judge", &options->runs}),
+      {"--baseline", "NAME|BUNDLE", "What to compare them with", &options->baseline},
+      {"--directory", "DIR", "Where baselines are", &options->directory},
+      {"--budget", "FILE", "Limits of metrics, as YAML", &options->budgets},
+      {"--self-test", "", "Split the runs into two sides at random and count false alarms",
+       &options->self_test},
+      ci_option(options->ci),
   };
-  add_output_options(command, asked->output);
-  add_judge_options(command, asked->judge);
+  add_output_options(command, options->output);
+  add_judge_options(command, options->judge);
   command.examples =
       "  llmprof gate llmprof-runs/* --baseline main --budget budgets.yaml --out gate.html\n"
       "  llmprof gate llmprof-runs/* --self-test\n";
-  command.run = [asked](Context& context) { return run_gate(*asked, context); };
+  command.run = [options](Context& context) { return run_gate(*options, context); };
   return command;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/exit_code.h"
 #include "base/json.h"
-#include "cli/recording_options.h"
+#include "cli/command.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
 #include "report/sections.h"
@@ -17,23 +17,22 @@ namespace {
 struct KernelsOptions {
   std::string file;
   std::string stage;
-  std::string top = "20";
+  RowLimit top{20};
   std::string format = "md";
   RecordingOptions recording;
 };
 
-int run_kernels(const KernelsOptions& asked, Context& context) {
-  const std::size_t top = asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
-  Analysis analysis = profile_recording(asked.file, asked.recording, context.system).analysis;
-  if (!asked.stage.empty()) {
-    keep_stage(asked.stage, analysis);
+int run_kernels(const KernelsOptions& options, Context& context) {
+  Analysis analysis = profile_recording(options.file, options.recording, context.system).analysis;
+  if (!options.stage.empty()) {
+    keep_stage(options.stage, analysis);
   }
-  if (asked.format == "csv") {
-    context.console.out(kernels_csv(top_n_kernels(analysis.kernels, top)));
+  if (options.format == "csv") {
+    context.console.out(kernels_csv(top_n_kernels(analysis.kernels, options.top.rows)));
   } else {
-    SectionOptions options;
-    options.top = top;
-    context.console.out(markdown_text(kernels_document(metrics_of(analysis), options)));
+    SectionOptions shown;
+    shown.top = options.top.rows;
+    context.console.out(markdown_text(kernels_document(metrics_of(analysis), shown)));
   }
   return kExitOk;
 }
@@ -41,19 +40,20 @@ int run_kernels(const KernelsOptions& asked, Context& context) {
 }  // namespace
 
 Command kernels_command() {
-  auto asked = std::make_shared<KernelsOptions>();
+  auto options = std::make_shared<KernelsOptions>();
   Command command;
   command.name = "kernels";
   command.summary = "Print the kernel table of a recording";
   command.options = {
-      {"FILE", "", recording_kinds(false) + ", or a bundle", &asked->file, {}, nullptr, true},
-      {"--stage", "NAME", "Only kernels launched in this stage", &asked->stage},
-      {"--top", "N", "Rows to print (20), or all", &asked->top},
-      {"--format", "FORMAT", "md or csv; csv has whole names", &asked->format, {"md", "csv"}},
+      required({"FILE", "", recording_kinds(false) + ", or a bundle", &options->file}),
+      {"--stage", "NAME", "Only kernels launched in this stage", &options->stage},
+      {"--top", "N", "Rows to print, or all", &options->top},
+      one_of({"md", "csv"},
+             {"--format", "FORMAT", "md or csv; csv has whole names", &options->format}),
   };
-  add_recording_options(command, asked->recording);
+  add_recording_options(command, options->recording);
   command.examples = "  llmprof kernels run.sqlite --top all --format csv\n";
-  command.run = [asked](Context& context) { return run_kernels(*asked, context); };
+  command.run = [options](Context& context) { return run_kernels(*options, context); };
   return command;
 }
 

@@ -17,7 +17,6 @@
 #include "capture/workload.h"
 #include "cli/command.h"
 #include "config/compose.h"
-#include "session/recording.h"
 #include "session/run_options.h"
 
 namespace llmprof {
@@ -25,8 +24,8 @@ namespace {
 
 struct LaunchCommandOptions {
   std::string launcher;
-  std::string ranks;
-  std::string nodes;
+  std::int64_t num_ranks = 0;
+  std::optional<std::int64_t> num_nodes;
   std::string out;
   std::vector<std::string> overrides;
   std::vector<std::string> command;
@@ -40,8 +39,8 @@ std::string new_run_id(const System& system) {
 }
 
 std::vector<std::string> launcher_argv(const LaunchCommandOptions& options) {
-  const std::size_t ranks = positive_number("--ranks", options.ranks);
-  const std::size_t nodes = options.nodes.empty() ? 0 : positive_number("--nodes", options.nodes);
+  const std::int64_t ranks = options.num_ranks;
+  const std::int64_t nodes = options.num_nodes.value_or(0);
   if (nodes > 0 && ranks % nodes != 0) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{} ranks do not spread evenly over {} nodes", ranks, nodes));
@@ -93,18 +92,13 @@ Command launch_command() {
   auto options = std::make_shared<LaunchCommandOptions>();
   Command command;
   command.name = "launch";
-  command.summary = "Print the lines that run a program on many ranks and merge what they leave";
+  command.summary = "Print the commands that profile a program on many ranks and merge the results";
   command.options = {
-      {"LAUNCHER",
-       "",
-       "slurm (srun) or mpi (mpirun of Open MPI)",
-       &options->launcher,
-       {"slurm", "mpi"},
-       nullptr,
-       true},
+      required(one_of({"slurm", "mpi"}, {"LAUNCHER", "", "slurm (srun) or mpi (mpirun of Open MPI)",
+                                         &options->launcher})),
       override_option(options->overrides),
-      {"--ranks", "N", "How many", &options->ranks, {}, nullptr, true},
-      {"--nodes", "N", "Spread evenly over so many nodes", &options->nodes},
+      required({"--ranks", "N", "How many", &options->num_ranks}),
+      {"--nodes", "N", "Number of nodes, ranks spread evenly", &options->num_nodes},
       {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (llmprof-runs)", &options->out},
   };
   command.examples =

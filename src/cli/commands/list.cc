@@ -162,16 +162,16 @@ std::string cell_text(const Json& cell) {
   return printable(cell.is_string() ? cell.get<std::string>() : to_json_line(cell));
 }
 
-int run_list(const ListOptions& asked, Context& context) {
+int run_list(const ListOptions& options, Context& context) {
   Rows rows;
   for (const Listing& listing : kListings) {
-    if (asked.what == listing.name) {
+    if (options.what == listing.name) {
       rows = listing.rows();
     }
   }
-  if (asked.json) {
+  if (options.json) {
     Json document = json_document("list", 1);
-    document["kind"] = asked.what;
+    document["kind"] = options.what;
     document["rows"] = rows;
     context.console.out(to_json_text(document));
     return kExitOk;
@@ -193,8 +193,8 @@ int run_list(const ListOptions& asked, Context& context) {
 }  // namespace
 
 Command list_command() {
-  auto asked = std::make_shared<ListOptions>();
-  Option what{"WHAT", "", "", &asked->what};
+  auto options = std::make_shared<ListOptions>();
+  Option what{"WHAT", "", "", &options->what};
   for (const Listing& listing : kListings) {
     what.choices.emplace_back(listing.name);
   }
@@ -203,8 +203,8 @@ Command list_command() {
   Command command;
   command.name = "list";
   command.summary = "List what this build knows: commands, presets, models, GPUs, keys";
-  command.options = {what, json_option(asked->json)};
-  command.run = [asked](Context& context) { return run_list(*asked, context); };
+  command.options = {what, json_option(options->json)};
+  command.run = [options](Context& context) { return run_list(*options, context); };
   return command;
 }
 

@@ -24,7 +24,6 @@
 #include "fleet/summary/summary_file.h"
 #include "report/fleet.h"
 #include "session/rank_folder.h"
-#include "session/recording.h"
 
 namespace llmprof {
 namespace {
@@ -38,7 +37,7 @@ struct MergeCommandOptions {
   std::vector<std::string> inputs;
   std::string out;
   std::string html;
-  std::string top = "10";
+  RowLimit top{10};
   std::string keep_raw = "all";
   bool is_json = false;
 };
@@ -184,23 +183,22 @@ std::string prune(const MergedRanks& merged, const FleetReport& report) {
                      format_bytes(bytes), middle->rank);
 }
 
-int run_merge(const MergeCommandOptions& asked, Context& context) {
-  const std::size_t top = asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
-  const FoundRanks found = find_ranks(asked.inputs);
+int run_merge(const MergeCommandOptions& options, Context& context) {
+  const FoundRanks found = find_ranks(options.inputs);
   const MergedRanks merged = merge_files(found.files);
   FleetReport report = report_fleet(merged.fleet);
   explain(merged, report);
   const Json json = fleet_json(report, found.unfinished);
-  if (!asked.out.empty()) {
-    write_file(asked.out, fleet_bytes(merged.fleet));
+  if (!options.out.empty()) {
+    write_file(options.out, fleet_bytes(merged.fleet));
   }
-  if (!asked.html.empty()) {
-    write_file(asked.html, fleet_page(json, top));
+  if (!options.html.empty()) {
+    write_file(options.html, fleet_page(json, options.top.rows));
   }
-  context.console.out(asked.is_json
-                          ? to_json_text(json)
-                          : terminal_text(fleet_document(json, top), context.console.width()));
-  if (asked.keep_raw == "outliers") {
+  context.console.out(options.is_json ? to_json_text(json)
+                                      : terminal_text(fleet_document(json, options.top.rows),
+                                                      context.console.width()));
+  if (options.keep_raw == "outliers") {
     context.console.err(prune(merged, report));
   }
   const bool is_whole = report.num_missing == 0;
@@ -210,32 +208,27 @@ int run_merge(const MergeCommandOptions& asked, Context& context) {
 }  // namespace
 
 Command merge_command() {
-  auto asked = std::make_shared<MergeCommandOptions>();
+  auto options = std::make_shared<MergeCommandOptions>();
   Command command;
   command.name = "merge";
-  command.summary = "Add the ranks of a job up: who is late and why, who waits, which node is slow";
+  command.summary = "Merge the ranks of a job: late ranks and why, waiting, slow nodes";
   command.options = {
-      {"RANKS",
-       "",
-       "A run's directory, or summaries: of ranks (summary.llmprof) or merged ones",
-       &asked->inputs,
-       {},
-       nullptr,
-       true},
-      {"--out", "FILE", "Write the merged summary: it merges like a rank's", &asked->out},
-      {"--html", "FILE", "Write the report as a page, with a heat map", &asked->html},
-      {"--top", "N", "Rows a table; all: every one (10)", &asked->top},
-      {"--keep-raw",
-       "WHICH",
-       "outliers: remove recordings but those of late ranks and of one at the median (all)",
-       &asked->keep_raw,
-       {"all", "outliers"}},
-      json_option(asked->is_json),
+      required({"RANKS", "",
+                "A run's directory, or summaries: of ranks (summary.llmprof) or merged ones",
+                &options->inputs}),
+      {"--out", "FILE", "Write the merged summary: it merges like a rank's", &options->out},
+      {"--html", "FILE", "Write the report as a page, with a heat map", &options->html},
+      {"--top", "N", "Rows per table, or all", &options->top},
+      one_of({"all", "outliers"},
+             {"--keep-raw", "WHICH",
+              "outliers: remove recordings but those of late ranks and of one at the median",
+              &options->keep_raw}),
+      json_option(options->is_json),
   };
   command.examples =
       "  llmprof merge llmprof-runs/4711 --html report.html\n"
       "  llmprof merge rack1.llmprof rack2.llmprof --out all.llmprof --json\n";
-  command.run = [asked](Context& context) { return run_merge(*asked, context); };
+  command.run = [options](Context& context) { return run_merge(*options, context); };
   return command;
 }
 

@@ -12,7 +12,6 @@
 #include "cli/command.h"
 #include "cli/commands/model_text.h"
 #include "session/named_model.h"
-#include "session/recording.h"
 
 namespace llmprof {
 namespace {
@@ -20,10 +19,10 @@ namespace {
 struct ModelOptions {
   std::string config;
   std::string gpu;
-  std::string prefill = "2048";
-  std::string decode_context = "4096";
-  std::string batch = "1";
-  std::string num_gpus = "1";
+  std::int64_t prefill_tokens = 2048;
+  std::int64_t decode_context = 4096;
+  std::int64_t batch = 1;
+  std::int64_t num_gpus = 1;
   std::string kv_dtype;
   std::string image;
   bool json = false;
@@ -42,29 +41,28 @@ void set_kv_width(const std::string& dtype, Llm& llm) {
   llm.kv_width = *width;
 }
 
-void find_bounds(const ModelOptions& asked, ModelAnswer& answer) {
-  if (asked.gpu.empty()) {
+void find_bounds(const ModelOptions& options, ModelAnswer& answer) {
+  if (options.gpu.empty()) {
     return;
   }
   answer.is_gpu_asked = true;
-  answer.gpu = named_gpu(asked.gpu);
+  answer.gpu = named_gpu(options.gpu);
   if (answer.gpu.gpu) {
     answer.prefill_bound = bound_of(answer.llm, answer.prefill, *answer.gpu.gpu);
     answer.decode_bound = bound_of(answer.llm, answer.decode, *answer.gpu.gpu);
   }
 }
 
-ModelAnswer answer_of(const ModelOptions& asked) {
+ModelAnswer answer_of(const ModelOptions& options) {
   ModelAnswer answer;
-  NamedModel named = named_model(asked.config);
-  set_kv_width(asked.kv_dtype, named.llm);
+  NamedModel named = named_model(options.config);
+  set_kv_width(options.kv_dtype, named.llm);
   answer.name = named.name;
   answer.params = params_of(named.llm);
-  answer.num_gpus = count_of("--tp", asked.num_gpus);
+  answer.num_gpus = options.num_gpus;
   answer.llm = shard_of(named.llm, answer.num_gpus);
-  answer.prefill_work = prefill_work(count_of("--prefill", asked.prefill));
-  answer.decode_work = decode_work(count_of("--decode-context", asked.decode_context),
-                                   count_of("--batch", asked.batch));
+  answer.prefill_work = prefill_work(options.prefill_tokens);
+  answer.decode_work = decode_work(options.decode_context, options.batch);
   answer.prefill = cost_of(answer.llm, answer.prefill_work);
   answer.decode = cost_of(answer.llm, answer.decode_work);
   LlmWork eager = answer.prefill_work;
@@ -73,14 +71,14 @@ ModelAnswer answer_of(const ModelOptions& asked) {
   LlmWork absorbed = answer.decode_work;
   absorbed.is_mla_absorbed = true;
   answer.decode_executed_flops = cost_of(answer.llm, absorbed).total_flops();
-  if (!asked.image.empty()) {
+  if (!options.image.empty()) {
     if (!answer.llm.vision) {
       throw Error(ErrorKind::kUsage, fmt::format("{} takes no images", printable(answer.name)));
     }
-    answer.image = image_cost(*answer.llm.vision, image_of(asked.image));
+    answer.image = image_cost(*answer.llm.vision, image_of(options.image));
   }
-  find_bounds(asked, answer);
-  if (asked.why) {
+  find_bounds(options, answer);
+  if (options.why) {
     answer.conventions = compare_conventions(named.llm, answer.prefill_work.new_tokens,
                                              answer.decode_work.cached_tokens + 1);
   }
@@ -95,48 +93,49 @@ std::vector<std::string> gpu_names() {
   return names;
 }
 
-int run_model(const ModelOptions& asked, Context& context) {
-  const ModelAnswer answer = answer_of(asked);
-  context.console.out(asked.json ? to_json_text(model_json(answer))
-                                 : model_text(answer, context.console.width()));
+int run_model(const ModelOptions& options, Context& context) {
+  const ModelAnswer answer = answer_of(options);
+  context.console.out(options.json ? to_json_text(model_json(answer))
+                                   : model_text(answer, context.console.width()));
   return kExitOk;
 }
 
 }  // namespace
 
 Command model_command() {
-  auto asked = std::make_shared<ModelOptions>();
+  auto options = std::make_shared<ModelOptions>();
   Command command;
   command.name = "model";
-  command.summary = "Say what a model must cost, and how fast a GPU could run it";
+  command.summary = "Compute the minimum cost of a model, and how fast a GPU could run it";
   command.options = {
-      {"CONFIG",
-       "",
-       "config.json, checkpoint directory, .gguf, .safetensors, or a name of: llmprof list models",
-       &asked->config,
-       {},
-       model_names,
-       true},
+      required(
+          {"CONFIG",
+           "",
+           "config.json, checkpoint directory, .gguf, .safetensors, or a name of: llmprof list models",
+           &options->config,
+           {},
+           model_names}),
       {"--gpu",
        "NAME",
        "GPU as the driver spells it, as in: llmprof list gpus, or a YAML file with its row",
-       &asked->gpu,
+       &options->gpu,
        {},
        gpu_names},
-      {"--prefill", "N", "Tokens of the prompt, one sequence (2048)", &asked->prefill},
-      {"--decode-context", "C", "Tokens a decode step attends to, its own included (4096)",
-       &asked->decode_context},
-      {"--batch", "B", "Sequences of a decode step (1)", &asked->batch},
-      {"--tp", "N", "Cost of one of N GPUs, tensor parallel (1)", &asked->num_gpus},
-      {"--kv-dtype", "TYPE", "Width of the KV cache, as fp8 (that of the model)", &asked->kv_dtype},
-      {"--image", "WxH", "Cost of looking at an image of so many pixels", &asked->image},
-      {"--why", "", "Say why other tools' numbers differ, for this very case", &asked->why},
-      json_option(asked->json),
+      {"--prefill", "N", "Tokens of the prompt, one sequence", &options->prefill_tokens},
+      {"--decode-context", "C", "Context length of a decode step, its own token included",
+       &options->decode_context},
+      {"--batch", "B", "Sequences of a decode step", &options->batch},
+      {"--tp", "N", "Cost of one of N GPUs, tensor parallel", &options->num_gpus},
+      {"--kv-dtype", "TYPE", "Width of the KV cache, as fp8 (that of the model)",
+       &options->kv_dtype},
+      {"--image", "WxH", "Cost of an image of this size in pixels", &options->image},
+      {"--why", "", "Explain why other tools' numbers differ in this case", &options->why},
+      json_option(options->json),
   };
   command.examples =
       "  llmprof model llama_3_1_8b --gpu H100-SXM5-80GB --batch 64\n"
       "  llmprof model ~/models/Qwen3-8B --gpu 'NVIDIA L4' --why\n";
-  command.run = [asked](Context& context) { return run_model(*asked, context); };
+  command.run = [options](Context& context) { return run_model(*options, context); };
   return command;
 }
 

@@ -18,7 +18,6 @@
 #include "cli/command.h"
 #include "ingest/ingest.h"
 #include "session/named_model.h"
-#include "session/recording.h"
 
 namespace llmprof {
 namespace {
@@ -230,14 +229,14 @@ void keep_kernels(const std::string& expression, Counters& counters) {
   ::regfree(&wanted);
 }
 
-int run_ncu(const NcuOptions& asked, Context& context) {
-  Counters counters = load_counters(InputFile(asked.file));
-  if (!asked.kernel.empty()) {
-    keep_kernels(asked.kernel, counters);
+int run_ncu(const NcuOptions& options, Context& context) {
+  Counters counters = load_counters(InputFile(options.file));
+  if (!options.kernel.empty()) {
+    keep_kernels(options.kernel, counters);
   }
-  if (asked.json) {
+  if (options.json) {
     context.console.out(to_json_text(counters_json(counters)));
-  } else if (asked.csv) {
+  } else if (options.csv) {
     context.console.out(counters_csv(counters));
   } else {
     context.console.out(counters_text(counters));
@@ -248,24 +247,20 @@ int run_ncu(const NcuOptions& asked, Context& context) {
 }  // namespace
 
 Command ncu_command() {
-  auto asked = std::make_shared<NcuOptions>();
+  auto options = std::make_shared<NcuOptions>();
   Command command;
   command.name = "ncu";
-  command.summary = "Show what a report of Nsight Compute holds, without ncu";
+  command.summary = "Print a report of Nsight Compute, without ncu";
   command.options = {
-      {"FILE",
-       "",
-       "A .ncu-rep of any release, or what ncu --csv printed",
-       &asked->file,
-       {},
-       nullptr,
-       true},
-      {"--kernel", "RE", "Only kernels whose name matches this regular expression", &asked->kernel},
-      {"--csv", "", "Print every metric as CSV, in base units", &asked->csv},
-      json_option(asked->json),
+      required(
+          {"FILE", "", "A .ncu-rep of any release, or what ncu --csv printed", &options->file}),
+      {"--kernel", "RE", "Only kernels whose name matches this regular expression",
+       &options->kernel},
+      {"--csv", "", "Print every metric as CSV, in base units", &options->csv},
+      json_option(options->json),
   };
   command.examples = "  llmprof ncu report.ncu-rep --kernel gemm\n";
-  command.run = [asked](Context& context) { return run_ncu(*asked, context); };
+  command.run = [options](Context& context) { return run_ncu(*options, context); };
   return command;
 }
 

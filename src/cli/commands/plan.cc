@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/recording_options.h"
 #include "config/compose.h"
 #include "ingest/ingest.h"
 #include "session/ncu_plan_command.h"
@@ -96,16 +95,17 @@ void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& com
   }
 }
 
-int run_plan(const PlanCommandOptions& asked, Context& context) {
-  const RunOptions options = run_options_of(compose(user_file(asked.file), asked.overrides));
+int run_plan(const PlanCommandOptions& options, Context& context) {
+  const RunOptions run_options =
+      run_options_of(compose(user_file(options.file), options.overrides));
   std::vector<std::string> notes;
   const NcuTool ncu = ncu_for_plan(context.system, notes);
-  const Profile profile = profile_for_plan(asked.recording, asked.rules, context.system);
+  const Profile profile = profile_for_plan(options.recording, options.rules, context.system);
   const Analysis& analysis = profile.analysis;
   if (!profile.trace || profile.trace->kernels.size() == 0) {
     throw Error(ErrorKind::kContract,
                 fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels),
-                            asked.recording),
+                            options.recording),
                 "llmprof analyze says what it holds");
   }
   if (2 * analysis.opaque_graph_ns > analysis.kernel_ns) {
@@ -115,17 +115,17 @@ int run_plan(const PlanCommandOptions& asked, Context& context) {
                                             static_cast<double>(analysis.kernel_ns))),
                 "record their nodes: nsys profile --cuda-graph-trace=node, as llmprof run does");
   }
-  const NcuPlan plan = make_plan(options, ncu, profile, program_seconds(asked.recording));
+  const NcuPlan plan = make_plan(run_options, ncu, profile, program_seconds(options.recording));
   std::vector<std::vector<std::string>> commands;
   const std::vector<SeenMark> seen = seen_marks(*profile.trace);
   for (std::size_t i = 0; i < plan.commands.size(); ++i) {
-    commands.push_back(build_ncu_cmd(ncu, options.ncu, filter_of(plan.commands[i], seen),
+    commands.push_back(build_ncu_cmd(ncu, run_options.ncu, filter_of(plan.commands[i], seen),
                                      fmt::format("run{}.ncu-rep", i), {"PROGRAM"}));
   }
   for (const std::string& note : notes) {
     context.console.err(fmt::format("llmprof: {}\n", note));
   }
-  if (asked.json) {
+  if (options.json) {
     Json document = plan_json(plan);
     for (std::size_t i = 0; i < commands.size(); ++i) {
       document["commands"][i]["argv"] = commands[i];
@@ -140,25 +140,19 @@ int run_plan(const PlanCommandOptions& asked, Context& context) {
 }  // namespace
 
 Command plan_command() {
-  auto asked = std::make_shared<PlanCommandOptions>();
+  auto options = std::make_shared<PlanCommandOptions>();
   Command command;
   command.name = "plan";
-  command.summary = "Choose the launches of a recording that deserve hardware counters";
+  command.summary = "Choose which kernel launches to profile with ncu";
   command.options = {
-      {"RECORDING",
-       "",
-       recording_kinds(false) + ", or a bundle",
-       &asked->recording,
-       {},
-       nullptr,
-       true},
-      rules_option(asked->rules),
-      json_option(asked->json),
-      config_option(asked->file),
-      override_option(asked->overrides),
+      required({"RECORDING", "", recording_kinds(false) + ", or a bundle", &options->recording}),
+      rules_option(options->rules),
+      json_option(options->json),
+      config_option(options->file),
+      override_option(options->overrides),
   };
   command.examples = "  llmprof plan run.sqlite run.top_n_kernels=5\n";
-  command.run = [asked](Context& context) { return run_plan(*asked, context); };
+  command.run = [options](Context& context) { return run_plan(*options, context); };
   return command;
 }
 

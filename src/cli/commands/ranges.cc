@@ -8,7 +8,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/recording_options.h"
+#include "cli/command.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
 #include "session/recording.h"
@@ -18,18 +18,16 @@ namespace {
 
 struct RangesOptions {
   std::string file;
-  std::string top = "20";
+  RowLimit top{20};
   std::string format = "text";
   RecordingOptions recording;
 };
 
-int run_ranges(const RangesOptions& asked, Context& context) {
+int run_ranges(const RangesOptions& options, Context& context) {
   std::vector<RangeTotal> ranges =
-      profile_recording(asked.file, asked.recording, context.system).analysis.ranges;
-  if (asked.top != "all") {
-    ranges.resize(std::min(ranges.size(), positive_number("--top", asked.top)));
-  }
-  if (asked.format == "csv") {
+      profile_recording(options.file, options.recording, context.system).analysis.ranges;
+  ranges.resize(std::min(ranges.size(), options.top.rows));
+  if (options.format == "csv") {
     context.console.out(ranges_csv(ranges));
     return kExitOk;
   }
@@ -45,17 +43,18 @@ int run_ranges(const RangesOptions& asked, Context& context) {
 }  // namespace
 
 Command ranges_command() {
-  auto asked = std::make_shared<RangesOptions>();
+  auto options = std::make_shared<RangesOptions>();
   Command command;
   command.name = "ranges";
   command.summary = "Print the NVTX ranges of a recording with the kernels launched inside them";
   command.options = {
-      {"FILE", "", recording_kinds(false) + ", or a bundle", &asked->file, {}, nullptr, true},
-      {"--top", "N", "Rows to print (20), or all", &asked->top},
-      {"--format", "FORMAT", "text or csv; csv has whole names", &asked->format, {"text", "csv"}},
+      required({"FILE", "", recording_kinds(false) + ", or a bundle", &options->file}),
+      {"--top", "N", "Rows to print, or all", &options->top},
+      one_of({"text", "csv"},
+             {"--format", "FORMAT", "text or csv; csv has whole names", &options->format}),
   };
-  add_recording_options(command, asked->recording);
-  command.run = [asked](Context& context) { return run_ranges(*asked, context); };
+  add_recording_options(command, options->recording);
+  command.run = [options](Context& context) { return run_ranges(*options, context); };
   return command;
 }
 

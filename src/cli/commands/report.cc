@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/export.h"
-#include "cli/recording_options.h"
 #include "report/ci.h"
 #include "report/metrics.h"
 #include "report/page.h"
@@ -26,60 +25,61 @@ struct ReportCommandOptions {
   std::string file;
   std::string format = "terminal";
   std::string sections;
-  std::string top = "10";
+  RowLimit top{10};
   std::string ci;
   bool verbose = false;
   RecordingOptions recording;
 };
 
-Document document_for(const ReportCommandOptions& asked, const Metrics& metrics) {
-  SectionOptions options;
-  options.top = asked.top == "all" ? SIZE_MAX : positive_number("--top", asked.top);
-  options.is_terminal = asked.format == "terminal";
-  options.is_verbose = asked.verbose;
-  if (!asked.sections.empty()) {
+Document document_for(const ReportCommandOptions& options, const Metrics& metrics) {
+  SectionOptions shown;
+  shown.top = options.top.rows;
+  shown.is_terminal = options.format == "terminal";
+  shown.is_verbose = options.verbose;
+  if (!options.sections.empty()) {
     std::vector<std::string> ids;
-    for (const std::string_view id : split(asked.sections, ',')) {
+    for (const std::string_view id : split(options.sections, ',')) {
       ids.emplace_back(trim(id));
     }
-    return section_document(metrics, ids, options);
+    return section_document(metrics, ids, shown);
   }
-  return options.is_terminal ? terminal_document(metrics, options)
-                             : report_document(metrics, options);
+  return shown.is_terminal ? terminal_document(metrics, shown) : report_document(metrics, shown);
 }
 
-int run_report(const ReportCommandOptions& asked, Context& context) {
-  if (const auto& known = export_formats(); std::ranges::count(known, asked.format) > 0) {
-    return run_export({asked.file, asked.format, "", "", asked.recording}, context);
+int run_report(const ReportCommandOptions& options, Context& context) {
+  if (const auto& known = export_formats(); std::ranges::count(known, options.format) > 0) {
+    return run_export({options.file, options.format, "", kTraceBudgetBytes, options.recording},
+                      context);
   }
-  const bool is_page = asked.format == "html" && asked.ci.empty();
-  const LoadedMetrics loaded = load_metrics(asked.file, asked.recording, context.system, is_page);
+  const bool is_page = options.format == "html" && options.ci.empty();
+  const LoadedMetrics loaded =
+      load_metrics(options.file, options.recording, context.system, is_page);
   const Metrics& metrics = loaded.metrics;
   if (is_page) {
     context.console.out(page_html(metrics, loaded.json,
                                   loaded.profile ? loaded.profile->timeline : Timeline(), {}));
     return kExitOk;
   }
-  if (!asked.ci.empty()) {
-    context.console.out(asked.ci == "github"    ? github_summary(metrics)
-                        : asked.ci == "bencher" ? to_json_text(bencher_json(metrics))
-                                                : to_json_text(google_benchmark_json(metrics)));
+  if (!options.ci.empty()) {
+    context.console.out(options.ci == "github"    ? github_summary(metrics)
+                        : options.ci == "bencher" ? to_json_text(bencher_json(metrics))
+                                                  : to_json_text(google_benchmark_json(metrics)));
     const bool is_empty = metrics.capture.kernel_ns == 0;
-    if (is_empty && asked.ci != "github") {
+    if (is_empty && options.ci != "github") {
       context.console.err(fmt::format(
           "{}: no kernel was recorded, so there is no time of kernels to follow; llmprof report {} "
           "--section findings says what to do\n",
-          printable(asked.file), printable(asked.file)));
+          printable(options.file), printable(options.file)));
       return kExitInconclusive;
     }
     return kExitOk;
   }
-  const Document document = document_for(asked, metrics);
-  if (asked.format == "md") {
+  const Document document = document_for(options, metrics);
+  if (options.format == "md") {
     context.console.out(markdown_text(document));
-  } else if (asked.format == "json") {
+  } else if (options.format == "json") {
     context.console.out(to_json_text(document_json(document)));
-  } else if (asked.format == "csv") {
+  } else if (options.format == "csv") {
     context.console.out(document_csv(document));
   } else {
     context.console.out(terminal_text(document, context.console.width()));
@@ -90,33 +90,29 @@ int run_report(const ReportCommandOptions& asked, Context& context) {
 }  // namespace
 
 Command report_command() {
-  auto asked = std::make_shared<ReportCommandOptions>();
+  auto options = std::make_shared<ReportCommandOptions>();
   Command command;
   command.name = "report";
   command.summary = "Show the report of a bundle or recording, whole or in part";
   command.options = {
-      {"BUNDLE", "", "A bundle, a metrics.json, or a recording", &asked->file, {}, nullptr, true},
-      {"--format",
-       "FORMAT",
-       "terminal, html (the page, whole), md, json (every value with its key) or csv (the tables); "
-       "pftrace, pprof and chrome as llmprof export",
-       &asked->format,
-       {"terminal", "html", "md", "json", "csv", "pftrace", "pprof", "chrome"}},
+      required({"BUNDLE", "", "A bundle, a metrics.json, or a recording", &options->file}),
+      one_of(
+          {"terminal", "html", "md", "json", "csv", "pftrace", "pprof", "chrome"},
+          {"--format", "FORMAT",
+           "terminal, html (the page, whole), md, json (every value with its key) or csv (the tables); "
+           "pftrace, pprof and chrome as llmprof export",
+           &options->format}),
       {"--section", "LIST", "Only these: " + fmt::format("{}", fmt::join(section_ids(), ", ")),
-       &asked->sections},
-      {"--top", "N", "Rows of kernels and operators (10), or all", &asked->top},
-      {"--ci",
-       "FORM",
-       "For continuous integration: github (step summary), bencher or gbench (JSON)",
-       &asked->ci,
-       {"github", "bencher", "gbench"}},
-      {"--verbose", "", "Also say which rules could not be checked, and why", &asked->verbose},
+       &options->sections},
+      {"--top", "N", "Rows per table, or all", &options->top},
+      ci_option(options->ci),
+      {"--verbose", "", "Also say which rules could not be checked, and why", &options->verbose},
   };
-  add_recording_options(command, asked->recording);
+  add_recording_options(command, options->recording);
   command.examples =
       "  llmprof report llmprof-runs/20261115-101500\n"
       "  llmprof report run.sqlite --section findings,ledger --format md\n";
-  command.run = [asked](Context& context) { return run_report(*asked, context); };
+  command.run = [options](Context& context) { return run_report(*options, context); };
   return command;
 }
 

@@ -12,8 +12,8 @@
 #include "base/exit_code.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/progress.h"
-#include "cli/recording_options.h"
 #include "report/sections.h"
 
 namespace llmprof {
@@ -124,7 +124,7 @@ RunOutcome run_once(const RunCommandOptions& options, Context& context) {
 namespace {
 
 int run_command_main(const RunCommandOptions& options, Context& context) {
-  if (!options.repeat.empty() || !options.against.empty()) {
+  if (options.num_repeats || !options.against.empty()) {
     return run_repeats(options, context);
   }
   const RunOutcome outcome = run_once(options, context);
@@ -140,25 +140,24 @@ Command run_command() {
   auto options = std::make_shared<RunCommandOptions>();
   Command command;
   command.name = "run";
-  command.summary = "Run a program bare, under nsys and under ncu: a bundle of what it did";
+  command.summary = "Profile a program: unprofiled baseline, Nsight Systems, Nsight Compute";
   command.options = {
-      {"--passes", "LIST", "Of baseline,operators,nsys,ncu; all unless told otherwise",
+      {"--passes", "LIST", "Comma-separated subset of baseline,operators,nsys,ncu (default all)",
        &options->request.passes},
       {"--dry-run", "", "Check everything, print the commands, start nothing", &options->dry_run},
       {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &options->request.plan},
       {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (llmprof-runs)",
        &options->request.out},
-      {"--progress",
-       "HOW",
-       "On standard error: auto, plain, json or none",
-       &options->progress,
-       {"auto", "plain", "json", "none"}},
+      one_of({"auto", "plain", "json", "none"},
+             {"--progress", "HOW", "On standard error: auto, plain, json or none",
+              &options->progress}),
       {"--propagate-exit", "", "Exit with the program's own code if it is not 0",
        &options->propagate_exit},
-      {"--repeat", "N", "So many runs, after one that is not counted (5 with --against)",
-       &options->repeat},
+      at_most(1000,
+              {"--repeat", "N", "Measured runs, after one warm-up run (default with --against: 5)",
+               &options->num_repeats}),
       {"--against", "CONFIG|OVERRIDE",
-       "Runs with this laid over the configuration, interleaved A B B A, and compared; may be "
+       "Also run with this configuration, interleaved A B B A, and compare; may be "
        "repeated",
        &options->against},
       rules_option(options->request.rules),

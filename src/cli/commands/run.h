@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,7 @@ struct RunCommandOptions {
   bool dry_run = false;
   bool propagate_exit = false;
   bool is_one_of_many = false;  // says of itself only what went wrong
-  std::string repeat;
+  std::optional<std::int64_t> num_repeats;
   std::vector<std::string> against;
 };
 

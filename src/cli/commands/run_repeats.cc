@@ -27,14 +27,11 @@
 #include "config/options.h"
 #include "report/comparison.h"
 #include "report/metrics.h"
-#include "session/recording.h"
 
 namespace llmprof {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kMostRepeats = 1000;
 
 struct Side {
   const char* name;  // of its folder
@@ -61,7 +58,7 @@ std::vector<std::string> facts_under_test(const std::vector<std::string>& agains
 }
 
 RunCommandOptions one_run(RunCommandOptions options) {
-  options.repeat.clear();
+  options.num_repeats.reset();
   options.against.clear();
   options.is_one_of_many = !options.dry_run;
   if (options.request.passes.empty()) {
@@ -176,13 +173,10 @@ int run_repeats(const RunCommandOptions& options, Context& context) {
   if (!options.request.plan.empty()) {
     throw Error(ErrorKind::kUsage, "--plan is for one run, not for --repeat or --against");
   }
-  RepeatedRuns runs{options, {}, {{"a", one_run(options), {}}}, 5};
-  if (!options.repeat.empty()) {
-    runs.repeats = positive_number("--repeat", options.repeat);
-    if (runs.repeats > kMostRepeats) {
-      throw Error(ErrorKind::kUsage, fmt::format("--repeat takes {} at most", kMostRepeats));
-    }
-  }
+  RepeatedRuns runs{options,
+                    {},
+                    {{"a", one_run(options), {}}},
+                    static_cast<std::size_t>(options.num_repeats.value_or(5))};
   if (!options.against.empty()) {
     runs.sides.push_back({"b", other_run(options), {}});
   }

@@ -65,13 +65,13 @@ void print_result(const ScrubResult& result, Console& console) {
   }
 }
 
-int run_scrub(const ScrubCommandOptions& asked, Context& context) {
-  std::vector<std::string> values = given_secrets(asked.secrets);
+int run_scrub(const ScrubCommandOptions& options, Context& context) {
+  std::vector<std::string> values = given_secrets(options.secrets);
   for (std::string& value : secret_values(context.system.environment)) {
     values.push_back(std::move(value));
   }
-  const ScrubResult result = scrub_files(asked.path, values);
-  if (asked.json) {
+  const ScrubResult result = scrub_files(options.path, values);
+  if (options.json) {
     Json json = json_document("scrub", 1);
     json["secrets_found"] = result.num_keys;
     json["left"] = result.left;
@@ -96,20 +96,19 @@ int run_scrub(const ScrubCommandOptions& asked, Context& context) {
 }  // namespace
 
 Command scrub_command() {
-  auto asked = std::make_shared<ScrubCommandOptions>();
+  auto options = std::make_shared<ScrubCommandOptions>();
   Command command;
   command.name = "scrub";
-  command.summary = "Take secrets out of a recording or a bundle, in place";
+  command.summary = "Remove secrets from a recording or a bundle, in place";
   command.options = {
-      {"PATH", "", "A bundle, or a recording as SQLite", &asked->path, {}, nullptr, true},
-      {"--secrets", "FILE", "More that must go, a line each; kept out of the command line",
-       &asked->secrets},
-      json_option(asked->json),
+      required({"PATH", "", "A bundle, or a recording as SQLite", &options->path}),
+      {"--secrets", "FILE", "More secrets to remove, one per line", &options->secrets},
+      json_option(options->json),
   };
   command.examples =
       "  llmprof scrub run.sqlite\n"
       "  llmprof scrub llmprof-runs/20261114-235400 --secrets my-secrets.txt\n";
-  command.run = [asked](Context& context) { return run_scrub(*asked, context); };
+  command.run = [options](Context& context) { return run_scrub(*options, context); };
   return command;
 }
 

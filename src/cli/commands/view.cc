@@ -75,9 +75,8 @@ Command view_command() {
   auto bundle = std::make_shared<std::string>();
   Command command;
   command.name = "view";
-  command.summary = "Say where a bundle's report.html is, and how to fetch it";
-  command.options = {
-      {"BUNDLE", "", "Folder of a run or of analyze --out", bundle.get(), {}, nullptr, true}};
+  command.summary = "Print where a bundle's report.html is, and how to fetch it";
+  command.options = {required({"BUNDLE", "", "Folder of a run or of analyze --out", bundle.get()})};
   command.examples = "  llmprof view llmprof-runs/20261115-101500\n";
   command.run = [bundle](Context& context) { return run_view(*bundle, context); };
   return command;

@@ -41,7 +41,19 @@ class Args : public testing::Test {
                      {"WORD", "", "Words", &words}};
     start.run = [](Context&) { return 9; };
     start.rest = &rest;
-    commands = {parent, choice, start};
+    Command count;
+    count.name = "count";
+    count.summary = "Count things";
+    count.group = "Numbers";
+    count.options = {required({"--ranks", "N", "How many", &ranks}),
+                     at_most(1000, {"--repeat", "N", "Runs", &repeats}),
+                     {"--pid", "N", "Process", &pid},
+                     {"--budget", "BYTES", "The most", &budget_bytes},
+                     {"--limit", "BYTES", "Memory", &limit_bytes},
+                     {"--effect", "PERCENT", "Change", &effect},
+                     {"--top", "N", "Rows, or all", &top}};
+    count.run = [](Context&) { return 10; };
+    commands = {parent, choice, start, count};
   }
 
   Parsed parse(std::vector<std::string> arguments) {
@@ -57,6 +69,13 @@ class Args : public testing::Test {
   std::string file;
   std::string what;
   std::string color = "auto";
+  std::int64_t ranks = 0;
+  std::optional<std::int64_t> repeats;
+  std::optional<std::uint32_t> pid;
+  std::uint64_t budget_bytes = 200'000'000;
+  std::optional<std::uint64_t> limit_bytes;
+  double effect = 0.01;
+  RowLimit top{20};
   std::vector<std::string> words;
   std::vector<std::string> rest;
   std::vector<Command> commands;
@@ -150,7 +169,62 @@ TEST_F(Args, HelpIsOfTheInnermostCommand) {
   EXPECT_THAT(parse({"thing", "show", "--help"}).text, HasSubstr("Usage: llmprof thing show"));
   EXPECT_THAT(parse({"--help"}).text, HasSubstr("Usage: llmprof [OPTIONS]"));
   EXPECT_THAT(parse({}).text, HasSubstr("Pick one"));
+  EXPECT_EQ(parse({"help", "count"}).text, parse({"count", "--help"}).text);
+  EXPECT_EQ(parse({"help"}).text, parse({}).text);
   EXPECT_THAT(parse({"--version"}).text, HasSubstr("llmprof 0."));
+}
+
+TEST_F(Args, NumbersAreReadByTheTypeOfTheirTarget) {
+  parse({"count", "--ranks", "16", "--repeat", "1000", "--pid", "0", "--budget", "0", "--limit",
+         "4GiB", "--effect", "2.5 %", "--top", "all"});
+  EXPECT_EQ(ranks, 16);
+  EXPECT_EQ(repeats, 1000);
+  EXPECT_EQ(pid, 0U);
+  EXPECT_EQ(budget_bytes, 0U);
+  EXPECT_EQ(limit_bytes, std::uint64_t{4} << 30);
+  EXPECT_DOUBLE_EQ(effect, 0.025);
+  EXPECT_EQ(top.rows, SIZE_MAX);
+  parse({"count", "--ranks", "1", "--top", "7", "--effect", "3"});
+  EXPECT_EQ(top.rows, 7U);
+  EXPECT_DOUBLE_EQ(effect, 0.03);
+}
+
+TEST_F(Args, WhatIsNoNumberIsRefused) {
+  const auto refused = [&](const char* option, const char* value, const std::string& message,
+                           const char* hint = "") {
+    expect_usage({"count", "--ranks", "1", option, value}, message, hint);
+  };
+  for (const char* value : {"x", "0", "-1", "1.5", "7x", " 7", "+7", "1e3", "all"}) {
+    refused("--repeat", value,
+            std::string("--repeat takes a whole number of at least 1, not '") + value + "'");
+  }
+  refused("--repeat", "1001", "--repeat takes at most 1000, not '1001'");
+  refused("--repeat", "99999999999999999999",
+          "--repeat takes at most 1000, not '99999999999999999999'");
+  refused("--pid", "-1", "--pid takes a whole number of at least 0, not '-1'");
+  refused("--pid", "4294967296", "--pid takes at most 4294967295, not '4294967296'");
+  refused("--limit", "many", "--limit takes a size, not 'many'", "as 4GiB, 500MB or 1048576");
+  for (const char* value : {"0", "-1", "inf", "nan", "1000", "2 px"}) {
+    refused("--effect", value,
+            std::string("--effect takes a percentage above 0, not '") + value + "'");
+  }
+  refused("--top", "ALL", "--top takes a whole number of at least 1, or all, not 'ALL'");
+  refused("--top", "\x1b", "--top takes a whole number of at least 1, or all, not '\\x1b'");
+  refused("--top", "", "count: --top takes no empty value", "usage: llmprof count --help");
+  expect_usage({"count"}, "count: needs --ranks", "usage: llmprof count --help");
+  EXPECT_THAT(parse({"count", "--top", "x", "--help"}).text, HasSubstr("Usage:"));
+}
+
+TEST_F(Args, HelpShowsDefaultsAndGroups) {
+  const std::string text = parse({"count", "--help"}).text;
+  EXPECT_THAT(text, HasSubstr("Rows, or all (default 20)"));
+  EXPECT_THAT(text, HasSubstr("The most (default 200MB)"));
+  EXPECT_THAT(text, HasSubstr("Change (default 1 %)"));
+  EXPECT_THAT(text, HasSubstr("  Memory\n")) << "without a default";
+  EXPECT_THAT(text, HasSubstr("  How many\n")) << "must be given";
+  EXPECT_THAT(parse({}).text, HasSubstr("\nNumbers:\n  count "));
+  EXPECT_THAT(parse({"start", "--help"}).text,
+              HasSubstr("Usage: llmprof start [OPTIONS] [WORD...] -- PROGRAM [ARG...]\n"));
 }
 
 TEST_F(Args, HostileWordsAreShownSafely) {

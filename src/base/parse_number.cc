@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers that users type: all of the text counts, so that "10k" is not 10.
+#include "base/parse_number.h"
+
+#include <charconv>
+
+#include "base/text.h"
+
+namespace llmprof {
+
+std::optional<std::int64_t> parse_whole(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_whole = failure == std::errc() && end == text.data() + text.size();
+  return is_whole ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> parse_percent(std::string_view text) {
+  double percent = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const std::string_view unit = trim(std::string_view(end, text.data() + text.size()));
+  const bool is_percent = failure == std::errc() && (unit.empty() || unit == "%");
+  return is_percent && percent > 0 && percent < 1000 ? std::optional(percent / 100) : std::nullopt;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace llmprof {
+
+// Parses a whole number, from the first character to the last. nullopt if it does not fit.
+std::optional<std::int64_t> parse_whole(std::string_view text);
+
+// Parses "2", "2%" or "2 %" as the fraction 0.02. nullopt if it is not between 0 % and 1000 %.
+std::optional<double> parse_percent(std::string_view text);
+
+}  // namespace llmprof
