@@ -16,6 +16,7 @@
 #include "analysis/rules_json.h"
 #include "base/json.h"
 #include "expect_error.h"
+#include "trace_builder.h"
 
 namespace llmprof {
 namespace {
@@ -23,112 +24,60 @@ namespace {
 // Rows as they come to mind; turned into a Trace at the end.
 struct Call {
   std::int64_t start, end;
-  int thread;
+  std::uint32_t thread;
   bool is_sync;
 };
 struct Work {
   std::int64_t start, end;
-  int device;
+  std::uint32_t device;
   int call;  // -1: not recorded
   enum Kind { kCompute, kComm, kCopy } kind;
 };
 struct Range {
   std::int64_t start, end;
-  int thread;
+  std::uint32_t thread;
   const char* text;
 };
 struct Recording {
-  int num_threads = 1;
-  int num_devices = 1;
+  std::uint32_t num_threads = 1;
+  std::uint32_t num_devices = 1;
   std::vector<Call> calls;
   std::vector<Work> work;
   std::vector<Range> ranges;
 };
 
-template <typename T, typename Rows, typename Get>
-Column<T> column(const Rows& rows, Get get) {
-  Column<T> made(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    made[i] = static_cast<T>(get(rows[i]));
-  }
-  return made;
-}
-
-template <typename Table>
-void fill_work(Table& table, const std::vector<Work>& rows) {
-  table.start_ns = column<std::int64_t>(rows, [](const Work& w) { return w.start; });
-  table.end_ns = column<std::int64_t>(rows, [](const Work& w) { return w.end; });
-  table.correlation = column<std::uint32_t>(
-      rows, [](const Work& w) { return w.call < 0 ? 1'000'000 : w.call * 3 + 7; });
-  table.stream = column<std::uint32_t>(rows, [](const Work&) { return 0; });
-  table.process = column<std::uint16_t>(rows, [](const Work&) { return 0; });
-  table.device = column<std::uint16_t>(rows, [](const Work& w) { return w.device; });
-}
-
 // The order of rows in a file means nothing: `random` shuffles them.
 Trace trace_of(const Recording& recording, std::mt19937* random) {
-  Trace trace;
-  trace.capture.has_cuda = true;
-  trace.processes = {{1 << 24, 1}};
-  for (int i = 0; i < recording.num_threads; ++i) {
-    trace.threads.push_back(
-        {static_cast<std::uint64_t>((1 << 24) + i), static_cast<std::uint32_t>(i), 0});
+  TraceBuilder made;
+  const std::uint16_t process = made.add_process();
+  for (std::uint32_t i = 0; i < recording.num_threads; ++i) {
+    made.add_thread(process);
   }
-  for (int i = 0; i < recording.num_devices; ++i) {
-    trace.devices.push_back({static_cast<std::uint32_t>(i), "Test", 1, 1, 1, 1});
+  for (std::uint32_t i = 0; i < recording.num_devices; ++i) {
+    made.add_stream(process, made.add_device());
   }
-  trace.shapes.emplace_back();
-  trace.streams.emplace_back();
-  const StringId gemm = trace.strings.intern("gemm");
-  const StringId nccl = trace.strings.intern("nccl");
-  const StringId launch = trace.strings.intern("cudaLaunchKernel");
-  const StringId sync = trace.strings.intern("cudaStreamSynchronize");
-  const StringId domain = trace.strings.intern("LLM");
-
-  std::vector<Work> kernels;
-  std::vector<Work> copies;
+  std::vector<std::uint32_t> correlations;
+  for (const Call& call : recording.calls) {
+    correlations.push_back(made.call(call.thread, call.start, call.end,
+                                     call.is_sync ? "cudaStreamSynchronize" : "cudaLaunchKernel"));
+  }
   for (const Work& work : recording.work) {
-    (work.kind == Work::kCopy ? copies : kernels).push_back(work);
+    const std::uint32_t correlation =
+        work.call < 0 ? TraceBuilder::kNoCall : correlations[static_cast<std::size_t>(work.call)];
+    if (work.kind == Work::kCopy) {
+      made.copy(work.device, work.start, work.end, correlation);
+    } else {
+      made.kernel(work.device, work.start, work.end, work.kind == Work::kComm ? "nccl" : "gemm",
+                  correlation);
+    }
   }
-  std::vector<std::size_t> calls(recording.calls.size());
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    calls[i] = i;
+  for (const Range& range : recording.ranges) {
+    made.range(range.thread, range.start, range.end, range.text, {.domain = "LLM"});
   }
-  std::vector<Range> ranges = recording.ranges;
   if (random != nullptr) {
-    std::shuffle(kernels.begin(), kernels.end(), *random);
-    std::shuffle(copies.begin(), copies.end(), *random);
-    std::shuffle(calls.begin(), calls.end(), *random);
-    std::shuffle(ranges.begin(), ranges.end(), *random);
+    made.shuffle(*random);
   }
-  fill_work(trace.kernels, kernels);
-  trace.kernels.name =
-      column<StringId>(kernels, [&](const Work& w) { return w.kind == Work::kComm ? nccl : gemm; });
-  trace.kernels.mangled_name = column<StringId>(kernels, [](const Work&) { return StringId{}; });
-  trace.kernels.shape = column<std::uint32_t>(kernels, [](const Work&) { return 0; });
-  trace.kernels.is_graph_node = column<std::uint8_t>(kernels, [](const Work&) { return 0; });
-  fill_work(trace.copies, copies);
-  trace.copies.size_bytes = column<std::int64_t>(copies, [](const Work&) { return 1; });
-  trace.copies.kind = column<CopyKind>(copies, [](const Work&) { return CopyKind::kMemset; });
-  const auto call = [&](std::size_t i) -> const Call& { return recording.calls[i]; };
-  trace.api_calls.start_ns =
-      column<std::int64_t>(calls, [&](std::size_t i) { return call(i).start; });
-  trace.api_calls.end_ns = column<std::int64_t>(calls, [&](std::size_t i) { return call(i).end; });
-  trace.api_calls.thread =
-      column<std::uint32_t>(calls, [&](std::size_t i) { return call(i).thread; });
-  trace.api_calls.correlation =
-      column<std::uint32_t>(calls, [](std::size_t i) { return i * 3 + 7; });
-  trace.api_calls.name =
-      column<StringId>(calls, [&](std::size_t i) { return call(i).is_sync ? sync : launch; });
-  trace.ranges.start_ns = column<std::int64_t>(ranges, [](const Range& r) { return r.start; });
-  trace.ranges.end_ns = column<std::int64_t>(ranges, [](const Range& r) { return r.end; });
-  trace.ranges.thread = column<std::uint32_t>(ranges, [](const Range& r) { return r.thread; });
-  trace.ranges.text =
-      column<StringId>(ranges, [&](const Range& r) { return trace.strings.intern(r.text); });
-  trace.ranges.domain = column<StringId>(ranges, [&](const Range&) { return domain; });
-  trace.ranges.payload = column<std::int64_t>(ranges, [](const Range&) { return kNoPayload; });
-  trace.ranges.kind = column<RangeKind>(ranges, [](const Range&) { return RangeKind::kPushPop; });
-  return trace;
+  return made.finish();
 }
 
 Rules rules() {
@@ -144,9 +93,9 @@ class Maker {
 
   Recording make() {
     Recording made;
-    made.num_threads = pick(1, 2);
-    made.num_devices = pick(1, 2);
-    for (int thread = 0; thread < made.num_threads; ++thread) {
+    made.num_threads = static_cast<std::uint32_t>(pick(1, 2));
+    made.num_devices = static_cast<std::uint32_t>(pick(1, 2));
+    for (std::uint32_t thread = 0; thread < made.num_threads; ++thread) {
       add_stages(made, thread);
       std::int64_t time = pick(0, 20);
       for (int n = pick(0, 8); n > 0; --n) {
@@ -155,14 +104,15 @@ class Maker {
         time = end + pick(0, 15);
       }
     }
-    std::set<std::pair<int, std::int64_t>> starts;
+    std::set<std::pair<std::uint32_t, std::int64_t>> starts;
     for (int n = pick(1, 12); n > 0; --n) {
       const int call = made.calls.empty() || pick(0, 7) == 0
                            ? -1
                            : pick(0, static_cast<int>(made.calls.size()) - 1);
       const std::int64_t launched = call < 0 ? 0 : made.calls[static_cast<std::size_t>(call)].start;
       const std::int64_t start = launched + pick(0, 60);
-      const int device = pick(0, made.num_devices - 1);
+      const auto device =
+          static_cast<std::uint32_t>(pick(0, static_cast<int>(made.num_devices) - 1));
       if (starts.insert({device, start})
               .second) {  // what starts together ties, which another test is for
         made.work.push_back(
@@ -175,7 +125,7 @@ class Maker {
  private:
   int pick(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
 
-  void add_stages(Recording& made, int thread) {
+  void add_stages(Recording& made, std::uint32_t thread) {
     std::int64_t time = pick(0, 10);
     for (int n = pick(0, 3); n > 0; --n) {
       const std::int64_t middle = time + pick(1, 40);
@@ -233,7 +183,7 @@ class Plain {
     return end;
   }
 
-  void add(const Range& range, int device, bool steps, Buckets& buckets) const {
+  void add(const Range& range, std::uint32_t device, bool steps, Buckets& buckets) const {
     const std::int64_t end = window_end(range, steps);
     for (std::int64_t time = range.start; time < end; ++time) {
       std::string name = bucket(range, device, steps, time, end);
@@ -257,7 +207,7 @@ class Plain {
     return count;
   }
 
-  bool works_for(const Range& range, int device, bool steps) const {
+  bool works_for(const Range& range, std::uint32_t device, bool steps) const {
     return std::any_of(r_.work.begin(), r_.work.end(), [&](const Work& work) {
       return work.device == device && range_of(work, steps) == &range;
     });
@@ -268,7 +218,7 @@ class Plain {
     return work.start <= time && time < work.end;
   }
 
-  std::string bucket(const Range& range, int device, bool steps, std::int64_t time,
+  std::string bucket(const Range& range, std::uint32_t device, bool steps, std::int64_t time,
                      std::int64_t end) const {
     std::set<std::string> found;
     for (const Work& work : r_.work) {
@@ -293,7 +243,8 @@ class Plain {
     return idle(range, device, time, end);
   }
 
-  std::string idle(const Range& range, int device, std::int64_t time, std::int64_t end) const {
+  std::string idle(const Range& range, std::uint32_t device, std::int64_t time,
+                   std::int64_t end) const {
     std::int64_t opened = time;
     const auto any_runs = [&](std::int64_t at) {
       return std::any_of(r_.work.begin(), r_.work.end(),
@@ -338,7 +289,7 @@ std::map<std::pair<std::string, std::string>, Plain::Buckets> plain_ledgers(
   for (const Range& range : recording.ranges) {
     const bool is_step = std::string_view(range.text) == "decode_step";
     const std::string stage = std::string_view(range.text) == "decode_all" ? "decode" : range.text;
-    for (int device = 0; device < recording.num_devices; ++device) {
+    for (std::uint32_t device = 0; device < recording.num_devices; ++device) {
       if (plain.works_for(range, device, is_step)) {
         plain.add(range, device, is_step, ledgers[{stage, "cuda:" + std::to_string(device)}]);
       }
