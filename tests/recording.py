@@ -4,12 +4,16 @@ import pathlib
 import re
 import sqlite3
 
+from make_engine_trace import engine_sql
+
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 
 
 def sql_of(path):
-    """Its text, with each line `-- include CASE/FILE` replaced by that file of tests/golden."""
-    return re.sub(r"^-- include (\S+)$", lambda line: sql_of(GOLDEN / line[1]), path.read_text(), flags=re.MULTILINE)
+    """Its text, with each line `-- include CASE/FILE` replaced by that file of tests/golden, and each line
+    `-- engine OPTIONS` by the recording that make_engine_trace.py makes of them."""
+    text = re.sub(r"^-- include (\S+)$", lambda line: sql_of(GOLDEN / line[1]), path.read_text(), flags=re.MULTILINE)
+    return re.sub(r"^-- engine (.*)$", lambda line: engine_sql(line[1]), text, flags=re.MULTILINE)
 
 
 def make_sqlite(sql, path):

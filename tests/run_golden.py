@@ -7,7 +7,8 @@
   expected.err     standard error, whole; absent: empty
   expected.code    exit code; absent: 0
   NAME.sqlite.sql  SQL from which NAME.sqlite is made, so that a reviewer can read a recording; the line
-                   `-- include CASE/NAME.sqlite.sql` stands for that file
+                   `-- include CASE/NAME.sqlite.sql` stands for that file, `-- engine OPTIONS` for a recording of
+                   make_engine_trace.py
   input_of         the name of another case whose input is taken
   anything else    input, copied into the empty directory the command runs in
 

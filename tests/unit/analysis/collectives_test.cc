@@ -7,8 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ingest/ingest.h"
-#include "temporary.h"
+#include "trace_builder.h"
 
 namespace llmprof {
 namespace {
@@ -18,23 +17,20 @@ using testing::HasSubstr;
 
 struct Launch {
   const char* name;
-  int device;
-  int stream;
-  int ts;
+  std::uint32_t stream;  // 0 or 1
+  std::int64_t start_ns;
 };
 
 Trace trace_of(const std::vector<Launch>& launches) {
-  std::string events;
+  TraceBuilder made;
+  const std::uint16_t process = made.add_process();
+  const std::uint16_t device = made.add_device();
+  made.add_stream(process, device);
+  made.add_stream(process, device);
   for (const Launch& launch : launches) {
-    events += fmt::format(
-        R"({}{{"ph": "X", "cat": "kernel", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": 2,
-            "args": {{"device": {}, "stream": {}, "correlation": {}}}}})",
-        events.empty() ? "" : ",", launch.name, launch.device, launch.stream, launch.ts,
-        launch.device, launch.stream, launch.ts);
+    made.kernel(launch.stream, launch.start_ns, launch.start_ns + 2, launch.name);
   }
-  const TemporaryDirectory directory;
-  return load_trace(
-      directory.add("t.json", R"({"schemaVersion": 1, "traceEvents": [)" + events + "]}"), 1);
+  return made.finish();
 }
 
 const Rules kRules = {{{"communication", {"nccl"}}}, {}};
@@ -49,20 +45,18 @@ std::vector<std::string> words_of(const Collectives& collectives) {
 }
 
 TEST(Collectives, StreamsAreNumberedByTheirFirst) {
-  const Collectives found = find_collectives(profile(
-      trace_of(
-          {{"nccl_b", 0, 9, 40}, {"gemm", 0, 3, 10}, {"nccl_a", 0, 12, 20}, {"nccl_c", 0, 12, 60}}),
-      kRules));
-  EXPECT_THAT(words_of(found),
-              ElementsAre("cuda:0 stream 0 #0 at 10000", "cuda:0 stream 1 #0 at 30000",
-                          "cuda:0 stream 0 #1 at 50000"));
+  const Collectives found = find_collectives(
+      profile(trace_of({{"nccl_b", 0, 40}, {"gemm", 0, 10}, {"nccl_a", 1, 20}, {"nccl_c", 1, 60}}),
+              kRules));
+  EXPECT_THAT(words_of(found), ElementsAre("cuda:0 stream 0 #0 at 10", "cuda:0 stream 1 #0 at 30",
+                                           "cuda:0 stream 0 #1 at 50"));
   EXPECT_THAT(found.communicators_by, HasSubstr("streams"));
   EXPECT_EQ(found.launches[0].kernel, "nccl_a");
-  EXPECT_EQ(found.launches[0].duration_ns, 2000);
+  EXPECT_EQ(found.launches[0].duration_ns, 2);
 }
 
 TEST(Collectives, OfNothingAreNone) {
-  const Collectives found = find_collectives(profile(trace_of({{"gemm", 0, 3, 10}}), kRules));
+  const Collectives found = find_collectives(profile(trace_of({{"gemm", 0, 10}}), kRules));
   EXPECT_TRUE(found.launches.empty());
   EXPECT_EQ(found.communicators_by, "");
 }

@@ -15,12 +15,13 @@
 #include "analysis/rules_json.h"
 #include "analysis/stages.h"
 #include "base/json.h"
+#include "trace_builder.h"
 
 namespace llmprof {
 namespace {
 
 struct Launch {
-  int name, mangled, shape, device, process, stage;  // stage -1: outside
+  int name, mangled, shape, device, process, stage;  // each 0 or 1; stage -1: outside
   std::int64_t start_ns, duration_ns;
 };
 
@@ -30,40 +31,35 @@ struct Made {
   Attribution attribution;
 };
 
+constexpr const char* kNames[] = {"gemm<int>", "other"};
+constexpr const char* kMangled[] = {"", "_Z4gemm"};
+
 Made make(const std::vector<Launch>& launches) {
   Made made;
-  Trace& trace = made.trace;
   made.stages.names = {"prefill", "decode"};
   made.stages.is_nested = {false, false};
   made.stages.instances.resize(2);
   made.stages.instances[1].stage = 1;
-  trace.devices = {{4, "A", 1, 1, 1, 1}, {7, "B", 1, 1, 1, 1}};
-  trace.processes = {{1, 1}, {2, 2}};
-  trace.shapes = {{{1, 1, 1}, {32, 1, 1}}, {{8, 2, 1}, {128, 1, 1}}};
-  const StringId names[] = {trace.strings.intern("gemm<int>"), trace.strings.intern("other")};
-  const StringId mangled[] = {StringId{}, trace.strings.intern("_Z4gemm")};
-  const std::size_t n = launches.size();
-  Kernels& kernels = trace.kernels;
-  kernels.start_ns = Column<std::int64_t>(n);
-  kernels.end_ns = Column<std::int64_t>(n);
-  kernels.name = Column<StringId>(n);
-  kernels.mangled_name = Column<StringId>(n);
-  kernels.shape = Column<std::uint32_t>(n);
-  kernels.device = Column<std::uint16_t>(n);
-  kernels.process = Column<std::uint16_t>(n);
-  made.attribution.kernels.instance = Column<std::uint32_t>(n);
-  for (std::size_t i = 0; i < n; ++i) {
+  TraceBuilder builder;
+  const std::uint16_t devices[] = {builder.add_device(4), builder.add_device(7)};
+  for (const std::uint16_t process : {builder.add_process(), builder.add_process()}) {
+    for (const std::uint16_t device : devices) {
+      builder.add_stream(process, device);
+    }
+  }
+  builder.add_shape({{1, 1, 1}, {32, 1, 1}});
+  builder.add_shape({{8, 2, 1}, {128, 1, 1}});
+  made.attribution.kernels.instance = Column<std::uint32_t>(launches.size());
+  for (std::size_t i = 0; i < launches.size(); ++i) {
     const Launch& launch = launches[i];
-    kernels.start_ns[i] = launch.start_ns;
-    kernels.end_ns[i] = launch.start_ns + launch.duration_ns;
-    kernels.name[i] = names[launch.name];
-    kernels.mangled_name[i] = mangled[launch.mangled];
-    kernels.shape[i] = static_cast<std::uint32_t>(launch.shape);
-    kernels.device[i] = static_cast<std::uint16_t>(launch.device);
-    kernels.process[i] = static_cast<std::uint16_t>(launch.process);
+    builder.kernel(
+        static_cast<std::uint32_t>(launch.process * 2 + launch.device), launch.start_ns,
+        launch.start_ns + launch.duration_ns, kNames[launch.name], TraceBuilder::kNoCall,
+        {.mangled = kMangled[launch.mangled], .shape = static_cast<std::uint32_t>(launch.shape)});
     made.attribution.kernels.instance[i] =
         launch.stage < 0 ? kNone : static_cast<std::uint32_t>(launch.stage);
   }
+  made.trace = builder.finish();
   return made;
 }
 
@@ -135,15 +131,13 @@ TEST(LaunchGroups, SumsAreExactAndMediansLieWithinAStep) {
   std::map<std::tuple<std::string, std::string, std::string, int, int, int>,
            std::vector<std::int64_t>>
       expected;
-  const char* const names[] = {"gemm<int>", "other"};
-  const char* const mangled[] = {"", "_Z4gemm"};
   const char* const stages[] = {"outside", "prefill", "decode"};
   for (int i = 0; i < 20'000; ++i) {
     const Launch launch{pick(0, 1), pick(0, 1),  pick(0, 1), pick(0, 1),
                         pick(0, 1), pick(-1, 1), i,          1LL << pick(0, 30)};
     launches.push_back(launch);
     launches.back().duration_ns += pick(0, 1000);
-    expected[{names[launch.name], mangled[launch.mangled], stages[launch.stage + 1], launch.shape,
+    expected[{kNames[launch.name], kMangled[launch.mangled], stages[launch.stage + 1], launch.shape,
               launch.device, launch.process}]
         .push_back(launches.back().duration_ns);
   }

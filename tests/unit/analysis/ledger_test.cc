@@ -16,6 +16,7 @@
 #include "analysis/rules_json.h"
 #include "base/json.h"
 #include "expect_error.h"
+#include "trace_builder.h"
 
 namespace llmprof {
 namespace {
@@ -23,112 +24,60 @@ namespace {
 // Rows as they come to mind; turned into a Trace at the end.
 struct Call {
   std::int64_t start, end;
-  int thread;
+  std::uint32_t thread;
   bool is_sync;
 };
 struct Work {
   std::int64_t start, end;
-  int device;
+  std::uint32_t device;
   int call;  // -1: not recorded
   enum Kind { kCompute, kComm, kCopy } kind;
 };
 struct Range {
   std::int64_t start, end;
-  int thread;
+  std::uint32_t thread;
   const char* text;
 };
 struct Recording {
-  int num_threads = 1;
-  int num_devices = 1;
+  std::uint32_t num_threads = 1;
+  std::uint32_t num_devices = 1;
   std::vector<Call> calls;
   std::vector<Work> work;
   std::vector<Range> ranges;
 };
 
-template <typename T, typename Rows, typename Get>
-Column<T> column(const Rows& rows, Get get) {
-  Column<T> made(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    made[i] = static_cast<T>(get(rows[i]));
-  }
-  return made;
-}
-
-template <typename Table>
-void fill_work(Table& table, const std::vector<Work>& rows) {
-  table.start_ns = column<std::int64_t>(rows, [](const Work& w) { return w.start; });
-  table.end_ns = column<std::int64_t>(rows, [](const Work& w) { return w.end; });
-  table.correlation = column<std::uint32_t>(
-      rows, [](const Work& w) { return w.call < 0 ? 1'000'000 : w.call * 3 + 7; });
-  table.stream = column<std::uint32_t>(rows, [](const Work&) { return 0; });
-  table.process = column<std::uint16_t>(rows, [](const Work&) { return 0; });
-  table.device = column<std::uint16_t>(rows, [](const Work& w) { return w.device; });
-}
-
 // The order of rows in a file means nothing: `random` shuffles them.
 Trace trace_of(const Recording& recording, std::mt19937* random) {
-  Trace trace;
-  trace.capture.has_cuda = true;
-  trace.processes = {{1 << 24, 1}};
-  for (int i = 0; i < recording.num_threads; ++i) {
-    trace.threads.push_back(
-        {static_cast<std::uint64_t>((1 << 24) + i), static_cast<std::uint32_t>(i), 0});
+  TraceBuilder made;
+  const std::uint16_t process = made.add_process();
+  for (std::uint32_t i = 0; i < recording.num_threads; ++i) {
+    made.add_thread(process);
   }
-  for (int i = 0; i < recording.num_devices; ++i) {
-    trace.devices.push_back({static_cast<std::uint32_t>(i), "Test", 1, 1, 1, 1});
+  for (std::uint32_t i = 0; i < recording.num_devices; ++i) {
+    made.add_stream(process, made.add_device());
   }
-  trace.shapes.emplace_back();
-  trace.streams.emplace_back();
-  const StringId gemm = trace.strings.intern("gemm");
-  const StringId nccl = trace.strings.intern("nccl");
-  const StringId launch = trace.strings.intern("cudaLaunchKernel");
-  const StringId sync = trace.strings.intern("cudaStreamSynchronize");
-  const StringId domain = trace.strings.intern("LLM");
-
-  std::vector<Work> kernels;
-  std::vector<Work> copies;
+  std::vector<std::uint32_t> correlations;
+  for (const Call& call : recording.calls) {
+    correlations.push_back(made.call(call.thread, call.start, call.end,
+                                     call.is_sync ? "cudaStreamSynchronize" : "cudaLaunchKernel"));
+  }
   for (const Work& work : recording.work) {
-    (work.kind == Work::kCopy ? copies : kernels).push_back(work);
+    const std::uint32_t correlation =
+        work.call < 0 ? TraceBuilder::kNoCall : correlations[static_cast<std::size_t>(work.call)];
+    if (work.kind == Work::kCopy) {
+      made.copy(work.device, work.start, work.end, correlation);
+    } else {
+      made.kernel(work.device, work.start, work.end, work.kind == Work::kComm ? "nccl" : "gemm",
+                  correlation);
+    }
   }
-  std::vector<std::size_t> calls(recording.calls.size());
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    calls[i] = i;
+  for (const Range& range : recording.ranges) {
+    made.range(range.thread, range.start, range.end, range.text, {.domain = "LLM"});
   }
-  std::vector<Range> ranges = recording.ranges;
   if (random != nullptr) {
-    std::shuffle(kernels.begin(), kernels.end(), *random);
-    std::shuffle(copies.begin(), copies.end(), *random);
-    std::shuffle(calls.begin(), calls.end(), *random);
-    std::shuffle(ranges.begin(), ranges.end(), *random);
+    made.shuffle(*random);
   }
-  fill_work(trace.kernels, kernels);
-  trace.kernels.name =
-      column<StringId>(kernels, [&](const Work& w) { return w.kind == Work::kComm ? nccl : gemm; });
-  trace.kernels.mangled_name = column<StringId>(kernels, [](const Work&) { return StringId{}; });
-  trace.kernels.shape = column<std::uint32_t>(kernels, [](const Work&) { return 0; });
-  trace.kernels.is_graph_node = column<std::uint8_t>(kernels, [](const Work&) { return 0; });
-  fill_work(trace.copies, copies);
-  trace.copies.size_bytes = column<std::int64_t>(copies, [](const Work&) { return 1; });
-  trace.copies.kind = column<CopyKind>(copies, [](const Work&) { return CopyKind::kMemset; });
-  const auto call = [&](std::size_t i) -> const Call& { return recording.calls[i]; };
-  trace.api_calls.start_ns =
-      column<std::int64_t>(calls, [&](std::size_t i) { return call(i).start; });
-  trace.api_calls.end_ns = column<std::int64_t>(calls, [&](std::size_t i) { return call(i).end; });
-  trace.api_calls.thread =
-      column<std::uint32_t>(calls, [&](std::size_t i) { return call(i).thread; });
-  trace.api_calls.correlation =
-      column<std::uint32_t>(calls, [](std::size_t i) { return i * 3 + 7; });
-  trace.api_calls.name =
-      column<StringId>(calls, [&](std::size_t i) { return call(i).is_sync ? sync : launch; });
-  trace.ranges.start_ns = column<std::int64_t>(ranges, [](const Range& r) { return r.start; });
-  trace.ranges.end_ns = column<std::int64_t>(ranges, [](const Range& r) { return r.end; });
-  trace.ranges.thread = column<std::uint32_t>(ranges, [](const Range& r) { return r.thread; });
-  trace.ranges.text =
-      column<StringId>(ranges, [&](const Range& r) { return trace.strings.intern(r.text); });
-  trace.ranges.domain = column<StringId>(ranges, [&](const Range&) { return domain; });
-  trace.ranges.payload = column<std::int64_t>(ranges, [](const Range&) { return kNoPayload; });
-  trace.ranges.kind = column<RangeKind>(ranges, [](const Range&) { return RangeKind::kPushPop; });
-  return trace;
+  return made.finish();
 }
 
 Rules rules() {
@@ -144,9 +93,9 @@ class Maker {
 
   Recording make() {
     Recording made;
-    made.num_threads = pick(1, 2);
-    made.num_devices = pick(1, 2);
-    for (int thread = 0; thread < made.num_threads; ++thread) {
+    made.num_threads = static_cast<std::uint32_t>(pick(1, 2));
+    made.num_devices = static_cast<std::uint32_t>(pick(1, 2));
+    for (std::uint32_t thread = 0; thread < made.num_threads; ++thread) {
       add_stages(made, thread);
       std::int64_t time = pick(0, 20);
       for (int n = pick(0, 8); n > 0; --n) {
@@ -155,14 +104,15 @@ class Maker {
         time = end + pick(0, 15);
       }
     }
-    std::set<std::pair<int, std::int64_t>> starts;
+    std::set<std::pair<std::uint32_t, std::int64_t>> starts;
     for (int n = pick(1, 12); n > 0; --n) {
       const int call = made.calls.empty() || pick(0, 7) == 0
                            ? -1
                            : pick(0, static_cast<int>(made.calls.size()) - 1);
       const std::int64_t launched = call < 0 ? 0 : made.calls[static_cast<std::size_t>(call)].start;
       const std::int64_t start = launched + pick(0, 60);
-      const int device = pick(0, made.num_devices - 1);
+      const auto device =
+          static_cast<std::uint32_t>(pick(0, static_cast<int>(made.num_devices) - 1));
       if (starts.insert({device, start})
               .second) {  // what starts together ties, which another test is for
         made.work.push_back(
@@ -175,7 +125,7 @@ class Maker {
  private:
   int pick(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
 
-  void add_stages(Recording& made, int thread) {
+  void add_stages(Recording& made, std::uint32_t thread) {
     std::int64_t time = pick(0, 10);
     for (int n = pick(0, 3); n > 0; --n) {
       const std::int64_t middle = time + pick(1, 40);
@@ -240,7 +190,7 @@ class Plain {
 
   // A step begins with its mark or when all steps before it are done on the GPU, at the latest with
   // its first kernel; it ends where the next begins, unless a pause or another loop follows.
-  Window window_of_step(const Range& range, int device) const {
+  Window window_of_step(const Range& range, std::uint32_t device) const {
     const std::vector<const Range*> lane = lane_of(range, device);
     const std::size_t at =
         static_cast<std::size_t>(std::find(lane.begin(), lane.end(), &range) - lane.begin());
@@ -258,12 +208,12 @@ class Plain {
     return window;
   }
 
-  Window window_of(const Range& range, int device) const {
+  Window window_of(const Range& range, std::uint32_t device) const {
     return std::string_view(range.text) == "decode_step" ? window_of_step(range, device)
                                                          : window_of_mark(range);
   }
 
-  void add(const Range& range, int device, bool steps, Buckets& buckets) {
+  void add(const Range& range, std::uint32_t device, bool steps, Buckets& buckets) {
     const Window window = window_of(range, device);
     first_ = beginning(device);
     for (std::int64_t time = window.start; time < window.end; ++time) {
@@ -288,7 +238,7 @@ class Plain {
     return count;
   }
 
-  bool works_for(const Range& range, int device, bool steps) const {
+  bool works_for(const Range& range, std::uint32_t device, bool steps) const {
     return std::any_of(r_.work.begin(), r_.work.end(), [&](const Work& work) {
       return work.device == device && range_of(work, steps) == &range;
     });
@@ -299,7 +249,7 @@ class Plain {
     return work.start <= time && time < work.end;
   }
 
-  std::int64_t gpu_end(const Range& range, int device) const {
+  std::int64_t gpu_end(const Range& range, std::uint32_t device) const {
     std::int64_t end = INT64_MIN;
     for (const Work& work : r_.work) {
       if (work.device == device && range_of(work, true) == &range) {
@@ -310,7 +260,7 @@ class Plain {
   }
 
   // The first kernel, or the first copy if there is no kernel.
-  std::int64_t gpu_start(const Range& range, int device) const {
+  std::int64_t gpu_start(const Range& range, std::uint32_t device) const {
     std::int64_t kernel = INT64_MAX;
     std::int64_t copy = INT64_MAX;
     for (const Work& work : r_.work) {
@@ -346,7 +296,7 @@ class Plain {
 
   // The steps with work on the device, in the order of their work; of one thread only where threads
   // mark steps at the same time.
-  std::vector<const Range*> lane_of(const Range& range, int device) const {
+  std::vector<const Range*> lane_of(const Range& range, std::uint32_t device) const {
     std::vector<const Range*> lane;
     const bool is_by_thread = do_threads_overlap();
     for (const Range& other : r_.ranges) {
@@ -363,7 +313,7 @@ class Plain {
   }
 
   // The end of the work of the first `n` steps.
-  std::int64_t done_before(const std::vector<const Range*>& lane, std::size_t n, int device) const {
+  std::int64_t done_before(const std::vector<const Range*>& lane, std::size_t n, std::uint32_t device) const {
     std::int64_t done = INT64_MIN;
     for (std::size_t i = 0; i < n; ++i) {
       done = std::max(done, gpu_end(*lane[i], device));
@@ -371,12 +321,12 @@ class Plain {
     return done;
   }
 
-  std::int64_t begin_of(const std::vector<const Range*>& lane, std::size_t at, int device) const {
+  std::int64_t begin_of(const std::vector<const Range*>& lane, std::size_t at, std::uint32_t device) const {
     return std::min(gpu_start(*lane[at], device),
                     std::max(lane[at]->start, done_before(lane, at, device)));
   }
 
-  std::int64_t median_distance(const std::vector<const Range*>& lane, int device) const {
+  std::int64_t median_distance(const std::vector<const Range*>& lane, std::uint32_t device) const {
     std::vector<std::int64_t> distances;
     for (std::size_t i = 1; i < lane.size(); ++i) {
       distances.push_back(gpu_start(*lane[i], device) - gpu_start(*lane[i - 1], device));
@@ -386,7 +336,7 @@ class Plain {
   }
 
   // Nothing is judged before the first window or event.
-  std::int64_t beginning(int device) const {
+  std::int64_t beginning(std::uint32_t device) const {
     std::int64_t first = INT64_MAX;
     for (const Call& call : r_.calls) {
       first = std::min(first, call.start);
@@ -403,7 +353,7 @@ class Plain {
     return first;
   }
 
-  std::string bucket(const Range& range, int device, bool steps, std::int64_t time) const {
+  std::string bucket(const Range& range, std::uint32_t device, bool steps, std::int64_t time) const {
     std::set<std::string> found;
     for (const Work& work : r_.work) {
       if (work.device != device || !runs(work, time)) {
@@ -428,7 +378,7 @@ class Plain {
   }
 
   // The cause of the gap around `time`: the same in every window that covers it.
-  std::string idle(int device, std::int64_t time) const {
+  std::string idle(std::uint32_t device, std::int64_t time) const {
     std::int64_t opened = time;
     const auto any_runs = [&](std::int64_t at) {
       return std::any_of(r_.work.begin(), r_.work.end(),
@@ -471,7 +421,7 @@ std::map<std::pair<std::string, std::string>, Plain::Buckets> plain_ledgers(
   for (const Range& range : recording.ranges) {
     const bool is_step = std::string_view(range.text) == "decode_step";
     const std::string stage = std::string_view(range.text) == "decode_all" ? "decode" : range.text;
-    for (int device = 0; device < recording.num_devices; ++device) {
+    for (std::uint32_t device = 0; device < recording.num_devices; ++device) {
       if (plain.works_for(range, device, is_step)) {
         plain.add(range, device, is_step, ledgers[{stage, "cuda:" + std::to_string(device)}]);
       }

@@ -14,6 +14,7 @@
 
 #include "analysis/rules_json.h"
 #include "base/json.h"
+#include "trace_builder.h"
 
 namespace llmprof {
 namespace {
@@ -27,8 +28,8 @@ constexpr std::int64_t kUs = 1000;
 struct MadeLaunch {
   std::string name;
   std::int64_t duration_ns = 0;
-  int shape = 0;
-  int device = 0;
+  int shape = 0;   // 0 or 1
+  int device = 0;  // 0 or 1
   std::string mangled = "";
 };
 
@@ -37,94 +38,45 @@ struct MadeLaunch {
 struct MadeStage {
   std::string stage;
   std::vector<MadeLaunch> launches;
-  int process = 0;
+  std::uint32_t process = 0;  // 0 or 1
   std::size_t steps = 0;
 };
 
-template <typename T, typename Rows, typename Get>
-Column<T> column(const Rows& rows, Get get) {
-  Column<T> made(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    made[i] = static_cast<T>(get(rows[i]));
-  }
-  return made;
-}
-
 Trace trace_of(const std::vector<MadeStage>& stages) {
-  struct Row {
-    std::int64_t start, end;
-    StringId name, mangled;
-    int shape, device, process;
-    std::uint32_t correlation;
-  };
-  struct RangeRow {
-    std::int64_t start, end;
-    StringId text;
-    int thread;
-  };
-  Trace trace;
-  trace.capture.has_cuda = true;
-  trace.processes = {{1 << 24, 1}, {2 << 24, 2}};
-  trace.threads = {{1 << 24, 1, 0}, {2 << 24, 2, 1}};
-  trace.devices = {{0, "A", 1, 1, 1, 1}, {1, "B", 1, 1, 1, 1}};
-  trace.shapes = {{{1, 1, 1}, {32, 1, 1}}, {{8, 2, 1}, {128, 1, 1}}};
-  trace.streams.emplace_back();
-  const StringId domain = trace.strings.intern("LLM");
-  const StringId call_name = trace.strings.intern("cudaLaunchKernel");
-  std::vector<Row> kernels;
-  std::vector<Row> calls;
-  std::vector<RangeRow> ranges;
+  TraceBuilder made;
+  const std::uint16_t devices[] = {made.add_device(), made.add_device()};
+  for (const std::uint16_t process : {made.add_process(), made.add_process()}) {
+    made.add_thread(process);
+    for (const std::uint16_t device : devices) {
+      made.add_stream(process, device);
+    }
+  }
+  made.add_shape({{1, 1, 1}, {32, 1, 1}});
+  made.add_shape({{8, 2, 1}, {128, 1, 1}});
   std::int64_t now = 1000;
-  std::uint32_t correlation = 1;
   for (const MadeStage& stage : stages) {
     const std::int64_t start = now;
     std::int64_t step_start = ++now;
     std::size_t in_step = 0;
     for (const MadeLaunch& launch : stage.launches) {
-      const StringId mangled =
-          launch.mangled.empty() ? StringId{} : trace.strings.intern(launch.mangled);
-      calls.push_back({now, now + 5, call_name, {}, 0, 0, stage.process, correlation});
-      kernels.push_back({now + 10, now + 10 + launch.duration_ns, trace.strings.intern(launch.name),
-                         mangled, launch.shape, launch.device, stage.process, correlation});
-      ++correlation;
+      made.launch(stage.process, now, stage.process * 2 + static_cast<std::uint32_t>(launch.device),
+                  now + 10, now + 10 + launch.duration_ns, launch.name,
+                  {.mangled = launch.mangled, .shape = static_cast<std::uint32_t>(launch.shape)});
       now += launch.duration_ns + 20;
       if (++in_step == stage.steps) {
-        ranges.push_back({step_start, now, trace.strings.intern("decode_step"), stage.process});
+        made.range(stage.process, step_start, now, "decode_step", {.domain = "LLM"});
         step_start = ++now;
         in_step = 0;
       }
     }
     if (!stage.stage.empty()) {
-      ranges.push_back({start, ++now, trace.strings.intern(stage.stage), stage.process});
+      made.range(stage.process, start, ++now, stage.stage, {.domain = "LLM"});
     }
     now += 100;
   }
-  std::reverse(kernels.begin(), kernels.end());  // the order of rows means nothing
-  const auto fill = [](auto& table, const std::vector<Row>& rows) {
-    table.start_ns = column<std::int64_t>(rows, [](const Row& r) { return r.start; });
-    table.end_ns = column<std::int64_t>(rows, [](const Row& r) { return r.end; });
-    table.name = column<StringId>(rows, [](const Row& r) { return r.name; });
-    table.correlation = column<std::uint32_t>(rows, [](const Row& r) { return r.correlation; });
-  };
-  fill(trace.kernels, kernels);
-  Kernels& k = trace.kernels;
-  k.mangled_name = column<StringId>(kernels, [](const Row& r) { return r.mangled; });
-  k.shape = column<std::uint32_t>(kernels, [](const Row& r) { return r.shape; });
-  k.stream = column<std::uint32_t>(kernels, [](const Row&) { return 0; });
-  k.process = column<std::uint16_t>(kernels, [](const Row& r) { return r.process; });
-  k.device = column<std::uint16_t>(kernels, [](const Row& r) { return r.device; });
-  k.is_graph_node = column<std::uint8_t>(kernels, [](const Row&) { return 0; });
-  fill(trace.api_calls, calls);
-  trace.api_calls.thread = column<std::uint32_t>(calls, [](const Row& r) { return r.process; });
-  Ranges& r = trace.ranges;
-  r.start_ns = column<std::int64_t>(ranges, [](const RangeRow& row) { return row.start; });
-  r.end_ns = column<std::int64_t>(ranges, [](const RangeRow& row) { return row.end; });
-  r.text = column<StringId>(ranges, [](const RangeRow& row) { return row.text; });
-  r.domain = column<StringId>(ranges, [&](const RangeRow&) { return domain; });
-  r.payload = column<std::int64_t>(ranges, [](const RangeRow&) { return kNoPayload; });
-  r.thread = column<std::uint32_t>(ranges, [](const RangeRow& row) { return row.thread; });
-  r.kind = column<RangeKind>(ranges, [](const RangeRow&) { return RangeKind::kPushPop; });
-  return trace;
+  std::mt19937 random(1);
+  made.shuffle(random);  // the order of rows means nothing
+  return made.finish();
 }
 
 NcuPlan plan_of(const std::vector<MadeStage>& stages, const PlanOptions& options = {}) {

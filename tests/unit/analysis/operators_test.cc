@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/operator_names.h"
+#include "trace_builder.h"
 
 namespace llmprof {
 namespace {
@@ -31,72 +32,46 @@ struct Launch {
 // A trace whose kernel i was launched by call i, and what is known of it before operators are asked
 // for.
 struct Case {
-  Trace trace;
+  TraceBuilder made;
   Stages stages;
   Attribution attribution;
   std::int64_t whole_ns = 0;
 
   explicit Case(const std::vector<Launch>& launches) {
-    trace.threads = {{1, 1, 0}, {2, 2, 0}};
     stages.names = {"prefill"};
     stages.is_nested = {false};
     stages.instances.resize(1);
-    const std::size_t n = launches.size();
-    trace.kernels.start_ns = Column<std::int64_t>(n);
-    trace.kernels.end_ns = Column<std::int64_t>(n);
-    trace.api_calls.start_ns = Column<std::int64_t>(n);
-    trace.api_calls.end_ns = Column<std::int64_t>(n);
-    trace.api_calls.thread = Column<std::uint32_t>(n);
-    attribution.kernels.call = Column<std::uint32_t>(n);
-    attribution.kernels.instance = Column<std::uint32_t>(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      trace.kernels.start_ns[i] = 1000;
-      trace.kernels.end_ns[i] = 1000 + launches[i].duration;
-      trace.api_calls.start_ns[i] = launches[i].at;
-      trace.api_calls.end_ns[i] = launches[i].at + 1;
-      trace.api_calls.thread[i] = launches[i].thread;
-      attribution.kernels.call[i] = static_cast<std::uint32_t>(i);
+    const std::uint16_t process = made.add_process();
+    made.add_thread(process);
+    made.add_thread(process);
+    const std::uint32_t stream = made.add_stream(process, made.add_device());
+    attribution.kernels.call = Column<std::uint32_t>(launches.size());
+    attribution.kernels.instance = Column<std::uint32_t>(launches.size());
+    for (std::uint32_t i = 0; i < launches.size(); ++i) {
+      const Launch& launch = launches[i];
+      made.launch(launch.thread, launch.at, stream, 1000, 1000 + launch.duration, "kernel");
+      attribution.kernels.call[i] = i;
       attribution.kernels.instance[i] = 0;
-      whole_ns += launches[i].duration;
+      whole_ns += launch.duration;
     }
   }
 
   Case& with_ops(const std::vector<Interval>& rows) {
-    Ops& ops = trace.ops;
-    ops.start_ns = Column<std::int64_t>(rows.size());
-    ops.end_ns = Column<std::int64_t>(rows.size());
-    ops.name = Column<StringId>(rows.size());
-    ops.thread = Column<std::uint32_t>(rows.size());
-    ops.kind = Column<OpKind>(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      ops.start_ns[i] = rows[i].start;
-      ops.end_ns[i] = rows[i].end;
-      ops.name[i] = trace.strings.intern(rows[i].name);
-      ops.thread[i] = rows[i].thread;
-      ops.kind[i] = rows[i].kind;
+    for (const Interval& row : rows) {
+      made.op(row.thread, row.start, row.end, row.name, row.kind);
     }
     return *this;
   }
 
   Case& with_ranges(const std::vector<Interval>& rows) {
-    Ranges& ranges = trace.ranges;
-    ranges.start_ns = Column<std::int64_t>(rows.size());
-    ranges.end_ns = Column<std::int64_t>(rows.size());
-    ranges.text = Column<StringId>(rows.size());
-    ranges.thread = Column<std::uint32_t>(rows.size());
-    ranges.kind = Column<RangeKind>(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      ranges.start_ns[i] = rows[i].start;
-      ranges.end_ns[i] = rows[i].end;
-      ranges.text[i] = trace.strings.intern(rows[i].name);
-      ranges.thread[i] = rows[i].thread;
-      ranges.kind[i] = RangeKind::kPushPop;
+    for (const Interval& row : rows) {
+      made.range(row.thread, row.start, row.end, row.name);
     }
     return *this;
   }
 
-  std::optional<Operators> result() const {
-    return summarise_operators(trace, stages, attribution, whole_ns);
+  std::optional<Operators> result() {
+    return summarise_operators(made.finish(), stages, attribution, whole_ns);
   }
 };
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace_builder.h"
+
 namespace llmprof {
 namespace {
 
@@ -18,27 +20,13 @@ struct Range {
 };
 
 Trace trace_of(const std::vector<Range>& rows) {
-  Trace trace;
-  trace.processes = {{1 << 24, 1}};
-  trace.threads = {{(1 << 24) + 1, 1, 0}};
-  Ranges& ranges = trace.ranges;
-  ranges.start_ns = Column<std::int64_t>(rows.size());
-  ranges.end_ns = Column<std::int64_t>(rows.size());
-  ranges.text = Column<StringId>(rows.size());
-  ranges.domain = Column<StringId>(rows.size());
-  ranges.payload = Column<std::int64_t>(rows.size());
-  ranges.thread = Column<std::uint32_t>(rows.size());
-  ranges.kind = Column<RangeKind>(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    ranges.start_ns[i] = rows[i].start;
-    ranges.end_ns[i] = rows[i].end;
-    ranges.text[i] = trace.strings.intern(rows[i].text);
-    ranges.domain[i] = trace.strings.intern(rows[i].domain);
-    ranges.payload[i] = rows[i].payload;
-    ranges.thread[i] = 0;
-    ranges.kind[i] = RangeKind::kPushPop;
+  TraceBuilder made;
+  const std::uint32_t thread = made.add_thread(made.add_process());
+  for (const Range& row : rows) {
+    made.range(thread, row.start, row.end, row.text,
+               {.domain = row.domain, .payload = row.payload});
   }
-  return trace;
+  return made.finish();
 }
 
 Stages stages_of(const std::vector<Range>& rows) {

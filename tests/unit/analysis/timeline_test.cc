@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/profile.h"
+#include "trace_builder.h"
 
 namespace llmprof {
 namespace {
@@ -20,80 +21,26 @@ Trace random_trace(std::size_t size, std::uint32_t seed) {
   const auto pick = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
   };
-  Trace trace;
-  trace.capture.has_cuda = true;
-  trace.processes = {{1 << 24, 1}};
-  trace.threads = {{1 << 24, 1, 0}};
-  trace.devices = {{0, "Test", 1, 1, 1, 1}};
-  trace.streams = {{0, 0, 1, 7}, {0, 0, 1, 8}};
-  trace.shapes.emplace_back();
-  const StringId names[] = {trace.strings.intern("gemm"), trace.strings.intern("nccl")};
-  const StringId launch = trace.strings.intern("cudaLaunchKernel");
-  Kernels& kernels = trace.kernels;
-  kernels.start_ns = Column<std::int64_t>(size);
-  kernels.end_ns = Column<std::int64_t>(size);
-  kernels.name = Column<StringId>(size);
-  kernels.mangled_name = Column<StringId>(size);
-  kernels.correlation = Column<std::uint32_t>(size);
-  kernels.shape = Column<std::uint32_t>(size);
-  kernels.stream = Column<std::uint32_t>(size);
-  kernels.process = Column<std::uint16_t>(size);
-  kernels.device = Column<std::uint16_t>(size);
-  kernels.is_graph_node = Column<std::uint8_t>(size);
-  ApiCalls& calls = trace.api_calls;
-  calls.start_ns = Column<std::int64_t>(size);
-  calls.end_ns = Column<std::int64_t>(size);
-  calls.name = Column<StringId>(size);
-  calls.correlation = Column<std::uint32_t>(size);
-  calls.thread = Column<std::uint32_t>(size);
-  const std::size_t num_steps = size / 10;
-  trace.ranges.start_ns = Column<std::int64_t>(num_steps);
-  trace.ranges.end_ns = Column<std::int64_t>(num_steps);
-  trace.ranges.text = Column<StringId>(num_steps);
-  trace.ranges.domain = Column<StringId>(num_steps);
-  trace.ranges.payload = Column<std::int64_t>(num_steps);
-  trace.ranges.thread = Column<std::uint32_t>(num_steps);
-  trace.ranges.kind = Column<RangeKind>(num_steps);
-  const StringId step = trace.strings.intern("decode_step");
-  const StringId domain = trace.strings.intern("LLM");
+  TraceBuilder made;
+  const std::uint16_t process = made.add_process();
+  const std::uint16_t device = made.add_device();
+  const std::uint32_t thread = made.add_thread(process);
+  const std::uint32_t streams[] = {made.add_stream(process, device),
+                                   made.add_stream(process, device)};
   std::int64_t at[] = {100, 100};
   std::int64_t host = 50;
   for (std::size_t i = 0; i < size; ++i) {
-    const auto stream = static_cast<std::uint32_t>(pick(0, 1));
-    calls.start_ns[i] = host;
-    calls.end_ns[i] = host + 2;
-    calls.name[i] = launch;
-    calls.correlation[i] = static_cast<std::uint32_t>(i);
-    calls.thread[i] = 0;
+    const int stream = pick(0, 1);
     const std::int64_t start = std::max(at[stream], host + 3) + pick(0, 4) * pick(0, 30);
     at[stream] = start + pick(1, pick(1, 200));
-    kernels.start_ns[i] = start;
-    kernels.end_ns[i] = at[stream];
-    kernels.name[i] = names[pick(0, 1)];
-    kernels.mangled_name[i] = StringId{};
-    kernels.correlation[i] = static_cast<std::uint32_t>(i);
-    kernels.shape[i] = 0;
-    kernels.stream[i] = stream;
-    kernels.process[i] = 0;
-    kernels.device[i] = 0;
-    kernels.is_graph_node[i] = 0;
-    if (i % 10 == 0 && i / 10 < num_steps) {
-      trace.ranges.start_ns[i / 10] = host - 1;
-      trace.ranges.end_ns[i / 10] = host + 60;
-      trace.ranges.text[i / 10] = step;
-      trace.ranges.domain[i / 10] = domain;
-      trace.ranges.payload[i / 10] = kNoPayload;
-      trace.ranges.thread[i / 10] = 0;
-      trace.ranges.kind[i / 10] = RangeKind::kPushPop;
+    made.launch(thread, host, streams[stream], start, at[stream],
+                pick(0, 1) == 0 ? "gemm" : "nccl");
+    if (i % 10 == 0 && i / 10 < size / 10) {
+      made.range(thread, host - 1, host + 60, "decode_step", {.domain = "LLM"});
     }
     host += pick(3, 60);
   }
-  return trace;
-}
-
-Rules test_rules() {
-  Rules rules;
-  return rules;
+  return made.finish();
 }
 
 std::int64_t sum_of(const TimelineLevel& level, std::uint16_t row) {
@@ -108,7 +55,7 @@ std::int64_t sum_of(const TimelineLevel& level, std::uint16_t row) {
 
 TEST(Timeline, EveryColumnHoldsWhatRanInIt) {
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
-    const Profile made = profile(random_trace(60, seed), test_rules(), {true});
+    const Profile made = profile(random_trace(60, seed), Rules(), {true});
     const Trace& trace = *made.trace;
     const Timeline& timeline = made.timeline;
     const Analysis& analysis = made.analysis;
@@ -137,7 +84,7 @@ TEST(Timeline, EveryColumnHoldsWhatRanInIt) {
 }
 
 TEST(Timeline, GapsAreTheLedgersIdleBuckets) {
-  const Profile made = profile(random_trace(3000, 7), test_rules(), {true});
+  const Profile made = profile(random_trace(3000, 7), Rules(), {true});
   const Timeline& timeline = made.timeline;
   const Analysis& analysis = made.analysis;
   const StageLedger& capture = analysis.ledgers.back();
@@ -164,7 +111,7 @@ TEST(Timeline, GapsAreTheLedgersIdleBuckets) {
 
 TEST(Timeline, LargeRecordingsKeepTheirWindowsAndEveryColumn) {
   const Trace trace = random_trace(5000, 3);
-  const Rules rules = test_rules();
+  const Rules rules;
   const Stages stages = find_stages(trace, rules, 0, 10'000'000);
   const Attribution attribution = attribute(trace, stages);
   TimelineOptions options;
@@ -200,7 +147,7 @@ TEST(Timeline, LargeRecordingsKeepTheirWindowsAndEveryColumn) {
 }
 
 TEST(Timeline, NothingRecordedIsNoTimeline) {
-  const Timeline timeline = profile(Trace(), test_rules(), {true}).timeline;
+  const Timeline timeline = profile(Trace(), Rules(), {true}).timeline;
   EXPECT_EQ(timeline.duration_ns, 0);
   EXPECT_TRUE(timeline.rows.empty());
 }
