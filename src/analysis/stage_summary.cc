@@ -88,7 +88,8 @@ std::vector<StageStep> steps_of(const Stages& stages) {
   for (const StageInstance& instance : stages.instances) {
     const bool is_step = stages.names[instance.stage] == "decode_step" || stages.are_steps;
     steps.push_back({instance.stage, instance.start_ns, instance.end_ns - instance.start_ns,
-                     instance.is_open, is_step, instance.tokens, instance.sequences});
+                     instance.is_open, is_step, instance.tokens, instance.sequences,
+                     instance.counts});
   }
   return steps;
 }

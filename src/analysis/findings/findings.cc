@@ -33,6 +33,12 @@ constexpr void (*kFindingRules[])(const FindingContext&) = {
     check_clocks,
 };
 
+// No stage of the workload: none is marked, an engine captures its graphs, or a rank has no
+// requests.
+bool is_without_work(const std::string& stage) {
+  return stage == "all" || stage == "graph_capture" || stage == "idle";
+}
+
 // Stages if marked, else the phases, else the whole capture.
 std::vector<StageLedger> scopes_of(const Analysis& analysis) {
   std::vector<StageLedger> stages;
@@ -45,7 +51,8 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
       captures.push_back(row);
     } else if (row.stage == "startup" || row.stage == "steady") {
       phases.push_back(row);
-    } else if (row.stage != "all" && (stage == analysis.stages.end() || !stage->is_nested)) {
+    } else if (!is_without_work(row.stage) &&
+               (stage == analysis.stages.end() || !stage->is_nested)) {
       stages.push_back(row);
     }
   }
