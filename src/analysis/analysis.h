@@ -12,6 +12,7 @@
 #include "analysis/counters/ncu_join.h"
 #include "analysis/efficiency_result.h"
 #include "analysis/findings/findings.h"
+#include "analysis/host_phases.h"
 #include "analysis/launch_groups.h"
 #include "analysis/ledger_history.h"
 #include "analysis/operators.h"
@@ -102,8 +103,10 @@ struct FamilyTotal {
 // All push/pop ranges of one name: "domain:text".
 struct RangeTotal {
   std::string range;
+  std::string text;  // without the domain
   std::int64_t instances = 0;
-  std::int64_t kernels = 0;    // launched inside, also inside ranges within
+  std::int64_t host_ns = 0;    // from push to pop, of those that ended
+  std::int64_t kernels = 0;    // launched inside, also inside ranges within; an opaque graph is one
   std::int64_t kernel_ns = 0;  // their durations
 };
 
@@ -131,6 +134,7 @@ struct StageStep {
   bool is_step = false;  // one forward pass; else a loop of them
   std::optional<std::int64_t> tokens;
   std::optional<std::int64_t> sequences;
+  StepCounts counts = {};
   std::uint32_t group = 0;  // into Analysis::rank_groups
   // On the GPUs of the group; nullopt if it launched no GPU work.
   std::optional<std::int64_t> gpu_start_ns;   // its first kernel on any of them
@@ -174,6 +178,7 @@ struct Analysis {
   std::vector<StageLedger> ledgers;
   std::vector<LedgerHistory> ledger_history;  // of the capture, by device as in Trace::devices
   std::vector<RangeTotal> ranges;             // by kernel time
+  std::vector<HostPhase> host_phases;         // by host time
   std::vector<DeviceSummary> devices;
   std::int64_t kernel_ns = 0;
   std::int64_t unattributed_ns =

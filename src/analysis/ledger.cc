@@ -99,6 +99,7 @@ class Sweep {
     }
     advance(end_ns);
     idle(end_ns, on_gap);
+    ledger.lead_ns = is_first ? ledger[Bucket::kLaunchLate] : ledger.lead_ns;
     assert(ends_.empty());
     check_conservation(ledger);
     return ledger;
@@ -282,15 +283,20 @@ class LedgerMaker {
     const StepWindow& window = input_.windows[i];
     const std::uint32_t stage = stages_.instances[window.instance].stage;
     const bool is_nested = stages_.is_nested[stage];
-    Sweep sweep(devices_[window.device], gaps);
-    const Ledger ledger = sweep.run(window.start_ns, window.end_ns, [&](const Work& work) {
+    const auto kind_of = [&](const Work& work) {
       if ((is_nested ? work.nested : work.instance) == window.instance) {
         return work.kind;
       }
       const bool is_in_none = work.instance == kNone && work.nested == kNone;
       return is_in_none ? Bucket::kUnattributed : Bucket::kOtherStage;
-    });
-    result.own_ns[i] = ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
+    };
+    // In two parts, because copies before the first kernel are not part of the GPU window.
+    const std::int64_t middle_ns = std::clamp(window.gpu_start_ns, window.start_ns, window.end_ns);
+    Sweep sweep(devices_[window.device], gaps);
+    Ledger ledger = sweep.run(window.start_ns, middle_ns, kind_of);
+    const Ledger on_gpu = sweep.run(middle_ns, window.end_ns, kind_of);
+    result.own_ns[i] = on_gpu[Bucket::kCompute] + on_gpu[Bucket::kComm] + on_gpu[Bucket::kCopy];
+    ledger.add(on_gpu);
     StageLedger& sum = by_stage_[{stage, window.device}];
     ++sum.num_instances;
     sum.ledger.add(ledger);

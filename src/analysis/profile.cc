@@ -110,6 +110,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   // Kernels launched by each NVTX range.
   analysis.ranges =
       timed(options.timer, "ranges", [&] { return summarise_ranges(trace, attribution); });
+  analysis.host_phases = find_host_phases(analysis.ranges, stages.engine);
 
   // Framework operators behind the kernels.
   analysis.operators = timed(options.timer, "operators", [&] {

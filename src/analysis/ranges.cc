@@ -79,14 +79,17 @@ class RangeSums {
       }
       RangeTotal& total = by_name[{trace_.ranges.domain[row], trace_.ranges.text[row]}];
       ++total.instances;
+      if (trace_.ranges.end_ns[row] != kOpenEnd) {
+        total.host_ns += trace_.ranges.end_ns[row] - trace_.ranges.start_ns[row];
+      }
       total.kernel_ns += kernel_ns_[row];
       total.kernels += kernels_[row];
     }
     std::vector<RangeTotal> totals;
     for (auto& [name, total] : by_name) {
       const std::string_view domain = trace_.strings[name.first];
-      total.range = domain.empty() ? std::string(trace_.strings[name.second])
-                                   : fmt::format("{}:{}", domain, trace_.strings[name.second]);
+      total.text = trace_.strings[name.second];
+      total.range = domain.empty() ? total.text : fmt::format("{}:{}", domain, total.text);
       totals.push_back(std::move(total));
     }
     std::sort(totals.begin(), totals.end(), [](const RangeTotal& a, const RangeTotal& b) {
@@ -142,12 +145,15 @@ std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& 
     last_ns = std::max(last_ns, end);
   }
   RangeSums sums(trace, last_ns);
-  for (std::size_t row = 0; row < trace.kernels.size(); ++row) {
-    if (attribution.kernels.call[row] != kNone) {
-      sums.add(attribution.kernels.call[row],
-               trace.kernels.end_ns[row] - trace.kernels.start_ns[row]);
+  const auto add = [&](const auto& table, const Origins& origins) {
+    for (std::size_t row = 0; row < table.size(); ++row) {
+      if (origins.call[row] != kNone) {
+        sums.add(origins.call[row], table.end_ns[row] - table.start_ns[row]);
+      }
     }
-  }
+  };
+  add(trace.kernels, attribution.kernels);
+  add(trace.graphs, attribution.graphs);  // recorded as a whole
   return sums.totals();
 }
 

@@ -119,10 +119,8 @@ std::vector<std::uint16_t> processes_by_device(const Trace& trace,
 void group_as_told(const std::vector<std::uint16_t>& order, const Parallelism& parallelism,
                    RankGroups& result) {
   const auto all = static_cast<std::int64_t>(order.size());
-  std::int64_t size = parallelism.tensor.value_or(1) * parallelism.pipeline.value_or(1);
-  if (!parallelism.tensor && parallelism.data) {
-    size = std::max<std::int64_t>(1, all / *parallelism.data);
-  }
+  const std::int64_t size = parallelism.ranks_per_model().value_or(
+      all / std::max<std::int64_t>(parallelism.data.value_or(1), 1));
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (static_cast<std::int64_t>(i) % std::max<std::int64_t>(size, 1) == 0) {
       result.groups.push_back(

@@ -3,101 +3,25 @@
 // Detection of stages (prefill, decode) from marks in the recording, most reliable source first.
 //
 // Library domains (NCCL, cuBLAS, cub, TensorRT) also push ranges, thousands of them, and none is a
-// stage: only the domain LLM, the two engines' own formats and the rules are looked at. Rules of a
-// user's file come before all, since somebody wrote them for this recording.
-// Where a program marks steps but not the loop around them, the steps are the stage `decode`.
+// stage: only the domain LLM, the engines' own formats (step_markers.cc) and the rules are looked
+// at. Rules of a user's file come before all, since somebody wrote them for this recording. Steps
+// of a training loop or of PyTorch's profiler come last: they say least. Where a program marks
+// steps but not the loop around them, the steps are the stage `decode`.
 //
 // A range without an end was open when the recording stopped. It is closed at the end of the
 // recording so that its work is not lost, and flagged, so that its length enters no mean.
 #include "analysis/stages.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <tuple>
 
-#include "base/text.h"
+#include "analysis/step_markers.h"
 
 namespace llmprof {
 namespace {
 
-struct Found {
-  std::string_view stage;
-  std::optional<std::int64_t> tokens;
-  std::optional<std::int64_t> sequences = std::nullopt;
-};
-
-// No step has more tokens or sequences: what says so counts something else, or comes from a
-// stranger. Sums of what is left cannot overflow.
-constexpr std::int64_t kMostTokens = 1'000'000'000;
-
 constexpr const char* kStageRules = "conf/rules/stages.yaml";
-
-// Digits at the start of a text.
-std::optional<std::int64_t> leading_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end == text.data() || value < 0 || value > kMostTokens) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-// The number behind `label`, as 512 of "toks=512 c_sq=..." for "toks=".
-std::optional<std::int64_t> number_after(std::string_view text, std::string_view label) {
-  const std::size_t at = text.find(label);
-  return at == std::string_view::npos ? std::nullopt
-                                      : leading_number(text.substr(at + label.size()));
-}
-
-// "execute_context_2(600)_generation_3(3)": two requests in prefill with 600 tokens, three in
-// decode. The detailed form "execute_603_context_2(sq600sk600...)_generation_..." has its counts
-// behind "sq".
-std::optional<Found> vllm_marker(std::string_view text) {
-  const std::size_t context = text.find("context_");
-  const std::size_t generation = text.find("_generation_");
-  if (!text.starts_with("execute_") || context == std::string_view::npos ||
-      generation == std::string_view::npos || generation < context) {
-    return std::nullopt;
-  }
-  const auto tokens_in = [](std::string_view part) {
-    const std::size_t open = part.find('(');
-    if (open == std::string_view::npos) {
-      return std::optional<std::int64_t>{};
-    }
-    std::string_view inside = part.substr(open + 1);
-    if (inside.starts_with("sq")) {
-      inside.remove_prefix(2);
-    }
-    return leading_number(inside);
-  };
-  const auto num_context = leading_number(text.substr(context + 8));
-  const auto num_generation = leading_number(text.substr(generation + 12));
-  if (!num_context || !num_generation) {
-    return std::nullopt;
-  }
-  const auto prefill = tokens_in(text.substr(context, generation - context));
-  const auto decode = tokens_in(text.substr(generation));
-  if (*num_context > 0 && *num_generation > 0) {
-    return Found{"mixed", prefill && decode ? std::optional(*prefill + *decode) : std::nullopt};
-  }
-  return *num_context > 0 ? Found{"prefill", prefill, num_context}
-                          : Found{"decode", decode, num_generation};
-}
-
-// "step[EXTEND bs=4 toks=512 ...]", "step[DECODE bs=8 g_sq=8]", "step[MIXED ...]".
-std::optional<Found> sglang_marker(std::string_view text) {
-  if (text.starts_with("step[EXTEND")) {
-    return Found{"prefill", number_after(text, "toks="), number_after(text, "bs=")};
-  }
-  if (text.starts_with("step[DECODE") || text.starts_with("step[TARGET_VERIFY")) {
-    return Found{"decode", number_after(text, "bs="), number_after(text, "bs=")};
-  }
-  if (text.starts_with("step[MIXED")) {
-    return Found{"mixed", number_after(text, "toks=")};
-  }
-  return std::nullopt;
-}
 
 class Finder {
  public:
@@ -109,14 +33,29 @@ class Finder {
       if (trace_.ranges.kind[row] == RangeKind::kMark) {
         continue;
       }
-      const std::optional<Found> found = classify(trace_.strings[trace_.ranges.domain[row]],
-                                                  trace_.strings[trace_.ranges.text[row]]);
-      if (found) {
-        add(row, *found);
+      const std::optional<std::string_view> stage = classify(
+          trace_.strings[trace_.ranges.domain[row]], trace_.strings[trace_.ranges.text[row]]);
+      if (stage) {
+        add(row, *stage);
       }
     }
     stages_.source = source;
     return !stages_.instances.empty();
+  }
+
+  bool add_engine_steps(StepUse use) {
+    const EngineSteps found = find_engine_steps(trace_, use);
+    for (const auto& [row, marker] : found.steps) {
+      StageInstance& instance = add(row, marker.stage);
+      instance.tokens = marker.tokens;
+      instance.sequences = marker.sequences;
+      instance.counts = marker.counts;
+      instance.is_process_wide |= marker.grammar->is_process_wide;
+    }
+    stages_.source = found.source;
+    stages_.engine = found.engine;
+    stages_.are_steps = !found.steps.empty();
+    return stages_.are_steps;
   }
 
   void add_whole(std::int64_t start_ns) {
@@ -152,21 +91,19 @@ class Finder {
     return static_cast<std::uint32_t>(stages_.names.size() - 1);
   }
 
-  void add(std::size_t row, const Found& found) {
+  StageInstance& add(std::size_t row, std::string_view stage) {
     const Ranges& ranges = trace_.ranges;
     StageInstance instance;
-    instance.stage = number_of(found.stage);
+    instance.stage = number_of(stage);
     instance.start_ns = ranges.start_ns[row];
     instance.is_open = ranges.end_ns[row] == kOpenEnd;
     instance.end_ns = instance.is_open ? std::max(end_ns_, instance.start_ns) : ranges.end_ns[row];
     instance.thread = ranges.thread[row];
     instance.is_process_wide = ranges.kind[row] == RangeKind::kStartEnd;
-    instance.tokens = found.tokens;
-    instance.sequences = found.sequences;
-    if (!instance.tokens && ranges.payload[row] >= 0 && ranges.payload[row] <= kMostTokens) {
+    if (ranges.payload[row] >= 0 && ranges.payload[row] <= kMostTokens) {
       instance.tokens = ranges.payload[row];
     }
-    stages_.instances.push_back(instance);
+    return stages_.instances.emplace_back(instance);
   }
 
   // decode_step lies inside decode where there is one; alone, it is decode.
@@ -231,26 +168,22 @@ bool matches(const StageRule& rule, std::string_view domain, std::string_view te
 Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns,
                    std::int64_t end_ns) {
   Finder finder(trace, end_ns);
-  const auto by_domain = [](std::string_view domain,
-                            std::string_view text) -> std::optional<Found> {
+  using Stage = std::optional<std::string_view>;
+  const auto by_domain = [](std::string_view domain, std::string_view text) -> Stage {
     if (domain != "LLM") {
       return std::nullopt;
     }
     if (text == "prefill" || text == "decode_step") {
-      return Found{text, std::nullopt};
+      return text;
     }
-    return text == "decode_all" ? std::optional(Found{"decode", std::nullopt}) : std::nullopt;
-  };
-  const auto by_vllm = [](std::string_view, std::string_view text) { return vllm_marker(text); };
-  const auto by_sglang = [](std::string_view, std::string_view text) {
-    return sglang_marker(text);
+    return text == "decode_all" ? Stage("decode") : std::nullopt;
   };
   bool has_user_stage = false;
-  const auto by_rule = [&](std::string_view domain, std::string_view text) -> std::optional<Found> {
+  const auto by_rule = [&](std::string_view domain, std::string_view text) -> Stage {
     for (std::size_t row = 0; row < rules.stages.size(); ++row) {
       if (matches(rules.stages[row], domain, text)) {
         has_user_stage |= row < rules.num_user_stages;
-        return Found{rules.stages[row].stage, std::nullopt};
+        return rules.stages[row].stage;
       }
     }
     return std::nullopt;
@@ -261,18 +194,14 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
       has_user_stage) {
     return own.finish();
   }
-  const bool has_domain = finder.collect("NVTX domain LLM", by_domain);
-  // SGLang can be told to mark its steps in both ways, one inside the other.
-  const char* engine = "step markers of the engine";
-  const bool has_engine =
-      !has_domain && (finder.collect(engine, by_vllm) || finder.collect(engine, by_sglang));
-  if (!has_domain && !has_engine &&
-      !finder.collect(std::string("rules of ") + kStageRules, by_rule)) {
+  const bool has_stages = finder.collect("NVTX domain LLM", by_domain) ||
+                          finder.add_engine_steps(StepUse::kServing) ||
+                          finder.collect(std::string("rules of ") + kStageRules, by_rule) ||
+                          finder.add_engine_steps(StepUse::kFallback);
+  if (!has_stages) {
     finder.add_whole(start_ns);
   }
-  Stages stages = finder.finish();
-  stages.are_steps = stages.are_steps || has_engine;
-  return stages;
+  return finder.finish();
 }
 
 }  // namespace llmprof

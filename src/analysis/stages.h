@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/rules.h"
+#include "model/step_counts.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -21,6 +22,7 @@ struct StageInstance {
   bool is_open = false;          // had no end of its own
   std::optional<std::int64_t> tokens;
   std::optional<std::int64_t> sequences;  // that share them, where an engine tells
+  StepCounts counts;                      // the same by phase
 };
 
 struct Stages {
@@ -28,6 +30,7 @@ struct Stages {
   std::vector<bool> is_nested;           // by stage: lies inside another (decode_step)
   std::vector<StageInstance> instances;  // by thread, then start, then the longest first
   std::string source;
+  std::string engine;      // whose step markers they are; empty: no engine's
   bool are_steps = false;  // instances of decode are single steps, not loops of them
 };
 
@@ -37,7 +40,7 @@ inline bool is_step(const Stages& stages, const StageInstance& instance) {
 }
 
 // First source that has any instance wins: the rules where a row of a user's file fits, NVTX domain
-// LLM, markers of vLLM and SGLang, the rules.
+// LLM, step markers of engines, the rules, steps of a training loop or of PyTorch's profiler.
 // None: one stage `all` over [start_ns, end_ns], on every thread.
 Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns,
                    std::int64_t end_ns);

@@ -141,6 +141,7 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
     step.is_step = is_step(stages, instance);
     step.tokens = instance.tokens;
     step.sequences = instance.sequences;
+    step.counts = instance.counts;
     step.group = groups.group_of_instance(trace, instance);
     const GroupTimes& gpu = times[i];
     if (!gpu.has_work()) {

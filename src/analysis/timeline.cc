@@ -277,10 +277,9 @@ Timeline TimelineMaker::finish() {
   reorder(slices.what);
   reorder(slices.stage);
   for (const StageInstance& instance : stages_.instances) {
-    const bool is_step = stages_.names[instance.stage] == "decode_step" || stages_.are_steps;
     made_.instances.push_back({instance.stage, instance.start_ns - start_ns_,
-                               instance.end_ns - instance.start_ns, instance.is_open, is_step,
-                               instance.tokens});
+                               instance.end_ns - instance.start_ns, instance.is_open,
+                               is_step(stages_, instance), instance.tokens});
   }
   std::stable_sort(made_.instances.begin(), made_.instances.end(),
                    [](const TimelineStage& a, const TimelineStage& b) {

@@ -202,10 +202,28 @@ void describe(const RangeTotal*, F&& f) {
   using T = RangeTotal;
   f("range", &T::range, plain("domain:text"));
   f("instances", &T::instances, number("1", "", "marks", "ranges", "push/pop ranges of that name"));
+  f("host_ns", &T::host_ns,
+    number("ns", "instances", "marks", "ranges", "sum from push to pop, of those that ended"));
   f("kernels", &T::kernels,
-    number("1", "instances", "marks calls kernels", "ranges", "kernels launched inside"));
+    number("1", "instances", "marks calls kernels graphs", "ranges",
+           "kernels and opaque CUDA graphs launched inside"));
   f("kernel_ns", &T::kernel_ns,
-    number("ns", "kernels", "marks calls kernels", "ranges", "sum of their durations"));
+    number("ns", "kernels", "marks calls kernels graphs", "ranges", "sum of their durations"));
+}
+
+template <typename F>
+void describe(const HostPhase*, F&& f) {
+  using T = HostPhase;
+  f("phase", &T::phase, row_name("the range's text"));
+  f("engine", &T::engine, plain("whose phase it is"));
+  f("count", &T::count, number("1", "", "marks", "host_phases", "ranges of that text"));
+  f("host_ns", &T::host_ns,
+    number("ns", "count", "marks", "host_phases", "sum from push to pop, of those that ended"));
+  f("kernels", &T::kernels,
+    number("1", "count", "marks calls kernels graphs", "host_phases",
+           "kernels and opaque CUDA graphs launched inside"));
+  f("kernel_ns", &T::kernel_ns,
+    number("ns", "kernels", "marks calls kernels graphs", "host_phases", "sum of their durations"));
 }
 
 template <typename F>

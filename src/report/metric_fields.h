@@ -48,6 +48,7 @@ void describe(const Metrics*, F&& f) {
     items(plain("kernels without a family, where they take much time"), 0, 10));
   f("operators", &T::operators, plain("operators of a framework; null where none are named"));
   f("ranges", &T::ranges, plain("NVTX ranges by name, the first hundred"));
+  f("host_phases", &T::host_phases, plain("parts of a step on the host, as engines mark them"));
   f("counters", &T::counters, plain("what Nsight Compute measured"));
   f("data_quality", &T::data_quality, plain("what was imperfect in the recording"));
   f("tool_messages", &T::tool_messages, plain("warnings and errors of the recording tool"));

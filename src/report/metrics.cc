@@ -244,6 +244,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.ranges.assign(analysis.ranges.begin(),
                         analysis.ranges.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                       kMostRanges, analysis.ranges.size())));
+  metrics.host_phases = analysis.host_phases;
   if (analysis.counters) {
     metrics.counters = counters_of(analysis, *analysis.counters);
   }

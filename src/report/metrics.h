@@ -252,6 +252,7 @@ struct Metrics {
   std::vector<std::string> unmatched_names;
   std::optional<OperatorsMetrics> operators;
   std::vector<RangeTotal> ranges;
+  std::vector<HostPhase> host_phases;
   std::optional<CountersMetrics> counters;
   Diagnostics data_quality;
   std::vector<std::string> tool_messages;

@@ -19,6 +19,7 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& options
 Section baseline_section(const Metrics& metrics, const SectionOptions& options);
 Section stages_section(const Metrics& metrics, const SectionOptions& options);
 Section overhead_section(const Metrics& metrics, const SectionOptions& options);
+Section host_phases_section(const Metrics& metrics, const SectionOptions& options);
 Section ledger_section(const Metrics& metrics, const SectionOptions& options);
 Section efficiency_section(const Metrics& metrics, const SectionOptions& options);
 Section takeaways_section(const Metrics& metrics, const SectionOptions& options);

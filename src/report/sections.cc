@@ -30,6 +30,7 @@ constexpr SectionRow kSections[] = {
     {"baseline", "Stages without a profiler", baseline_section},
     {"stages", "Per-Stage Timings", stages_section},
     {"overhead", "What the profiler added", overhead_section},
+    {"host_phases", "What the host does in a step", host_phases_section},
     {"ledger", "Where the time went, by stage and GPU", ledger_section},
     {"efficiency", "MFU and MBU", efficiency_section},
     {"takeaways", "Stage Takeaways", takeaways_section},
@@ -63,6 +64,14 @@ void leave_out_missing(Document& document) {
   std::erase_if(document.sections, [](const Section& section) { return !section.missing.empty(); });
 }
 
+// Most programs mark no phases: a heading that says so would be in every report.
+Document without_empty_phases(Document document) {
+  std::erase_if(document.sections, [](const Section& section) {
+    return section.id == "host_phases" && !section.missing.empty();
+  });
+  return document;
+}
+
 }  // namespace
 
 std::vector<std::string> section_ids() {
@@ -74,10 +83,11 @@ std::vector<std::string> section_ids() {
 }
 
 Document report_document(const Metrics& metrics, const SectionOptions& options) {
-  return document_of("Report",
-                     {"summary", "files", "findings", "stages", "overhead", "efficiency", "ledger",
-                      "kernels", "counters", "operators", "environment", "quality"},
-                     metrics, options);
+  return without_empty_phases(
+      document_of("Report",
+                  {"summary", "files", "findings", "stages", "overhead", "efficiency", "ledger",
+                   "host_phases", "kernels", "counters", "operators", "environment", "quality"},
+                  metrics, options));
 }
 
 Document stakeholder_document(const Metrics& metrics, const SectionOptions& options) {
@@ -90,11 +100,11 @@ Document stakeholder_document(const Metrics& metrics, const SectionOptions& opti
 }
 
 Document page_document(const Metrics& metrics, const SectionOptions& options) {
-  return document_of(
+  return without_empty_phases(document_of(
       "llmprof report",
-      {"summary", "aggregates", "findings", "stages", "ledger", "efficiency", "kernels", "counters",
-       "operators", "overhead", "environment", "quality", "files"},
-      metrics, options);
+      {"summary", "aggregates", "findings", "stages", "ledger", "host_phases", "efficiency",
+       "kernels", "counters", "operators", "overhead", "environment", "quality", "files"},
+      metrics, options));
 }
 
 Document kernels_document(const Metrics& metrics, const SectionOptions& options) {
@@ -108,8 +118,8 @@ Document operators_document(const Metrics& metrics, const SectionOptions& option
 Document terminal_document(const Metrics& metrics, const SectionOptions& options) {
   Document document =
       document_of("",
-                  {"summary", "findings", "stages", "baseline", "overhead", "ledger", "efficiency",
-                   "kernels", "counters", "operators", "quality"},
+                  {"summary", "findings", "stages", "baseline", "overhead", "ledger", "host_phases",
+                   "efficiency", "kernels", "counters", "operators", "quality"},
                   metrics, options);
   leave_out_missing(document);
   return document;

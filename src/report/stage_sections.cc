@@ -207,6 +207,21 @@ Section overhead_section(const Metrics& metrics, const SectionOptions& /*options
   return section;
 }
 
+Section host_phases_section(const Metrics& metrics, const SectionOptions& options) {
+  using Row = HostPhase;
+  Section section;
+  section.tables.push_back(table_of(rows_at(metrics, &Metrics::host_phases),
+                                    {{"phase", Unit::kName, &Row::phase},
+                                     {"times", Unit::kCount, &Row::count},
+                                     {"on the host", Unit::kDuration, &Row::host_ns},
+                                     {"GPU work launched", Unit::kDuration, &Row::kernel_ns}},
+                                    options.top));
+  if (section.tables[0].rows.empty()) {
+    section.missing = "n/a (no phase of a step was marked)";
+  }
+  return section;
+}
+
 Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   using Row = LedgerMetrics;
   Section section;

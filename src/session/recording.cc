@@ -104,9 +104,9 @@ Profile profile_of(const std::string& path, const RecordingOptions& options, con
     check_filter(options.filter, *trace);
     apply_filter(options.filter, *trace);
   }
-  Profile made =
-      profile(std::move(recording), std::move(rules),
-              {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{}, wants.timer});
+  Profile made = profile(std::move(recording), std::move(rules),
+                         {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{},
+                          wants.timer, options.parallelism});
   made.analysis.capture.path = path;
   if (shortage) {
     made.analysis.diagnostics.push_back(*shortage);

@@ -25,6 +25,7 @@ struct RecordingOptions {
   std::optional<std::uint64_t> memory_limit_bytes;
   std::string rules;             // a file of the user's own; empty: none
   std::vector<std::string> ncu;  // counters to join; empty: those of the bundle
+  Parallelism parallelism;       // how ranks share the model, where the user says so
 };
 
 // What is wanted of a profile besides its numbers.

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "analysis/step_markers.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "fleet/merge/fleet_summary.h"
@@ -150,6 +151,14 @@ void run(const fs::path& golden, const fs::path& out) {
                           "execute_context_0(0)_generation_3(3)"));
   write_seed(out, "kineto", "sglang.json",
              marked_trace("step[EXTEND bs=4 toks=512]", "step[DECODE bs=8 g_sq=8]"));
+  std::size_t num_markers = 0;
+  for (const StepGrammar& grammar : step_grammars()) {
+    for (const std::string_view example : grammar.examples) {
+      if (!example.empty()) {
+        write_seed(out, "step_marker", std::to_string(num_markers++).c_str(), example);
+      }
+    }
+  }
   write_seed(out, "ncu_rep", "two", ncu_seed());
   write_seed(out, "ncu_csv", "details.csv", read_file(golden / "ncu-csv/details.csv"));
   write_seed(out, "ncu_csv", "raw.csv", read_file(golden / "analyze-sqlite-ncu/counters.csv"));

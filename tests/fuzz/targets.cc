@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analysis/profile.h"
+#include "analysis/step_markers.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/yaml.h"
@@ -136,6 +137,20 @@ void run_ranges(std::string_view bytes) {
   timed_ranges_csv(run);
 }
 
+// Whatever a marker says, its sums are those of requests, and small enough to add up.
+void run_step_marker(std::string_view bytes) {
+  const auto marker = read_step_marker("", bytes);
+  if (!marker) {
+    throw Error(ErrorKind::kInput, "no marker");
+  }
+  for (const PhaseCounts& phase : {marker->counts.context, marker->counts.generation}) {
+    must(phase.requests <= kMostTokens && phase.queries.value_or(0) <= kMostTokens,
+         "a marker's counts are out of bounds");
+    must(phase.queries_times_keys.value_or(INT64_MAX) >= phase.queries_squared.value_or(0),
+         "a marker's sums contradict each other");
+  }
+}
+
 void run_budgets(std::string_view bytes) {
   const MemoryFile file(bytes);
   read_budgets(file.path());
@@ -187,6 +202,7 @@ constexpr std::array kTargets = {
     FuzzTarget{"ranges", answered<run_ranges>},
     FuzzTarget{"summary", answered<run_summary>},
     FuzzTarget{"budgets", answered<run_budgets>},
+    FuzzTarget{"step_marker", answered<run_step_marker>},
 };
 
 }  // namespace

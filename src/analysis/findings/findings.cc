@@ -33,6 +33,12 @@ constexpr void (*kFindingRules[])(const FindingContext&) = {
     check_clocks,
 };
 
+// No stage of the workload: none is marked, an engine captures its graphs, or a rank has no
+// requests.
+bool is_without_work(const std::string& stage) {
+  return stage == "all" || stage == "graph_capture" || stage == "idle";
+}
+
 // Stages if marked, else the part of the capture in which the model works. Start-up and what
 // follows the last work of the model are in the verdict: no step becomes faster without them.
 std::vector<StageLedger> scopes_of(const Analysis& analysis) {
@@ -46,7 +52,7 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
       captures.push_back(row);
     } else if (row.stage == "steady") {
       steady.push_back(row);
-    } else if (row.stage != "startup" && row.stage != "ending" && row.stage != "all" &&
+    } else if (row.stage != "startup" && row.stage != "ending" && !is_without_work(row.stage) &&
                (stage == analysis.stages.end() || !stage->is_nested)) {
       stages.push_back(row);
     }

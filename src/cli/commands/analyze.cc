@@ -86,6 +86,7 @@ std::optional<EfficiencySetup> model_setup(const AnalyzeOptions& options) {
   NamedModel named = named_model(options.model);
   setup.model_name = named.name;
   setup.llm = std::move(named.llm);
+  setup.num_gpus = options.recording.parallelism.ranks_per_model();
   if (!options.gpu_name.empty()) {
     setup.gpu = named_gpu(options.gpu_name);
   }
@@ -106,8 +107,7 @@ void check_model_options(const AnalyzeOptions& options) {
       {"--new-tokens", setup.new_tokens.has_value()},
       {"--batch", setup.batch.has_value()},
       {"--context", setup.context.has_value()},
-      {"--image", !options.image.empty()},
-      {"--tp", setup.num_gpus.has_value()}};
+      {"--image", !options.image.empty()}};
   for (const auto& [option, is_given] : given) {
     if (is_given && options.model.empty()) {
       throw Error(ErrorKind::kUsage, fmt::format("{} says something of a model: which?", option),
@@ -196,8 +196,12 @@ Command analyze_command() {
       {"--batch", "B", "Batch size, if no mark says", &options->setup.batch},
       {"--context", "C", "Mean context length of a decode step in tokens, if no mark says",
        &options->setup.context},
-      {"--tp", "N", "GPUs that share one copy of the model, if only some were recorded",
-       &options->setup.num_gpus},
+      {"--tp", "N",
+       "Tensor-parallel ranks that share one copy of the model, if the recording does "
+       "not show it",
+       &options->recording.parallelism.tensor},
+      {"--pp", "N", "Pipeline stages that share it", &options->recording.parallelism.pipeline},
+      {"--dp", "N", "Replicas of the model in the recording", &options->recording.parallelism.data},
       {"--image", "WxH", "Size of the image in the prompt, in pixels", &options->image},
       json_option(options->json),
   };

@@ -40,7 +40,7 @@ class TextNumbers {
 };
 
 // A sparse histogram, sorted by bin.
-class StepCounts {
+class BinCounts {
  public:
   void add(int step, std::int64_t count) {
     auto at = std::lower_bound(counts_.begin(), counts_.end(), step,
@@ -78,8 +78,8 @@ struct MergedKernel {
   std::uint32_t kernel = 0;
   std::uint32_t family = 0;
   FleetKernel values;  // except texts and histograms
-  StepCounts durations;
-  StepCounts relative;
+  BinCounts durations;
+  BinCounts relative;
 };
 
 // One call of a collective, over the ranks that took part.

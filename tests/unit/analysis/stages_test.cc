@@ -75,8 +75,68 @@ TEST(Stages, VllmMarkers) {
 TEST(Stages, SglangMarkers) {
   EXPECT_THAT(found({{"", "step[EXTEND bs=4 toks=512 c_sq=512 c_sqsq=1 c_sqsk=1 c_sk=512]", 0, 10},
                      {"", "step[DECODE bs=8 g_sq=8]", 10, 20},
-                     {"", "step[MIXED bs=9 toks=70 c=64 g=6]", 20, 30}}),
-              ElementsAre("prefill 512", "decode 8", "mixed 70"));
+                     {"", "step[MIXED bs=9]", 20, 30},
+                     {"", "step[MIXED bs=66 c=2 g=64 c_sq=2048 g_sq=64]", 30, 40},
+                     {"", "step[IDLE bs=0]", 40, 50}}),
+              ElementsAre("prefill 512", "decode 8", "mixed", "mixed 2112", "idle 0"));
+}
+
+TEST(Stages, TheSourceNamesTheEngine) {
+  EXPECT_EQ(stages_of({{"", "execute_context_0(0)_generation_8(8)", 0, 10}}).source,
+            "step markers of vLLM");
+  EXPECT_EQ(stages_of({{"", "execute_context_0(0)_generation_8(8)", 0, 10},
+                       {"", "step[DECODE bs=8]", 1, 9}})
+                .source,
+            "step markers of SGLang, in vLLM's form");
+  const Stages steps =
+      stages_of({{"TensorRT-LLM", "[Executor] _forward_step 3: 0 ctx reqs, 5 gen reqs", 0, 10}});
+  EXPECT_EQ(steps.engine, "TensorRT-LLM");
+  EXPECT_TRUE(steps.are_steps);
+}
+
+// A profiler's steps say least: any other mark comes before them.
+TEST(Stages, StepsOfTheProfilerComeLast) {
+  const Stages alone = stages_of({{"", "ProfilerStep#6", 0, 10}, {"", "ProfilerStep#7", 10, 20}});
+  EXPECT_THAT(alone.names, ElementsAre("step"));
+  EXPECT_TRUE(alone.instances[0].is_process_wide) << "autograd has threads of its own";
+  EXPECT_TRUE(alone.are_steps);
+  EXPECT_THAT(found({{"", "ProfilerStep#6", 0, 10}, {"", "step[DECODE bs=8]", 1, 9}}),
+              ElementsAre("decode 8"));
+  const Stages ruled = stages_of({{"", "ProfilerStep#6", 0, 10}, {"", "my_prefill", 1, 9}});
+  EXPECT_THAT(ruled.names, ElementsAre("prefill"));
+  EXPECT_FALSE(ruled.are_steps);
+  EXPECT_EQ(ruled.engine, "");
+}
+
+TEST(Stages, SglangUnderNsysHasStepsOfUnknownContent) {
+  EXPECT_THAT(found({{"NVTX", "scheduler.get_next_batch_to_run", 0, 5},
+                     {"NVTX", "scheduler.run_batch", 5, 9}}),
+              ElementsAre("step"));
+  EXPECT_THAT(found({{"", "scheduler.run_batch", 0, 10}, {"", "step[DECODE bs=8]", 1, 9}}),
+              ElementsAre("decode 8"));
+}
+
+// SGLang's draft model marks its steps like the model itself.
+TEST(Stages, StepsOfADraftModelAreDrafts) {
+  EXPECT_THAT(found({{"", "step[EXTEND bs=1 toks=900]", 0, 10},
+                     {"", "draft_extend", 10, 20},
+                     {"", "step[EXTEND bs=1 toks=900]", 11, 19},
+                     {"", "draft", 20, 30},
+                     {"", "step[DECODE bs=1]", 21, 29},
+                     {"", "step[TARGET_VERIFY bs=1 g_sq=4]", 30, 40},
+                     {"", "step[DECODE bs=1]", 50, 60}}),
+              ElementsAre("prefill 900", "draft 900", "draft 1", "verify 4", "draft 1"));
+}
+
+// Plain words count beside the engine's other ranges, and in the default domain.
+TEST(Stages, MegatronsWordsNeedCompany) {
+  EXPECT_THAT(found({{"", "Prefill", 0, 10}, {"", "Decode", 10, 20}}), ElementsAre("all"));
+  EXPECT_THAT(found({{"", "Prefill", 0, 10},
+                     {"", "Decode", 10, 20},
+                     {"", "bookkeeping", 20, 30},
+                     {"codec", "Decode", 30, 40},
+                     {"", "AsyncOverlap", 40, 50}}),
+              ElementsAre("prefill", "decode", "step"));
 }
 
 TEST(Stages, WhatOnlyLooksLikeAMarkerIsNone) {
