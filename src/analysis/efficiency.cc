@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MFU, MBU and speed-of-light ratios of prefill and decode, relative to the model's minimum cost.
+// MFU, MBU and speed-of-light ratios of steps, relative to the model's minimum cost.
 //
 // Three ratios, because each alone misleads: MFU (ideal compute time over time), MBU (ideal memory
 // time over time), and SOL, the larger of the two, the only one that can reach one. All ideal times
@@ -145,10 +145,23 @@ class Judge {
     result_.stages.push_back(row);
   }
 
+  // What holds for all rows.
+  void add_notes() {
+    if (is_bounded_) {
+      result_.notes.emplace_back(
+          "layers that attend to a window are counted at their most: the marks tell sums over the "
+          "requests, not which of them exceed it");
+    }
+  }
+
  private:
   void add_costs(const StageWork& work, LlmCost& cost, LlmCost& executed, StageEfficiency& row) {
     double contexts = 0;
     for (const RecordedPasses& passes : work.passes) {
+      if (passes.counts) {
+        contexts += add_step(*passes.counts, cost, executed, row);
+        continue;
+      }
       const bool is_decode = passes.work.kind == LlmWork::Kind::kDecode;
       cost.add(cost_of(setup_.llm, passes.work));
       // What usual kernels execute: full squares in prefill, absorbed MLA in decode.
@@ -162,19 +175,36 @@ class Judge {
       contexts +=
           static_cast<double>(num_passes) * (static_cast<double>(passes.work.cached_tokens) +
                                              static_cast<double>(passes.work.new_tokens + 1) / 2);
-      if (!is_decode && setup_.image) {
-        cost.flops[LlmPart::kVision] += setup_.image->tower_flops;
-        cost.flops[LlmPart::kProjector] += setup_.image->projector_flops;
-        executed.flops[LlmPart::kVision] += setup_.image->tower_flops;
-        executed.flops[LlmPart::kProjector] += setup_.image->projector_flops;
-      }
     }
-    const bool is_decode = work.passes.front().work.kind == LlmWork::Kind::kDecode;
-    row.mean_context = is_decode ? contexts / static_cast<double>(row.passes) : 0;
+    if (row.stage == "prefill" && setup_.image) {
+      add_images(static_cast<std::int64_t>(work.passes.size()), cost);
+      add_images(static_cast<std::int64_t>(work.passes.size()), executed);
+    }
+    const bool has_context = row.stage != "prefill" && row.stage != "mixed";
+    row.mean_context = has_context ? contexts / static_cast<double>(row.passes) : 0;
     row.flops = cost.total_flops();
     row.executed_flops = executed.total_flops();
     row.bytes = cost.total_bytes();
     row.least_bytes = setup_.llm.moe ? cost.least_bytes() : cost.total_bytes();
+  }
+
+  // Adds one step whose marker tells the sums over its requests. Returns the mean context of those
+  // in generation.
+  double add_step(const StepCounts& counts, LlmCost& cost, LlmCost& executed,
+                  StageEfficiency& row) {
+    cost.add(cost_of(setup_.llm, counts));
+    executed.add(cost_of(setup_.llm, counts, CostOf::kExecuted));
+    is_bounded_ = is_bounded_ || !is_exact(setup_.llm, counts);
+    const PhaseCounts& generation = counts.generation;
+    row.passes += 1;
+    row.tokens += *counts.context.queries + *generation.queries;
+    return static_cast<double>(*generation.keys) /
+           static_cast<double>(std::max<std::int64_t>(generation.requests, 1));
+  }
+
+  void add_images(std::int64_t num_images, LlmCost& cost) const {
+    cost.flops[LlmPart::kVision] += Count(num_images) * setup_.image->tower_flops;
+    cost.flops[LlmPart::kProjector] += Count(num_images) * setup_.image->projector_flops;
   }
 
   void add_ratios(const LlmCost& cost, const LlmCost& executed, const Clocks& clocks,
@@ -231,12 +261,17 @@ class Judge {
   const Analysis& analysis_;
   const EfficiencySetup& setup_;
   Efficiency& result_;
+  bool is_bounded_ = false;  // a cost is the most that the sums of a marker allow
 };
 
 std::vector<StepSample> samples_of(const StageWork& decode) {
   std::vector<StepSample> samples;
   for (const RecordedPasses& passes : decode.passes) {
-    if (passes.work.new_tokens == 1) {
+    if (passes.counts) {
+      samples.push_back({passes.start_ns, passes.duration_ns,
+                         static_cast<double>(*passes.counts->generation.queries),
+                         static_cast<double>(*passes.counts->generation.keys)});
+    } else if (passes.work.new_tokens == 1) {
       const auto batch = static_cast<double>(passes.work.batch);
       samples.push_back({passes.start_ns, passes.duration_ns, batch,
                          batch * static_cast<double>(passes.work.cached_tokens + 1)});
@@ -285,11 +320,17 @@ Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& given)
       judge.add_stage(stage, work.prefill);
     } else if (stage.stage == "decode" || stage.stage == "decode_step") {
       judge.add_stage(stage, work.decode);
+    } else if (stage.stage == "mixed") {
+      judge.add_stage(stage, work.mixed);
+    } else if (stage.stage == "verify") {
+      judge.add_stage(stage, work.verify);
     }
   }
+  judge.add_notes();
   if (result.stages.empty()) {
     result.reason += result.reason.empty() ? "" : "; ";
-    result.reason += "the recording has no stage prefill or decode: mark them, see docs/metrics.md";
+    result.reason +=
+        "the recording has no stage prefill, decode, mixed or verify: see docs/marking.md";
   }
   result.fit = fit_steps(samples_of(work.decode), result.fit_reason);
   return result;

@@ -23,9 +23,9 @@ struct EfficiencySetup {
   std::optional<std::int64_t> num_gpus;  // that share one copy of the model
 };
 
-// Compares the stages prefill, decode and decode_step of an analysis with the model's minimum cost.
-// By default all GPUs with kernels are assumed to share the work; for a recording with only some
-// ranks of a job, num_gpus must be given.
+// Compares the stages prefill, decode, decode_step, mixed and verify of an analysis with the
+// model's minimum cost. By default all GPUs with kernels are assumed to share the work; for a
+// recording with only some ranks of a job, num_gpus must be given.
 Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& setup);
 
 // Those of the first GPU that ran kernels, for find_gpu().

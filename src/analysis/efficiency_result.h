@@ -17,9 +17,9 @@ struct TwoClocks {
 // What a stage achieved, relative to what the GPUs could have done.
 struct StageEfficiency {
   std::string stage;
-  std::int64_t passes = 0;   // forward passes: prompts, or decode steps
-  std::int64_t tokens = 0;   // read or made
-  double mean_context = 0;   // of a decode step; 0 for prefill
+  std::int64_t passes = 0;   // forward passes: prompts, or steps
+  std::int64_t tokens = 0;   // computed: read, made or verified
+  double mean_context = 0;   // of a request in decode or verify; 0 for prefill and mixed
   std::int64_t wall_ns = 0;  // all instances, to the end of their GPU work
   std::optional<std::int64_t> busy_ns;
   std::int64_t flops = 0;           // the model's

@@ -468,6 +468,19 @@ bool has_range(const Trace& trace, std::string_view text) {
                    trace.ranges.text.end();
 }
 
+// Whether a process launched GPU work. A profiler's steps in a process without any, while another
+// has all of it, are not the steps of that work.
+std::vector<bool> processes_with_work(const Trace& trace) {
+  std::vector<bool> works(trace.processes.size(), trace.kernels.size() + trace.graphs.size() == 0);
+  for (const std::uint16_t process : trace.kernels.process) {
+    works[process] = true;
+  }
+  for (const std::uint16_t process : trace.graphs.process) {
+    works[process] = true;
+  }
+  return works;
+}
+
 // SGLang marks the steps of a draft model like those of the model itself: DECODE where the model
 // verifies, EXTEND inside the range `draft_extend`.
 void mark_drafts(const Trace& trace, std::vector<EngineSteps::Step>& steps) {
@@ -517,6 +530,7 @@ EngineSteps find_engine_steps(const Trace& trace, StepUse use) {
   enum class Known : std::uint8_t { kUnread, kMarker, kNoMarker };
   std::vector<Known> known(trace.strings.size());
   std::unordered_map<std::string_view, std::vector<EngineSteps::Step>> by_engine;
+  const std::vector<bool> works = processes_with_work(trace);
   for (std::size_t row = 0; row < trace.ranges.size(); ++row) {
     const std::string_view text = trace.strings[trace.ranges.text[row]];
     Known& is_marker = known[static_cast<std::size_t>(trace.ranges.text[row])];
@@ -527,7 +541,9 @@ EngineSteps find_engine_steps(const Trace& trace, StepUse use) {
       continue;
     }
     const auto marker = read_step_marker(trace.strings[trace.ranges.domain[row]], text);
-    if (marker && marker->grammar->use == use) {
+    const bool is_idle =
+        use == StepUse::kFallback && !works[trace.threads[trace.ranges.thread[row]].process];
+    if (marker && marker->grammar->use == use && !is_idle) {
       by_engine[marker->grammar->engine].push_back({row, *marker});
     }
   }

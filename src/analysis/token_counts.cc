@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokens, sequences and context lengths of each prefill and decode step.
+// Tokens, sequences and context lengths of each step whose cost can be known.
 //
-// Contexts are tracked through the recording: a prefill of n tokens leaves n behind, each decode
+// Where an engine's marker tells the sums over its requests, they are all that is needed. Elsewhere
+// contexts are tracked through the recording: a prefill of n tokens leaves n behind, each decode
 // step adds one per sequence. That is exact for a program that serves one batch at a time. An
-// engine that mixes requests does not record the length of each; then the user must give it
-// (context), or decode remains n/a.
+// engine that mixes requests and does not tell their lengths needs them from the user (context), or
+// decode remains n/a. Numbers of the user come before those of marks.
 #include "analysis/token_counts.h"
 
 #include <algorithm>
@@ -32,10 +33,19 @@ class Tracker {
 
   RecordedWork follow() {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (name(steps_[i]) == "prefill") {
-        add_prefill(steps_[i], batch_after(i));
-      } else if (name(steps_[i]) == decode_name_) {
-        add_decode(steps_[i]);
+      const StageStep& step = steps_[i];
+      if (name(step) == "prefill") {
+        if (setup_.prompt_tokens || !add_exact(step, work_.prefill)) {
+          add_prefill(step, batch_after(i));
+        }
+      } else if (name(step) == decode_name_) {
+        if (setup_.context || setup_.batch || !add_exact(step, work_.decode)) {
+          add_decode(step);
+        }
+      } else if (name(step) == "mixed" && !add_exact(step, work_.mixed)) {
+        work_.mixed.reason = kNeedsSums;
+      } else if (name(step) == "verify" && !add_exact(step, work_.verify)) {
+        work_.verify.reason = kNeedsSums;
       }
     }
     return std::move(work_);
@@ -59,6 +69,17 @@ class Tracker {
       }
     }
     return setup_.batch.value_or(1);
+  }
+
+  static constexpr const char* kNeedsSums =
+      "needs the lengths of its requests: the engine's detailed annotations, see docs/marking.md";
+
+  static bool add_exact(const StageStep& step, StageWork& work) {
+    if (!step.counts.is_complete()) {
+      return false;
+    }
+    work.passes.push_back({{}, step.start_ns, step.duration_ns, step.counts});
+    return true;
   }
 
   void add_prefill(const StageStep& step, std::int64_t batch) {

@@ -14,6 +14,7 @@ struct RecordedPasses {
   LlmWork work;
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
+  std::optional<StepCounts> counts = {};  // the marker tells all sums: instead of `work`
 };
 
 // The passes of one stage.
@@ -22,10 +23,12 @@ struct StageWork {
   std::string reason;  // what is not known of some of them; then none can be used
 };
 
-// The passes of the two stages whose cost is known.
+// The passes of the stages whose cost can be known. Draft models are not: nobody names them.
 struct RecordedWork {
   StageWork prefill;
   StageWork decode;
+  StageWork mixed;
+  StageWork verify;
 };
 
 // The work of the recorded stages: tokens, sequences and context of each finished instance, from

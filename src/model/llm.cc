@@ -142,46 +142,63 @@ void check(const LlmWork& work) {
   }
 }
 
-// Sums over layers that both FLOPs and KV bytes need.
-struct LayerSums {
-  Count pairs;        // query-key pairs, all layers
-  Count kv_read;      // tokens, all layers
-  Count num_moe = 0;  // layers
+// What all parts of a cost are computed from, over all sequences.
+struct Pass {
+  Count repeats = 1;     // forward passes of equal size: each reads the weights
+  Count tokens;          // of one of them
+  Count logits;          // of all of them
+  Count score_elements;  // multiply-adds of queries times keys, all layers
+  Count value_elements;  // of weights times values
+  Count kv_read_tokens;  // all layers
 };
 
-LayerSums sums_of(const Llm& llm, const LlmWork& work) {
+Count count_layers(const Llm& llm) {
+  return static_cast<std::int64_t>(llm.layers.size());
+}
+
+Count count_moe_layers(const Llm& llm) {
+  return std::count_if(llm.layers.begin(), llm.layers.end(),
+                       [](const LlmLayer& layer) { return layer.is_moe; });
+}
+
+Pass pass_of(const Llm& llm, const LlmWork& work, const LayerShape& shape) {
   const Count new_tokens = work.new_tokens;
+  const Count batch = work.batch;
   const bool is_decode = work.kind == LlmWork::Kind::kDecode;
-  LayerSums sums;
+  Count pairs;
+  Count kv_read;
   for (const LlmLayer& layer : llm.layers) {
     const Count exact = attention_pairs(layer, new_tokens, work.cached_tokens);
     const bool is_square = work.is_full_square && !is_decode;
-    sums.pairs += is_square ? new_tokens * (new_tokens + work.cached_tokens) : exact;
+    pairs += is_square ? new_tokens * (new_tokens + work.cached_tokens) : exact;
     // A decode kernel reads what it attends to; in prefill the new tokens stay on the chip.
-    sums.kv_read += is_decode ? exact : visible_cache(layer, work.cached_tokens);
-    sums.num_moe += layer.is_moe ? 1 : 0;
+    kv_read += is_decode ? exact : visible_cache(layer, work.cached_tokens);
   }
-  return sums;
+  Pass pass;
+  pass.repeats = is_decode ? new_tokens : 1;
+  pass.tokens = is_decode ? batch : batch * new_tokens;
+  pass.logits = is_decode || work.has_all_logits ? batch * new_tokens : batch;
+  pass.score_elements = batch * pairs * shape.score_width;
+  pass.value_elements = batch * pairs * shape.value_width;
+  pass.kv_read_tokens = batch * kv_read;
+  return pass;
 }
 
-PartCounts flops_of(const Llm& llm, const LlmWork& work, const LayerShape& shape,
-                    const LayerSums& sums) {
-  const Count tokens = Count(work.batch) * work.new_tokens;
-  const Count twice = Count(2) * tokens;
-  const Count num_layers = static_cast<std::int64_t>(llm.layers.size());
-  const bool is_decode = work.kind == LlmWork::Kind::kDecode;
-  const Count logits = is_decode || work.has_all_logits ? tokens : Count(work.batch);
+PartCounts flops_of(const Llm& llm, const LayerShape& shape, const Pass& pass) {
+  const Count twice = Count(2) * pass.repeats * pass.tokens;
+  const Count num_layers = count_layers(llm);
+  const Count num_moe = count_moe_layers(llm);
   PartCounts flops;
   flops[LlmPart::kQkv] = twice * num_layers * shape.qkv;
   flops[LlmPart::kOut] = twice * num_layers * shape.out;
-  flops[LlmPart::kScores] = Count(2) * work.batch * sums.pairs * shape.score_width;
-  flops[LlmPart::kValues] = Count(2) * work.batch * sums.pairs * shape.value_width;
-  flops[LlmPart::kMlp] = twice * (num_layers - sums.num_moe) * shape.dense_mlp;
-  flops[LlmPart::kLmHead] = Count(2) * logits * llm.hidden * llm.vocab;
+  flops[LlmPart::kScores] = Count(2) * pass.score_elements;
+  flops[LlmPart::kValues] = Count(2) * pass.value_elements;
+  flops[LlmPart::kMlp] = twice * (num_layers - num_moe) * shape.dense_mlp;
+  flops[LlmPart::kLmHead] = Count(2) * pass.logits * llm.hidden * llm.vocab;
   if (llm.moe) {
-    flops[LlmPart::kRouter] = twice * sums.num_moe * shape.router;
-    flops[LlmPart::kExperts] = twice * sums.num_moe * llm.moe->experts_per_token * shape.expert;
-    flops[LlmPart::kShared] = twice * sums.num_moe * shape.shared;
+    flops[LlmPart::kRouter] = twice * num_moe * shape.router;
+    flops[LlmPart::kExperts] = twice * num_moe * llm.moe->experts_per_token * shape.expert;
+    flops[LlmPart::kShared] = twice * num_moe * shape.shared;
   }
   return flops;
 }
@@ -203,30 +220,84 @@ void add_expert_bytes(const Llm& llm, const LayerShape& shape, Count num_moe, Co
   cost.expert_bytes_most = passes * width.bytes_of((expert * most).value());
 }
 
-void add_bytes(const Llm& llm, const LlmWork& work, const LayerShape& shape, const LayerSums& sums,
-               LlmCost& cost) {
-  const bool is_decode = work.kind == LlmWork::Kind::kDecode;
-  const Count passes = is_decode ? work.new_tokens : 1;
-  const Count tokens = is_decode ? Count(work.batch) : Count(work.batch) * work.new_tokens;
-  const Count num_layers = static_cast<std::int64_t>(llm.layers.size());
+void add_bytes(const Llm& llm, const LayerShape& shape, const Pass& pass, LlmCost& cost) {
+  const Count num_layers = count_layers(llm);
+  const Count num_moe = count_moe_layers(llm);
   const auto read = [&](LlmPart part, Count elements) {
-    cost.weight_bytes[part] = passes * llm.width(part).bytes_of(elements.value());
+    cost.weight_bytes[part] = pass.repeats * llm.width(part).bytes_of(elements.value());
   };
-  read(LlmPart::kEmbedding, tokens * llm.hidden * (llm.positions > 0 ? 2 : 1));
+  read(LlmPart::kEmbedding, pass.tokens * llm.hidden * (llm.positions > 0 ? 2 : 1));
   read(LlmPart::kQkv, num_layers * shape.qkv);
   read(LlmPart::kOut, num_layers * shape.out);
-  read(LlmPart::kMlp, (num_layers - sums.num_moe) * shape.dense_mlp);
+  read(LlmPart::kMlp, (num_layers - num_moe) * shape.dense_mlp);
   read(LlmPart::kNorms, num_layers * shape.norms + Count(llm.hidden) * (llm.has_norm_bias ? 2 : 1));
   read(LlmPart::kLmHead, Count(llm.hidden) * llm.vocab);
   if (llm.moe) {
-    read(LlmPart::kRouter, sums.num_moe * (shape.router + shape.router_bias));
-    read(LlmPart::kShared, sums.num_moe * shape.shared);
-    add_expert_bytes(llm, shape, sums.num_moe, passes, tokens, cost);
+    read(LlmPart::kRouter, num_moe * (shape.router + shape.router_bias));
+    read(LlmPart::kShared, num_moe * shape.shared);
+    add_expert_bytes(llm, shape, num_moe, pass.repeats, pass.tokens, cost);
   }
-  const Count written = Count(work.batch) * work.new_tokens * num_layers;
-  cost.kv_read_bytes =
-      llm.kv_width.bytes_of((Count(work.batch) * sums.kv_read * shape.kv_elements).value());
+  const Count written = pass.repeats * pass.tokens * num_layers;
+  cost.kv_read_bytes = llm.kv_width.bytes_of((pass.kv_read_tokens * shape.kv_elements).value());
   cost.kv_write_bytes = llm.kv_width.bytes_of((written * shape.kv_elements).value());
+}
+
+LlmCost cost_of(const Llm& llm, const LayerShape& shape, const Pass& pass) {
+  LlmCost cost;
+  cost.flops = flops_of(llm, shape, pass);
+  add_bytes(llm, shape, pass, cost);
+  return cost;
+}
+
+// Sums of one phase, all there.
+struct PhaseSums {
+  std::int64_t requests;
+  Count queries;
+  Count keys;
+  Count squared;   // Σ q²
+  Count products;  // Σ q·k
+};
+
+PhaseSums sums_of(const PhaseCounts& phase) {
+  if (!phase.is_complete()) {
+    throw Error(ErrorKind::kUsage, "the cost of a step needs the sums of its requests");
+  }
+  return {phase.requests, *phase.queries, *phase.keys, *phase.queries_squared,
+          *phase.queries_times_keys};
+}
+
+// Whether a layer reaches over all keys of every request of a phase, as far as sums can tell.
+bool reaches_all(const LlmLayer& layer, const PhaseSums& phase) {
+  return layer.reach == Reach::kFull || phase.keys.value() <= layer.reach_tokens;
+}
+
+// Query-key pairs of a phase in one layer. The i-th of q new tokens attends to k - q + i keys,
+// which sums to q·k - q(q - 1)/2. A shorter reach is exact for one request; of several only the
+// sums are known, and then it is the most that they allow.
+Count pairs_of(const LlmLayer& layer, const PhaseSums& phase) {
+  const Count full = phase.products - (phase.squared - phase.queries).value() / 2;
+  if (reaches_all(layer, phase)) {
+    return full;
+  }
+  if (phase.requests == 1) {
+    return attention_pairs(layer, phase.queries, phase.keys - phase.queries);
+  }
+  return std::min(full.value(), (phase.queries * layer.reach_tokens).value());
+}
+
+// Keys and values read by a phase in one layer, in tokens: what lies before the new tokens of a
+// prompt, and in generation the new ones, too, as a decode kernel does.
+Count kv_read_of(const LlmLayer& layer, const PhaseSums& phase, bool is_context) {
+  const Count cached = phase.keys - phase.queries;
+  const Count added = is_context ? Count(0) : phase.queries;
+  if (reaches_all(layer, phase)) {
+    return cached + added;
+  }
+  if (phase.requests == 1) {
+    return visible_cache(layer, cached.value()) + added;
+  }
+  return std::min(cached.value(), (Count(phase.requests) * (layer.reach_tokens - 1)).value()) +
+         added;
 }
 
 std::int64_t divided(std::int64_t size, std::int64_t num_gpus, const char* what) {
@@ -296,22 +367,46 @@ LlmWork decode_work(std::int64_t context, std::int64_t batch) {
 LlmCost cost_of(const Llm& llm, const LlmWork& work) {
   check(work);
   const LayerShape shape = layer_shape(llm, work.is_mla_absorbed);
-  const LayerSums sums = sums_of(llm, work);
-  LlmCost cost;
-  cost.flops = flops_of(llm, work, shape, sums);
-  add_bytes(llm, work, shape, sums, cost);
-  return cost;
+  return cost_of(llm, shape, pass_of(llm, work, shape));
+}
+
+LlmCost cost_of(const Llm& llm, const StepCounts& counts, CostOf of) {
+  const PhaseSums context = sums_of(counts.context);
+  const PhaseSums generation = sums_of(counts.generation);
+  const bool is_executed = of == CostOf::kExecuted;
+  const LayerShape shape = layer_shape(llm, false);
+  const LayerShape generation_shape = layer_shape(llm, is_executed);
+  Pass pass;
+  pass.tokens = context.queries + generation.queries;
+  pass.logits = Count(context.requests) + generation.queries;
+  for (const LlmLayer& layer : llm.layers) {
+    const Count read = is_executed ? context.products : pairs_of(layer, context);
+    const Count made = pairs_of(layer, generation);
+    pass.score_elements += read * shape.score_width + made * generation_shape.score_width;
+    pass.value_elements += read * shape.value_width + made * generation_shape.value_width;
+    pass.kv_read_tokens += kv_read_of(layer, context, true) + kv_read_of(layer, generation, false);
+  }
+  return cost_of(llm, shape, pass);
+}
+
+bool is_exact(const Llm& llm, const StepCounts& counts) {
+  const PhaseSums phases[] = {sums_of(counts.context), sums_of(counts.generation)};
+  return std::all_of(llm.layers.begin(), llm.layers.end(), [&](const LlmLayer& layer) {
+    return std::all_of(std::begin(phases), std::end(phases), [&](const PhaseSums& phase) {
+      return phase.requests <= 1 || reaches_all(layer, phase);
+    });
+  });
 }
 
 std::int64_t kv_bytes_per_token(const Llm& llm) {
-  const Count num_layers = static_cast<std::int64_t>(llm.layers.size());
+  const Count num_layers = count_layers(llm);
   return llm.kv_width.bytes_of((num_layers * layer_shape(llm, false).kv_elements).value());
 }
 
 LlmParams params_of(const Llm& llm) {
   const LayerShape shape = layer_shape(llm, false);
-  const Count num_layers = static_cast<std::int64_t>(llm.layers.size());
-  const Count num_moe = sums_of(llm, decode_work(1)).num_moe;
+  const Count num_layers = count_layers(llm);
+  const Count num_moe = count_moe_layers(llm);
   // A tied model stores the table once; the head then has no parameters of its own.
   const Count table = Count(llm.hidden) * llm.vocab;
   LlmParams params;

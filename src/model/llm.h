@@ -16,6 +16,7 @@
 #include "base/json_fwd.h"
 #include "model/count.h"
 #include "model/dtype_width.h"
+#include "model/step_counts.h"
 #include "model/vision.h"
 
 namespace llmprof {
@@ -172,6 +173,19 @@ struct LlmCost {
 };
 // Throws kUsage if a count of `work` is not positive, kInput if the result overflows.
 LlmCost cost_of(const Llm& llm, const LlmWork& work);
+
+enum class CostOf : std::uint8_t {
+  kModel,     // what the model needs
+  kExecuted,  // what usual kernels compute: full squares of context, MLA compressed in generation
+};
+// The cost of one step from the sums over its requests, whatever is mixed in it. Logits: one a
+// request in context, one a token in generation. Throws kUsage if a sum is missing, kInput if the
+// result overflows.
+LlmCost cost_of(const Llm& llm, const StepCounts& counts, CostOf of = CostOf::kModel);
+
+// Whether that cost is exact. Not where layers attend to a window: which request exceeds it, sums
+// do not tell. Then the cost is the most that they allow.
+bool is_exact(const Llm& llm, const StepCounts& counts);
 
 // Bytes of keys and values per token, over all layers.
 std::int64_t kv_bytes_per_token(const Llm& llm);

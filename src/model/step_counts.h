@@ -17,6 +17,7 @@ struct PhaseCounts {
   std::optional<std::int64_t> queries_squared;     // Σ q²
   std::optional<std::int64_t> queries_times_keys;  // Σ q·k
 
+  bool is_complete() const { return queries && keys && queries_squared && queries_times_keys; }
   bool operator==(const PhaseCounts&) const = default;
 };
 
@@ -25,6 +26,7 @@ struct StepCounts {
   PhaseCounts context;
   PhaseCounts generation;
 
+  bool is_complete() const { return context.is_complete() && generation.is_complete(); }
   bool operator==(const StepCounts&) const = default;
 };
 

@@ -33,10 +33,10 @@ void describe(const StageEfficiency*, F&& f) {
     return number("fraction", "passes", "model gpus marks kernels", formula, text);
   };
   f("stage", &T::stage, row_name("the stage"));
-  f("passes", &T::passes, of_marks("", "prompts or decode steps"));
-  f("tokens", &T::tokens, of_marks("", "tokens read or made"));
+  f("passes", &T::passes, of_marks("", "prompts or steps"));
+  f("tokens", &T::tokens, of_marks("", "tokens computed: read, made or verified"));
   f("mean_context", &T::mean_context,
-    of_marks("passes", "tokens a decode step attends to, its own included"));
+    of_marks("passes", "tokens a request in decode or verify attends to, its own included"));
   f("wall_ns", &T::wall_ns, time("sum of the stage's windows, mean over GPUs"));
   f("busy_ns", &T::busy_ns, time("of wall_ns: in which a GPU ran work of the stage"));
   f("flops", &T::flops,

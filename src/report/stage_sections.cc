@@ -251,7 +251,7 @@ Section efficiency_section(const Metrics& metrics, const SectionOptions& /*optio
   section.paragraphs.push_back(efficiency_title(efficiency));
   if (ReportTable table = efficiency_table(metrics); table.rows.empty()) {
     section.notes.push_back(
-        fmt::format("n/a: the recording marks neither prefill nor decode; {}", kHowToMark));
+        fmt::format("n/a: no prefill, decode, mixed or verify is marked; {}", kHowToMark));
   } else {
     section.tables.push_back(std::move(table));
   }

@@ -49,6 +49,11 @@ class Made {
     now_ns_ += duration_ns;
     return *this;
   }
+  Made& add_step(const std::string& stage, std::int64_t duration_ns, const StepCounts& counts) {
+    add(stage, duration_ns, std::nullopt, counts.context.requests + counts.generation.requests);
+    analysis_.steps.back().counts = counts;
+    return *this;
+  }
   Made& busy(const std::string& stage, std::int64_t window_ns, std::int64_t compute_ns) {
     StageLedger row{stage, "cuda:0", 1, {}};
     row.ledger.window_ns = window_ns;
@@ -145,6 +150,63 @@ TEST(Efficiency, RequestsThatAreMixedNeedTheirContext) {
   setup.context = 201;
   EXPECT_EQ(row(efficiency_of(made.analysis(), setup), "decode").flops,
             cost_of(setup.llm, decode_work(201, 2)).total_flops());
+}
+
+// Markers that tell the sums over their requests leave nothing to ask for.
+TEST(Efficiency, StepsWhoseMarkersTellTheirSumsAreExact) {
+  const PhaseCounts none = {0, 0, 0, 0, 0};
+  const StepCounts mixed = {{9, 8155, 8430, 7475785, 7671310}, {37, 37, 34489, 37, 34489}};
+  const StepCounts decode = {none, {32, 32, 55086, 32, 55086}};
+  const StepCounts chunk = {{1, 2048, 6144, 2048 * 2048, 2048 * 6144}, none};
+  const StepCounts verify = {none, {2, 6, 36, 18, 108}};
+  Made made;
+  made.add_step("mixed", 20'000'000, mixed).add_step("decode", 5'000'000, decode);
+  made.add_step("prefill", 5'000'000, chunk).add_step("verify", 5'000'000, verify);
+  const Efficiency efficiency =
+      efficiency_of(made.analysis(), setup_for("Llama-3.1-8B", "H100-SXM5-80GB"));
+  const Llm llm = golden_llm("Llama-3.1-8B");
+  for (const auto& [stage, counts, tokens] :
+       {std::tuple("mixed", mixed, 8192), std::tuple("decode", decode, 32),
+        std::tuple("prefill", chunk, 2048), std::tuple("verify", verify, 6)}) {
+    const StageEfficiency& found = row(efficiency, stage);
+    EXPECT_EQ(found.reason, "") << stage;
+    EXPECT_EQ(found.passes, 1) << stage;
+    EXPECT_EQ(found.tokens, tokens) << stage;
+    EXPECT_EQ(found.flops, cost_of(llm, counts).total_flops()) << stage;
+    EXPECT_EQ(found.bytes, cost_of(llm, counts).total_bytes()) << stage;
+    EXPECT_TRUE(found.mfu.wall_fraction && found.mbu.wall_fraction) << stage;
+  }
+  EXPECT_DOUBLE_EQ(row(efficiency, "decode").mean_context, 55086.0 / 32);
+  EXPECT_DOUBLE_EQ(row(efficiency, "verify").mean_context, 18);
+  EXPECT_EQ(row(efficiency, "mixed").mean_context, 0);
+  EXPECT_THAT(efficiency.notes, IsEmpty());
+}
+
+TEST(Efficiency, AWindowAndSumsAreABoundAndSaidSo) {
+  Made made;
+  made.add_step("decode", 5'000'000, {{0, 0, 0, 0, 0}, {32, 32, 55086, 32, 55086}});
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup_for("gpt-oss-20b"));
+  EXPECT_TRUE(row(efficiency, "decode").mfu.wall_fraction);
+  EXPECT_THAT(efficiency.notes, testing::Contains(HasSubstr("at their most")));
+}
+
+TEST(Efficiency, StepsWithoutSumsSayWhatWouldTell) {
+  Made made;
+  made.add("mixed", 1000, 2112, 66).add("verify", 1000, 256, 64);
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup_for("Llama-3.1-8B"));
+  EXPECT_THAT(row(efficiency, "mixed").reason, HasSubstr("detailed annotations"));
+  EXPECT_THAT(row(efficiency, "verify").reason, HasSubstr("detailed annotations"));
+}
+
+// A user's number overrides that of a marker.
+TEST(Efficiency, AGivenContextComesBeforeTheMarkers) {
+  Made made;
+  made.add_step("decode", 5'000'000, {{0, 0, 0, 0, 0}, {2, 2, 4000, 2, 4000}});
+  EfficiencySetup setup = setup_for("Llama-3.1-8B");
+  setup.context = 100;
+  setup.batch = 2;
+  EXPECT_EQ(row(efficiency_of(made.analysis(), setup), "decode").flops,
+            cost_of(golden_llm("Llama-3.1-8B"), decode_work(100, 2)).total_flops());
 }
 
 TEST(Efficiency, WhatNoMarkSaysMayBeGiven) {
