@@ -58,6 +58,20 @@ def broken_laws(metrics):
         at_least("stage windows and time outside, less overlap",
                  windows_ns + capture["outside_stages_ns"] - capture["stage_overlap_ns"], capture["duration_ns"])
 
+    counted = {row["stage"]: row["n"] for row in metrics["steps"]}
+    for stage in metrics["stages"]:
+        equal(f"marks with an end of {stage['stage']}", counted.get(stage["stage"]), stage["instances"] - stage["open"])
+    for row in metrics["steps"]:
+        periods = row["periods_ns"] or []
+        at_least(f"shortest period of {row['stage']}", min(periods, default=1), 1)
+        at_least(f"marks of {row['stage']} for its periods", row["n"], len(periods))
+    groups = metrics["rank_groups"] or []
+    pids = [pid for group in groups for pid in group["pids"]]
+    equal("processes of rank groups", len(set(pids)), len(pids))
+    if groups:
+        equal("steps of rank groups", sum(group["steps"] for group in groups),
+              sum(stage["instances"] for stage in metrics["stages"]))
+
     for path, share in shares(metrics):
         if not 0 <= share <= 1:
             broken.append(f"share {path}: {share} is not within 0 and 1")
@@ -76,6 +90,7 @@ def prove_each_can_break(metrics):
 
     assert broken_laws(metrics) == [], broken_laws(metrics)
     bucket = next(iter(metrics["ledgers"][0]["buckets_ns"]))
+    timed = next(place for place, row in enumerate(metrics["steps"]) if row["periods_ns"])
     change("buckets of", ("ledgers", 0, "buckets_ns", bucket), 1)
     change("smallest bucket of", ("ledgers", 0, "buckets_ns", bucket), -10**15)
     whole = next(row for row, ledger in enumerate(metrics["ledgers"]) if ledger["stage"] == "capture")
@@ -87,4 +102,9 @@ def prove_each_can_break(metrics):
     change("time outside", ("capture", "outside_stages_ns"), -10**15)
     change("overlap of stages", ("capture", "stage_overlap_ns"), -10**15)
     change("stage windows", ("capture", "stage_overlap_ns"), 10**15)
+    change("marks with an end", ("stages", 0, "instances"), 1)
+    change("shortest period", ("steps", timed, "periods_ns", 0), -10**15)
+    change("marks of", ("steps", timed, "n"), -10**6)
+    change("steps of rank groups", ("rank_groups", 0, "steps"), 1)
+    change("processes of rank groups", ("rank_groups", 0, "pids"), metrics["rank_groups"][0]["pids"])
     change("share .kernels[0].kernel_fraction", ("kernels", 0, "kernel_fraction"), 1)

@@ -22,7 +22,8 @@ TABLES = {
     "StringIds": "id, value TEXT",
     "CUPTI_ACTIVITY_KIND_KERNEL": "start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, "
         "shortName, gridX, gridY, gridZ, blockX, blockY, blockZ, graphNodeId",
-    "CUPTI_ACTIVITY_KIND_MEMCPY": "start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": "start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, "
+        "copyKind",
     "CUPTI_ACTIVITY_KIND_RUNTIME": "start, end, globalTid, correlationId, nameId",
     "NVTX_EVENTS": "start, end, eventType, text TEXT, globalTid, textId, domainId",
     "TARGET_INFO_GPU": "id, name TEXT, totalMemory, memoryBandwidth, clockRate, smCount, cuDevice",
@@ -162,7 +163,8 @@ class Engine:
         return {"stage": "mixed" if is_mixed else "decode", "tokens": prompt + batch,
                 "sequences": batch + (1 if is_mixed else 0), "kernels": (len(work) - 1) * len(workers),
                 "host_start_ns": workers[0].marker[0], "host_end_ns": workers[0].marker[1], "gpu_start_ns": start,
-                "gpu_window_ns": end - start, "gpu_work_ns": max(gpu[2] for gpu in gpus), "period_ns": None}
+                "gpu_window_ns": end - start, "gpu_work_ns": max(gpu[2] for gpu in gpus), "period_ns": None,
+                "is_warm_up": number < self.shape.warm_up}
 
     def launch(self, worker, work, number, has_graph):
         """The host's part. Returns (correlation, time from which it may run) of each piece of work."""
@@ -223,16 +225,20 @@ def engine_sql(options):
     return Engine(parser_of_shapes().parse_args(shlex.split(options))).sql()
 
 
+def write_sqlite(engine, path):
+    path.unlink(missing_ok=True)
+    connection = sqlite3.connect(path)
+    connection.executescript("BEGIN;" + engine.sql() + "COMMIT;")
+    connection.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, parents=[parser_of_shapes()],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=pathlib.Path)
     arguments = parser.parse_args()
     engine = Engine(arguments)
-    arguments.out.unlink(missing_ok=True)
-    connection = sqlite3.connect(arguments.out)
-    connection.executescript("BEGIN;" + engine.sql() + "COMMIT;")
-    connection.close()
+    write_sqlite(engine, arguments.out)
     print(json.dumps({"replicas": engine.replicas}, indent=1))
 
 

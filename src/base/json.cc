@@ -37,6 +37,10 @@ std::string to_json_line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string json_number(double value) {
+  return to_json_line(value);
+}
+
 Json json_document(std::string_view name, int version) {
   return Json{{"schema", fmt::format("llmprof.{}", name)}, {"schema_version", version}};
 }

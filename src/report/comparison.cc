@@ -3,6 +3,7 @@
 // JSON form of a comparison, and its output formats for dashboards.
 #include "report/comparison.h"
 
+#include "base/json.h"
 #include "base/text.h"
 #include "report/comparison_parts.h"
 

@@ -67,7 +67,7 @@ std::string tile_value(const MetricChange& row, const ReportValue& ratio) {
 
 std::string tile_html(const MetricChange& row, std::size_t place) {
   const auto value = [&](const char* field, const std::optional<double>& number, Unit unit) {
-    return ReportValue{number_or_null(number), unit, fmt::format("metrics[{}].{}", place, field)};
+    return ReportValue{cell_of(number), unit, fmt::format("metrics[{}].{}", place, field)};
   };
   const ReportValue ratio = value("ratio", row.ratio, Unit::kRatio);
   std::string note;

@@ -24,7 +24,7 @@ ReportValue duration_of(std::int64_t duration_ns, std::string key) {
 }
 
 ReportValue no_value(Unit unit) {
-  return {Json(""), unit, ""};
+  return {"", unit, ""};
 }
 
 // Whether a kernel or operator moved beyond noise, in words.

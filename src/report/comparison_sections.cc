@@ -12,7 +12,7 @@
 namespace llmprof {
 
 ReportValue text_value(std::string text) {
-  return {Json(std::move(text)), Unit::kText, ""};
+  return {std::move(text), Unit::kText, ""};
 }
 
 Unit metric_unit(const MetricChange& metric) {
@@ -86,9 +86,9 @@ namespace {
 ReportRow metric_row(const MetricChange& row, std::size_t place) {
   const std::string key = fmt::format("metrics[{}].", place);
   return {{text_value(row.is_gated ? "gate" : ""),
-           {number_or_null(row.base), metric_unit(row), key + "base"},
-           {number_or_null(row.candidate), metric_unit(row), key + "candidate"},
-           {number_or_null(row.ratio), Unit::kRatio, key + "ratio"},
+           {cell_of(row.base), metric_unit(row), key + "base"},
+           {cell_of(row.candidate), metric_unit(row), key + "candidate"},
+           {cell_of(row.ratio), Unit::kRatio, key + "ratio"},
            {interval_text(row), Unit::kRate, ""},
            {row.p ? fmt::format("{:.2g}", *row.p) : "n/a", Unit::kRate, ""},
            {row.key, Unit::kName, key + "key"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Formatting of report values, the same in every output; JSON and CSV output of documents.
+// Formatting of report values, the same in every output.
 #include "report/document.h"
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/csv.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -54,16 +53,13 @@ std::string number_text(double number, Unit unit) {
 }
 
 // Parts with any time, largest first.
-std::string shares_text(const Json& parts) {
-  if (!parts.is_object()) {
-    return "n/a";
-  }
+std::string shares_text(const TimeParts& parts) {
   double whole = 0;
   std::vector<std::pair<double, std::string>> rows;
-  for (const auto& [name, part] : parts.items()) {
-    if (part.is_number() && part.get<double>() > 0) {
-      rows.emplace_back(part.get<double>(), printable(name));
-      whole += part.get<double>();
+  for (const auto& [name, part_ns] : parts) {
+    if (part_ns > 0) {
+      rows.emplace_back(static_cast<double>(part_ns), printable(name));
+      whole += static_cast<double>(part_ns);
     }
   }
   std::stable_sort(rows.begin(), rows.end(),
@@ -74,69 +70,6 @@ std::string shares_text(const Json& parts) {
                         format_fraction(part / std::max(whole, 1.0)));
   }
   return text;
-}
-
-Json value_json(const ReportValue& value) {
-  return {{"key", value.key},
-          {"unit", unit_name(value.unit)},
-          {"value", value.value},
-          {"text", shown(value)}};
-}
-
-Json table_json(const ReportTable& table) {
-  Json rows = Json::array();
-  for (const ReportRow& row : table.rows) {
-    Json cells = Json::array();
-    for (const ReportValue& cell : row.cells) {
-      cells.push_back(value_json(cell));
-    }
-    rows.push_back({{"cells", cells}, {"detail", text_or_null(row.detail)}});
-  }
-  Json columns = Json::array();
-  for (const ReportColumn& column : table.columns) {
-    columns.push_back(column.title);
-  }
-  return {{"title", text_or_null(table.title)}, {"columns", columns}, {"rows", rows}};
-}
-
-// Every value with its key in metrics.json; a value that is null says why.
-Json section_json(const Section& section) {
-  Json facts = Json::array();
-  for (const Fact& fact : section.facts) {
-    Json row = value_json(fact.value);
-    row["label"] = fact.label;
-    row["reason"] = fact.value.value.is_null() ? text_or_null(fact.reason) : Json(nullptr);
-    facts.push_back(row);
-  }
-  Json advice = Json::array();
-  for (const Advice& row : section.advice) {
-    advice.push_back({{"id", row.id},
-                      {"worth", text_or_null(worth_text(row, "first", "<= "))},
-                      {"sentence", row.sentence},
-                      {"next", row.next},
-                      {"confidence", row.confidence},
-                      {"evidence", row.evidence}});
-  }
-  Json tables = Json::array();
-  for (const ReportTable& table : section.tables) {
-    tables.push_back(table_json(table));
-  }
-  return {{"id", section.id},
-          {"title", section.title},
-          {"missing", text_or_null(section.missing)},
-          {"paragraphs", section.paragraphs},
-          {"facts", facts},
-          {"findings", advice},
-          {"tables", tables},
-          {"notes", section.notes}};
-}
-
-// Integers unchanged: a script needs nanoseconds, not words.
-std::string csv_value(const ReportValue& value) {
-  if (value.value.is_string()) {
-    return csv_cell(value.value.get_ref<const std::string&>());
-  }
-  return value.value.is_null() ? "" : csv_cell(to_json_line(value.value));
 }
 
 }  // namespace
@@ -183,18 +116,27 @@ const char* unit_name(Unit unit) {
   return "";
 }
 
+std::optional<double> ReportValue::number() const {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    return static_cast<double>(*integer);
+  }
+  const auto* real = std::get_if<double>(&value);
+  return real == nullptr ? std::nullopt : std::optional(*real);
+}
+
 std::string shown(const ReportValue& value) {
-  if (value.unit == Unit::kShares) {
-    return shares_text(value.value);
+  if (const auto* parts = std::get_if<TimeParts>(&value.value)) {
+    return shares_text(*parts);
   }
-  if (value.value.is_string()) {
-    return printable(value.value.get_ref<const std::string&>());
+  if (value.text() != nullptr) {
+    return printable(*value.text());
   }
-  if (value.value.is_number_integer() &&
-      (value.unit == Unit::kCount || value.unit == Unit::kText)) {
-    return to_json_line(value.value);
+  const auto* integer = std::get_if<std::int64_t>(&value.value);
+  if (integer != nullptr && (value.unit == Unit::kCount || value.unit == Unit::kText)) {
+    return std::to_string(*integer);
   }
-  return value.value.is_number() ? number_text(value.value.get<double>(), value.unit) : "n/a";
+  const std::optional<double> number = value.number();
+  return number ? number_text(*number, value.unit) : "n/a";
 }
 
 std::string worth_text(const Advice& advice, const char* blocker, const char* saving) {
@@ -202,37 +144,6 @@ std::string worth_text(const Advice& advice, const char* blocker, const char* sa
     return blocker;
   }
   return advice.saving_ns ? saving + format_duration_ns(*advice.saving_ns) : "";
-}
-
-Json document_json(const Document& document) {
-  Json json = json_document("report", 1);
-  json["title"] = text_or_null(document.title);
-  json["sections"] = Json::array();
-  for (const Section& section : document.sections) {
-    json["sections"].push_back(section_json(section));
-  }
-  return json;
-}
-
-// One table after another, separated by an empty line, with field names as headings.
-std::string document_csv(const Document& document) {
-  std::string text;
-  for (const Section& section : document.sections) {
-    for (const ReportTable& table : section.tables) {
-      text += text.empty() ? "" : "\n";
-      for (std::size_t i = 0; i < table.columns.size(); ++i) {
-        text += (i == 0 ? "" : ",") + csv_cell(table.columns[i].field);
-      }
-      text += "\n";
-      for (const ReportRow& row : table.rows) {
-        for (std::size_t i = 0; i < row.cells.size(); ++i) {
-          text += (i == 0 ? "" : ",") + csv_value(row.cells[i]);
-        }
-        text += "\n";
-      }
-    }
-  }
-  return text;
 }
 
 }  // namespace llmprof

@@ -12,9 +12,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace llmprof {
 
@@ -27,7 +29,7 @@ enum class Unit {
   kMilliseconds,  // ns, as 0.001230: for tables that scripts read
   kFraction,      // 0..1, as 12.3 %
   kSmallRatio,    // the same where the small ones matter: 0.0519 %
-  kShares,        // an object of times, as "compute 80.0 %, sync 20.0 %" of their sum
+  kShares,        // times of the parts of a whole, as "compute 80.0 %, sync 20.0 %"
   kRate,          // 12.3 a second
   kBytes,
   kFlops,
@@ -41,11 +43,28 @@ bool is_number(Unit unit);
 // first 300 bytes. Characters are not split.
 std::string cut_name(std::string_view name);
 
+// Times of the parts of a whole, by name.
+using TimeParts = std::vector<std::pair<std::string, std::int64_t>>;
+
+// A text, a number or parts; monostate: not known.
+using CellValue = std::variant<std::monostate, std::string, std::int64_t, double, TimeParts>;
+
+template <typename T>
+CellValue cell_of(const std::optional<T>& value) {
+  return value ? CellValue(*value) : CellValue();
+}
+
 // A value with its key in metrics.json.
 struct ReportValue {
-  Json value;  // null: not known
+  CellValue value;
   Unit unit = Unit::kText;
   std::string key;  // its home in metrics.json
+
+  bool is_known() const { return !std::holds_alternative<std::monostate>(value); }
+  // The text, or null if it is not one.
+  const std::string* text() const { return std::get_if<std::string>(&value); }
+  // nullopt if it is not a number.
+  std::optional<double> number() const;
 };
 
 // Heading and format of a column.

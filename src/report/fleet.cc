@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/section_parts.h"

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "report/fleet.h"
 #include "report/section_parts.h"

@@ -16,6 +16,7 @@
 #include "report/document.h"
 #include "report/html_parts.h"
 #include "report/metric_catalog.h"
+#include "report/section_parts.h"
 
 namespace llmprof {
 namespace {
@@ -52,16 +53,17 @@ std::string escaped(std::string_view text) {
 }
 
 std::string attributes(const ReportValue& value) {
-  if (value.key.empty() || value.key.size() > kLongestKey || !value.value.is_number()) {
+  if (value.key.empty() || value.key.size() > kLongestKey || !value.number()) {
     return "";
   }
+  const auto* integer = std::get_if<std::int64_t>(&value.value);
   return fmt::format(" data-key=\"{}\" data-value=\"{}\"", html_words(value.key),
-                     escaped(to_json_line(value.value)));
+                     integer == nullptr ? json_number(*value.number()) : std::to_string(*integer));
 }
 
 std::string value_html(const ReportValue& value) {
   const std::string text = shown(value);
-  return value.unit == Unit::kName && value.value.is_string()
+  return value.unit == Unit::kName && value.text() != nullptr
              ? "<code>" + escaped(cut_name(text)) + "</code>"
              : escaped(text);
 }
@@ -71,18 +73,16 @@ std::string value_html(const ReportValue& value) {
 double scale_of(const ReportTable& table, std::size_t column) {
   double largest = 0;
   for (const ReportRow& row : table.rows) {
-    const Json& value = row.cells[column].value;
-    const bool has_bar = value.is_number() && !row.is_sum;
-    largest = std::max(largest, has_bar ? std::abs(value.get<double>()) : 0);
+    const double number = row.cells[column].number().value_or(0);
+    largest = std::max(largest, row.is_sum ? 0 : std::abs(number));
   }
   return largest;
 }
 
 // Drawn by attributes, which a policy on styles does not affect; the number next to it says the
 // same.
-std::string bar_html(const Json& value, double scale) {
+std::string bar_html(double number, double scale) {
   constexpr double kHalf = 100;
-  const double number = value.is_number() ? value.get<double>() : 0;
   const double length = scale > 0 ? std::abs(number) / scale * (kHalf - 1) : 0;
   return fmt::format(
       "<td class=\"bar-cell\"><svg class=\"diverge\" width=\"200\" height=\"14\" "
@@ -97,7 +97,7 @@ std::string row_html(const ReportTable& table, const ReportRow& row,
   std::string text = row.is_sum ? "<tr class=\"sum\">" : "<tr>";
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
     if (i < table.columns.size() && table.columns[i].has_bar) {
-      text += row.is_sum ? "<td></td>" : bar_html(row.cells[i].value, scales[i]);
+      text += row.is_sum ? "<td></td>" : bar_html(row.cells[i].number().value_or(0), scales[i]);
     }
     text += fmt::format("<td{}{}>{}</td>", is_number(row.cells[i].unit) ? " class=\"n\"" : "",
                         attributes(row.cells[i]), value_html(row.cells[i]));
@@ -141,21 +141,20 @@ Unit unit_of_path(const std::vector<PathStep>& path) {
 }
 
 std::string evidence_html(const std::string& key, const Json& metrics) {
-  ReportValue value{nullptr, Unit::kText, key};
+  ReportValue value{{}, Unit::kText, key};
   try {
     const std::vector<PathStep> path = parse_path(key);
     if (const Json* found = find_path(metrics, path); found != nullptr) {
-      value.value = *found;
+      value.value = cell_of(*found);
       value.unit = unit_of_path(path);
     }
   } catch (const Error&) {
     // Not a path: another program's metrics.json. The key is shown anyway.
   }
-  const bool is_shown = value.value.is_number() || value.value.is_string();
-  return fmt::format(
-      "<li><code>{}</code>{}</li>", html_words(cut_name(key)),
-      is_shown ? fmt::format(" <b{}>{}</b>", attributes(value), escaped(cut_name(shown(value))))
-               : "");
+  return fmt::format("<li><code>{}</code>{}</li>", html_words(cut_name(key)),
+                     value.is_known() ? fmt::format(" <b{}>{}</b>", attributes(value),
+                                                    escaped(cut_name(shown(value))))
+                                      : "");
 }
 
 std::string advice_html(const Advice& advice, const Json& metrics) {
@@ -177,7 +176,7 @@ std::string advice_html(const Advice& advice, const Json& metrics) {
 std::string facts_html(const std::vector<Fact>& facts) {
   std::string text = "<dl>";
   for (const Fact& fact : facts) {
-    const bool has_reason = fact.value.value.is_null() && !fact.reason.empty();
+    const bool has_reason = !fact.value.is_known() && !fact.reason.empty();
     text += fmt::format("<div><dt>{}</dt><dd{}>{}{}</dd></div>\n", escaped(fact.label),
                         attributes(fact.value), value_html(fact.value),
                         has_reason ? " <small>(" + html_words(fact.reason) + ")</small>" : "");

@@ -3,7 +3,6 @@
 // Sections on kernels, their bottlenecks, and the operators behind them.
 #include <fmt/format.h>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/member_table.h"
@@ -172,7 +171,7 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
       fmt::format("{} of {} rows, {}; {}. They cover {} of {}.", table.rows.size(),
                   operators.rows.size(), printable(operators.source), printable(operators.time_of),
                   format_fraction(fraction_of(operators.covered_ns, operators.whole_ns)),
-                  shown({Json(operators.whole_ns), Unit::kDuration, ""})));
+                  shown({operators.whole_ns, Unit::kDuration, ""})));
   section.tables.push_back(std::move(table));
   if (!operators.layers.empty() && !options.is_terminal) {
     using Row = LayerTotal;

@@ -62,7 +62,7 @@ std::string markdown_words(std::string_view text) {
 
 std::string cell_text(const ReportValue& value) {
   const std::string text = shown(value);
-  return value.unit == Unit::kName && value.value.is_string() ? code_span(text)
+  return value.unit == Unit::kName && value.text() != nullptr ? code_span(text)
                                                               : markdown_words(text);
 }
 
@@ -111,7 +111,7 @@ std::string section_markdown(const Section& section) {
     text += markdown_words(paragraph) + "\n\n";
   }
   for (const Fact& fact : section.facts) {
-    const bool has_reason = fact.value.value.is_null() && !fact.reason.empty();
+    const bool has_reason = !fact.value.is_known() && !fact.reason.empty();
     text += fmt::format("- {}: {}{}\n", fact.label, cell_text(fact.value),
                         has_reason ? " (" + markdown_words(fact.reason) + ")" : "");
   }

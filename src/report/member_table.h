@@ -17,13 +17,17 @@
 
 namespace llmprof {
 
-// A value as a cell; null if it is not known.
-Json cell_json(const std::string& value, const Field& field);
-Json cell_json(double value, const Field& field);
-Json cell_json(std::int64_t value, const Field& field);
-Json cell_json(const std::optional<double>& value, const Field& field);
-Json cell_json(const std::optional<std::int64_t>& value, const Field& field);
-Json cell_json(const BucketTimes& value, const Field& field);
+// A member's value as a cell.
+CellValue member_cell(const std::string& value, const Field& field);
+CellValue member_cell(const BucketTimes& value, const Field& field);
+template <typename T>
+CellValue member_cell(const T& value, const Field& /*field*/) {
+  return value;
+}
+template <typename T>
+CellValue member_cell(const std::optional<T>& value, const Field& /*field*/) {
+  return cell_of(value);
+}
 
 // A field with its key.
 struct NamedField {
@@ -69,23 +73,23 @@ std::string path_of(Member member, Rest... rest) {
   }
 }
 
-// The value the members lead to; null if an object on the way is absent.
+// The value the members lead to; not known if an object on the way is absent.
 template <typename T, typename Member, typename... Rest>
-Json json_at(const T* object, Member member, Rest... rest) {
+CellValue cell_at(const T* object, Member member, Rest... rest) {
   if (object == nullptr) {
-    return nullptr;
+    return {};
   }
   if constexpr (sizeof...(rest) == 0) {
-    return cell_json(std::invoke(member, *object), name_of<T>(member).field);
+    return member_cell(std::invoke(member, *object), name_of<T>(member).field);
   } else {
-    return json_at(present(object->*member), rest...);
+    return cell_at(present(object->*member), rest...);
   }
 }
 
 // A value of metrics.json with its key.
 template <typename... Members>
 ReportValue value_at(const Metrics& metrics, Unit unit, Members... members) {
-  return {json_at(&metrics, members...), unit, path_of<Metrics>(members...)};
+  return {cell_at(&metrics, members...), unit, path_of<Metrics>(members...)};
 }
 
 // A column: title, format, and the members that lead to the value from a row.
@@ -94,10 +98,10 @@ struct MemberColumn {
   template <typename... Members>
   MemberColumn(const char* title, Unit unit, Members... members)
       : head{title, path_of<Row>(members...), unit},
-        value([members...](const Row& row) { return json_at(&row, members...); }) {}
+        value([members...](const Row& row) { return cell_at(&row, members...); }) {}
 
   ReportColumn head;
-  std::function<Json(const Row&)> value;
+  std::function<CellValue(const Row&)> value;
 };
 
 // An array of metrics.json; `rows` is null if it is absent.

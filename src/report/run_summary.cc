@@ -42,10 +42,8 @@ void add_metric(std::string key, const std::optional<double>& value, const Metri
 template <typename Row, typename... Members>
 void add_member(const std::string& row_path, const Row& row, const MetricForm& form,
                 RunSummary& run, const std::string& steps, Members... members) {
-  const Json value = json_at(&row, members...);
-  if (value.is_number()) {
-    add_metric(row_path + "." + path_of<Row>(members...), value.get<double>(), form, run, steps);
-  }
+  const ReportValue value{cell_at(&row, members...), Unit::kText, ""};
+  add_metric(row_path + "." + path_of<Row>(members...), value.number(), form, run, steps);
 }
 
 MetricForm form_of_path(const std::string& key) {

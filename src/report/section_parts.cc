@@ -3,6 +3,7 @@
 // Values and tables out of a JSON document.
 #include "report/section_parts.h"
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace llmprof {
@@ -45,8 +46,20 @@ double number_of(const Json& value, std::string_view path) {
   return field.is_number() ? field.get<double>() : 0;
 }
 
+CellValue cell_of(const Json& value) {
+  if (value.is_string()) {
+    return value.get_ref<const std::string&>();
+  }
+  // What does not fit into 64 bits with a sign is no time and no count.
+  if (value.is_number_integer() &&
+      !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
+    return value.get<std::int64_t>();
+  }
+  return value.is_number() ? CellValue(value.get<double>()) : CellValue();
+}
+
 ReportValue value_at(const Json& metrics, const std::string& key, Unit unit) {
-  return {field_of(metrics, key), unit, key};
+  return {cell_of(field_of(metrics, key)), unit, key};
 }
 
 ReportTable table_of(const Json& document, const std::string& array,
@@ -58,7 +71,7 @@ ReportTable table_of(const Json& document, const std::string& array,
     if (rows[i].is_object()) {
       ReportRow& made = table.rows.emplace_back();
       for (const ReportColumn& column : columns) {
-        made.cells.push_back({field_of(rows[i], column.field), column.unit,
+        made.cells.push_back({cell_of(field_of(rows[i], column.field)), column.unit,
                               array + "[" + std::to_string(i) + "]." + column.field});
       }
     }

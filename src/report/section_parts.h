@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
 #include "report/document.h"
 
 namespace llmprof {
@@ -20,6 +19,9 @@ const Json& rows_of(const Json& metrics, std::string_view path);
 std::string text_of(const Json& value, std::string_view path);
 std::int64_t integer_of(const Json& value, std::string_view path);
 double number_of(const Json& value, std::string_view path);
+
+// A text or a number as a cell; anything else is not known.
+CellValue cell_of(const Json& value);
 
 // A value with its key.
 ReportValue value_at(const Json& metrics, const std::string& key, Unit unit);

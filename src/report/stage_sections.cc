@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/member_table.h"
@@ -24,11 +23,11 @@ bool is_not_vision(const Row& row) {
 }
 
 std::string duration_text(double ns) {
-  return shown({Json(ns), Unit::kDuration, ""});
+  return shown({ns, Unit::kDuration, ""});
 }
 
 std::string ratio_text(const std::optional<double>& value) {
-  return shown({number_or_null(value), Unit::kSmallRatio, ""});
+  return shown({cell_of(value), Unit::kSmallRatio, ""});
 }
 
 template <typename Row>

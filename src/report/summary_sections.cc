@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "report/member_table.h"
 #include "report/section_makers.h"
@@ -146,8 +145,8 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
   const auto add = [&](const std::string& label, const char* reason, Unit unit, auto... members) {
     ReportValue value = value_at(metrics, unit, members...);
     // An empty text is a fact that is not known.
-    if (value.value == Json("")) {
-      value.value = nullptr;
+    if (value.text() != nullptr && value.text()->empty()) {
+      value.value = {};
     }
     section.facts.push_back({label, value, reason});
   };

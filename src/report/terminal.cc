@@ -92,7 +92,7 @@ std::string section_terminal(const Section& section, std::size_t width) {
     text += indent + paragraph + "\n";
   }
   for (const Fact& fact : section.facts) {
-    const bool has_reason = fact.value.value.is_null() && !fact.reason.empty();
+    const bool has_reason = !fact.value.is_known() && !fact.reason.empty();
     text += fmt::format("  {:<32} {}{}\n", fact.label, shown(fact.value),
                         has_reason ? " (" + fact.reason + ")" : "");
   }

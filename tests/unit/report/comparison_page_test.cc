@@ -106,7 +106,7 @@ void expect_numbers_of(const Comparison& comparison, const std::string& page,
                 key.ends_with("not_in_rows_ns")
             ? Unit::kDifference
             : Unit::kDuration;
-    EXPECT_EQ(words, shown({*truth, unit, ""})) << key;
+    EXPECT_EQ(words, shown({cell_of(*truth), unit, ""})) << key;
     ++count;
   }
   EXPECT_GE(count, at_least);
