@@ -50,11 +50,18 @@ function stepCourse(steps, far, width, height, show) {
 function drawSteps(page, timeline) {
   const node = section('steps', 'Decode steps');
   document.getElementById('stages').before(node);
-  const steps = page.timeline ? page.timeline.instances.filter((one) => one.isStep && !one.isOpen && one.duration > 0 && /decode/.test(page.timeline.stages[one.stage].stage)) : [];
+  let steps = page.timeline ? page.timeline.instances.filter((one) => one.isStep && !one.isOpen && one.duration > 0 && /decode/.test(page.timeline.stages[one.stage].stage)) : [];
   if (steps.length < 2) {
     node.append(el('p', { class: 'missing' }, 'n/a (the recording marks no decode steps); docs/marking.md says how.'));
     return;
   }
+  const place = page.metrics.stages.findIndex((row) => row.stage === page.timeline.stages[steps[0].stage].stage);
+  const stage = page.metrics.stages[place];
+  // Periods where each step but the last has one: the host leaves its mark before the GPU is done.
+  const lengths = page.metrics.steps.findIndex((row) => row.stage === stage.stage);
+  const periods = lengths >= 0 ? page.metrics.steps[lengths].periods_ns || [] : [];
+  const hasPeriods = periods.length > 1 && periods.length === steps.length - 1;
+  if (hasPeriods) steps = periods.map((period, i) => ({ ...steps[i], duration: period }));
   const sorted = steps.map((one) => one.duration).sort((a, b) => a - b);
   const [q1, median, q3] = [quantile(sorted, 0.25), quantile(sorted, 0.5), quantile(sorted, 0.75)];
   const reach = Math.max(3 * (q3 - q1), 0.05 * median);
@@ -67,11 +74,12 @@ function drawSteps(page, timeline) {
     timeline.show(one.start - 0.2 * one.duration, one.start + 1.2 * one.duration);
     document.getElementById('timeline').scrollIntoView();
   };
-  const place = page.metrics.stages.findIndex((row) => row.stage === page.timeline.stages[steps[0].stage].stage);
-  const stage = page.metrics.stages[place];
+  const few = steps.length < 100 ? '. So few steps have no p99: it would be the slowest one.' : '.';
   node.append(
-    el('p', { class: 'hint' }, `${steps.length} steps of the recording, on the host; median `, value('b', `stages[${place}].host_median_ns`, stage.host_median_ns, duration(stage.host_median_ns)), ', slowest ',
-      value('b', `stages[${place}].host_max_ns`, stage.host_max_ns, duration(stage.host_max_ns)), steps.length < 100 ? '. So few steps have no p99: it would be the slowest one.' : '.'),
+    hasPeriods ? el('p', { class: 'hint' }, `${steps.length} periods, from the first kernel of a step to that of the next; median `,
+      value('b', `steps[${lengths}].period_median_ns`, page.metrics.steps[lengths].period_median_ns, duration(page.metrics.steps[lengths].period_median_ns)), few)
+      : el('p', { class: 'hint' }, `${steps.length} steps of the recording, on the host; median `, value('b', `stages[${place}].host_median_ns`, stage.host_median_ns, duration(stage.host_median_ns)), ', slowest ',
+      value('b', `stages[${place}].host_max_ns`, stage.host_max_ns, duration(stage.host_max_ns)), few),
     el('div', { class: 'pair' }, el('div', { class: 'chart-box' }, stepHistogram(inside, outside, 460, 200)), el('div', { class: 'chart-box' }, stepCourse(steps, far, 460, 200, show))));
   const worst = Array.from(far).sort((a, b) => steps[b].duration - steps[a].duration).slice(0, 8);
   if (worst.length) node.append(el('div', { class: 'jumps' }, el('span', null, 'Stand out'), worst.map((i) => el('button', { type: 'button', onclick: () => show(steps[i]) }, `step ${i}: ${duration(steps[i].duration)}`))));

@@ -3,16 +3,18 @@
 // What is read first: tiles, where the time goes, what to fix, how far from the possible.
 const tile = (label, key, number, text, small) => ({ label, key, number, text, small });
 
+const speedOf = (sequences) => (known(sequences) ? `in decode, ${sequences} sequence${sequences === 1 ? '' : 's'} together` : 'in decode');
+
 // What is not known takes no room: it is named below with its reason.
 function tiles(metrics) {
   const { ttft, tpot } = metrics.aggregates;
   const made = metrics.devices.slice(0, 4).map((device, i) => tile(`${device.device} busy`, `devices[${i}].busy_fraction`, device.busy_fraction, fraction(device.busy_fraction),
     `of ${duration(metrics.capture.duration_ns)} recorded`));
   made.push(tile('Time to first token', 'aggregates.ttft.p50_ns', ttft.p50_ns, duration(ttft.p50_ns), ttft.reason || `median of ${ttft.n} prefill${ttft.n === 1 ? '' : 's'}`));
-  made.push(tile('Time per token', 'aggregates.tpot.p50_ns', tpot.p50_ns, duration(tpot.p50_ns), tpot.reason || `median of ${tpot.n} steps`));
+  made.push(tile('Time per token', 'aggregates.tpot.p50_ns', tpot.p50_ns, duration(tpot.p50_ns), tpot.reason || `median of ${tpot.n}: ${tpot.basis || 'steps'}`));
   made.push(tile('Time per token, p99', 'aggregates.tpot.p99_ns', tpot.p99_ns, duration(tpot.p99_ns), tpot.reason || (tpot.n < 100 ? `of ${tpot.n} steps: the slowest` : `of ${tpot.n} steps`)));
   const speed = metrics.aggregates.decode_tokens_per_s;
-  made.push(tile('Tokens a second', 'aggregates.decode_tokens_per_s', speed, rate(speed), known(speed) ? 'one stream, in decode' : 'the marks carry no token counts'));
+  made.push(tile('Tokens a second', 'aggregates.decode_tokens_per_s', speed, rate(speed), known(speed) ? speedOf(metrics.aggregates.decode_sequences) : 'the marks carry no token counts'));
   const stages = metrics.efficiency ? metrics.efficiency.stages : [];
   const place = Math.max(stages.findIndex((row) => row.stage === 'decode'), 0);
   const light = stages.length ? stages[place].sol.wall_fraction : null;

@@ -16,13 +16,23 @@
 namespace llmprof {
 namespace {
 
+// The time a step took: its period, else its GPU window, else the length of its mark. A loop keeps
+// the length of its mark.
+std::int64_t length_of(const StageStep& step) {
+  if (!step.is_step) {
+    return step.duration_ns;
+  }
+  return step.period_ns ? *step.period_ns : step.gpu_window_ns.value_or(step.duration_ns);
+}
+
 // Walks the steps in time order and tracks the context of one sequence.
 class Tracker {
  public:
   Tracker(const Analysis& analysis, const EfficiencySetup& setup)
       : analysis_(analysis), setup_(setup), steps_(analysis.steps) {
+    // Each replica serves requests of its own.
     std::stable_sort(steps_.begin(), steps_.end(), [](const StageStep& a, const StageStep& b) {
-      return a.start_ns < b.start_ns;
+      return std::pair(a.group, a.start_ns) < std::pair(b.group, b.start_ns);
     });
     std::erase_if(steps_, [](const StageStep& step) { return step.is_open; });
     const bool has_steps = std::any_of(steps_.begin(), steps_.end(), [&](const StageStep& step) {
@@ -34,6 +44,11 @@ class Tracker {
   RecordedWork follow() {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const StageStep& step = steps_[i];
+      if (i > 0 && step.group != steps_[i - 1].group) {
+        context_.reset();
+        is_fresh_ = false;
+        is_mixed_ = false;
+      }
       if (name(step) == "prefill") {
         if (setup_.prompt_tokens || !add_exact(step, work_.prefill)) {
           add_prefill(step, batch_after(i));
@@ -63,7 +78,9 @@ class Tracker {
   // Sequences of the decode step after a prefill: the mark of a prefill has the tokens of all of
   // them.
   std::int64_t batch_after(std::size_t prefill_at) const {
-    for (std::size_t i = prefill_at + 1; i < steps_.size() && name(steps_[i]) != "prefill"; ++i) {
+    for (std::size_t i = prefill_at + 1; i < steps_.size() && name(steps_[i]) != "prefill" &&
+                                         steps_[i].group == steps_[prefill_at].group;
+         ++i) {
       if (name(steps_[i]) == decode_name_) {
         return batch_of(steps_[i]);
       }
@@ -78,7 +95,7 @@ class Tracker {
     if (!step.counts.is_complete()) {
       return false;
     }
-    work.passes.push_back({{}, step.start_ns, step.duration_ns, step.counts});
+    work.passes.push_back({{}, step.start_ns, length_of(step), step.counts});
     return true;
   }
 
@@ -94,7 +111,7 @@ class Tracker {
       work_.prefill.reason = "needs the prompt's tokens: a payload on the mark, or --prompt-tokens";
     } else {
       work_.prefill.passes.push_back(
-          {prefill_work(*tokens, sequences), step.start_ns, step.duration_ns});
+          {prefill_work(*tokens, sequences), step.start_ns, length_of(step)});
     }
     context_ = tokens;
     is_fresh_ = true;
@@ -124,7 +141,7 @@ class Tracker {
     LlmWork work = decode_work(1, batch);
     work.cached_tokens = *cached;
     work.new_tokens = num_steps;
-    work_.decode.passes.push_back({work, step.start_ns, step.duration_ns});
+    work_.decode.passes.push_back({work, step.start_ns, length_of(step)});
     context_ = *cached + num_steps;
   }
 

@@ -209,8 +209,11 @@ void add_stages(const Metrics& metrics, RunSummary& run) {
 }
 
 void add_steps(const Metrics& metrics, RunSummary& run) {
+  // Periods where there are any: what `tpot` is made of.
   for (const StepMetrics& row : metrics.steps) {
-    run.steps.push_back({printable(row.stage), {row.durations_ns.begin(), row.durations_ns.end()}});
+    const std::vector<std::int64_t>& lengths =
+        row.periods_ns && !row.periods_ns->empty() ? *row.periods_ns : row.durations_ns;
+    run.steps.push_back({printable(row.stage), {lengths.begin(), lengths.end()}});
   }
 }
 

@@ -120,6 +120,66 @@ ReportTable stage_table(const Metrics& metrics) {
                   SIZE_MAX, is_not_vision<Row>);
 }
 
+// "decode: host range 1.00 ms, GPU window 9.82 ms, period 9.82 ms (medians)".
+void add_step_lengths(const Metrics& metrics, std::vector<std::string>& notes) {
+  const auto text = [](const std::optional<std::int64_t>& ns) {
+    return ns ? duration_text(static_cast<double>(*ns)) : std::string("n/a");
+  };
+  for (const StepMetrics& row : metrics.steps) {
+    const StageSummary* stage = row_of(metrics.stages, row.stage);
+    if (stage != nullptr && row.gpu_window_median_ns && row.period_median_ns) {
+      notes.push_back(fmt::format("{}: host range {}, GPU window {}, period {} (medians)",
+                                  printable(row.stage), text(stage->median_ns),
+                                  text(row.gpu_window_median_ns), text(row.period_median_ns)));
+    }
+  }
+}
+
+// "time per output token 9.82 ms (period of steps on the GPU, decode 1 to 39 of 40); 6515 tokens/s
+// in 64 sequences".
+void add_token_time(const AggregateMetrics& aggregates, std::vector<std::string>& notes) {
+  if (!aggregates.tpot.p50_ns || aggregates.tpot.basis.empty()) {
+    return;
+  }
+  std::string text = fmt::format("time per output token {} ({})",
+                                 duration_text(static_cast<double>(*aggregates.tpot.p50_ns)),
+                                 printable(aggregates.tpot.basis));
+  if (aggregates.decode_tokens_per_s) {
+    text += fmt::format("; {:.1f} tokens/s", *aggregates.decode_tokens_per_s);
+    if (aggregates.decode_sequences) {
+      text += fmt::format(" in {} sequence{}", *aggregates.decode_sequences,
+                          *aggregates.decode_sequences == 1 ? "" : "s");
+    }
+  }
+  notes.push_back(std::move(text));
+}
+
+// Which processes count as one, where several mark steps.
+void add_groups(const Metrics& metrics, std::vector<std::string>& notes) {
+  const std::vector<RankGroupSummary> groups =
+      metrics.rank_groups.value_or(std::vector<RankGroupSummary>());
+  constexpr std::size_t kMostGroups = 8;
+  std::size_t num_processes = 0;
+  for (const RankGroupSummary& group : groups) {
+    num_processes += group.pids.size();
+  }
+  if (num_processes < 2) {
+    return;
+  }
+  for (std::size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i) {
+    const RankGroupSummary& group = groups[i];
+    notes.push_back(
+        fmt::format("{} process{} from pid {} on {} GPU{}: {} steps, each counted once{}{}",
+                    group.pids.size(), group.pids.size() == 1 ? "" : "es", group.pids.front(),
+                    group.devices.size(), group.devices.size() == 1 ? "" : "s", group.num_steps,
+                    group.why.empty() ? "" : "; ", printable(group.why)));
+  }
+  if (groups.size() > kMostGroups) {
+    notes.push_back(fmt::format("{} more groups of ranks: rank_groups in metrics.json",
+                                groups.size() - kMostGroups));
+  }
+}
+
 std::string vision_note(std::int64_t times, std::int64_t total_ns, const char* where) {
   return fmt::format("vision is part of prefill: {} times, {} in all{}", times,
                      duration_text(static_cast<double>(total_ns)), where);
@@ -201,6 +261,9 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
     baseline.title = "Without a profiler";
     section.tables.push_back(std::move(baseline));
   }
+  add_step_lengths(metrics, section.notes);
+  add_token_time(metrics.aggregates, section.notes);
+  add_groups(metrics, section.notes);
   if (const StageSummary* vision = row_of(metrics.stages, "vision")) {
     section.notes.push_back(vision_note(vision->num_instances, vision->total_ns, ""));
   }

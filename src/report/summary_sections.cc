@@ -64,6 +64,8 @@ void add_latency(const Metrics& metrics, LatencyMetrics AggregateMetrics::*laten
     section.facts.push_back({label + ", std", value(Unit::kDuration, &T::std_ns), "one value"});
     section.facts.push_back({label + ", p99", value(Unit::kDuration, &T::p99_ns), ""});
     section.facts.push_back({label + ", values", value(Unit::kCount, &T::n), ""});
+    section.facts.push_back(
+        {label + ", length of", value(Unit::kText, &T::basis), "an older file"});
   }
 }
 
@@ -194,6 +196,10 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& /*optio
       {"tokens a second in decode",
        value_at(metrics, Unit::kRate, &Metrics::aggregates, &A::decode_tokens_per_s),
        "the marks carry no token counts"});
+  section.facts.push_back(
+      {"sequences in a decode step",
+       value_at(metrics, Unit::kCount, &Metrics::aggregates, &A::decode_sequences),
+       "the marks do not tell"});
   const auto add = [&](const char* label, auto member) {
     section.facts.push_back(
         {label, value_at(metrics, Unit::kDuration, &Metrics::capture, member), ""});
