@@ -21,7 +21,7 @@ def shapes():
         options += ["--after-marker"] if (depth + workers) % 2 else []
         options += ["--eager"] if depth == 2 else []
         options += ["--startup", "--tail"] if replicas == 2 else []
-        yield [str(option) for option in options] + ["--engine", "sglang" if workers == 2 and not mixed else "vllm"]
+        yield [str(option) for option in options] + ["--engine", "sglang" if workers == 2 else "vllm"]
 
 
 def lower_median(values):
