@@ -110,6 +110,14 @@ struct RangeTotal {
   std::int64_t kernel_ns = 0;  // their durations
 };
 
+// Ranges that could name a stage, where no stage is known.
+struct PossibleMark {
+  std::string option;  // to type, as "--mark decode='benchmark_loop'"
+  std::int64_t instances = 0;
+  std::int64_t kernel_ns = 0;
+  std::int64_t host_ns = 0;
+};
+
 // One GPU of the recording.
 struct DeviceSummary {
   std::string device;
@@ -179,6 +187,7 @@ struct Analysis {
   std::vector<LedgerHistory> ledger_history;  // of the capture, by device as in Trace::devices
   std::vector<RangeTotal> ranges;             // by kernel time
   std::vector<HostPhase> host_phases;         // by host time
+  std::vector<PossibleMark> possible_marks;   // by kernel time; none where stages are known
   std::vector<DeviceSummary> devices;
   std::int64_t kernel_ns = 0;
   std::int64_t unattributed_ns =

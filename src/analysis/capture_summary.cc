@@ -46,6 +46,15 @@ std::vector<bool> names_in(const Trace& trace, const Rules& rules,
 
 Extent extent_of(const Trace& trace) {
   Extent extent{INT64_MAX, INT64_MIN};
+  if (const auto& window = trace.capture.window) {
+    // Work that begins in a window may end after it. Calls may begin before: they launched its
+    // work.
+    extent.end_ns = window->end_ns;
+    cover(trace.kernels, extent);
+    cover(trace.copies, extent);
+    cover(trace.graphs, extent);
+    return {window->start_ns, extent.end_ns};
+  }
   cover(trace.kernels, extent);
   cover(trace.copies, extent);
   cover(trace.graphs, extent);

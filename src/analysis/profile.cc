@@ -11,6 +11,7 @@
 #include "analysis/capture_summary.h"
 #include "analysis/kernels.h"
 #include "analysis/ledger.h"
+#include "analysis/possible_marks.h"
 #include "analysis/ranges.h"
 #include "analysis/stage_summary.h"
 #include "analysis/steps.h"
@@ -111,6 +112,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   analysis.ranges =
       timed(options.timer, "ranges", [&] { return summarise_ranges(trace, attribution); });
   analysis.host_phases = find_host_phases(analysis.ranges, stages.engine);
+  analysis.possible_marks = possible_marks(stages, analysis.ranges);
 
   // Framework operators behind the kernels.
   analysis.operators = timed(options.timer, "operators", [&] {

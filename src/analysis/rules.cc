@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classification of kernels into families by words in their names.
+// Classification by names: of kernels into families, of ranges into stages.
 //
 // Words instead of regular expressions: names are untrusted, may be kilobytes of templates, and a
 // backtracking pattern would hang on them. Rules are tried in order, so a file lists specific ones
@@ -9,10 +9,89 @@
 // lists those names if they matter.
 #include "analysis/rules.h"
 
+#include <fmt/format.h>
+
 #include "analysis/kernel_names.h"
+#include "base/error.h"
 #include "base/text.h"
 
 namespace llmprof {
+namespace {
+
+// The rows of one option. "a:b" is printed both for text b of domain a and for the plain text a:b.
+std::vector<StageRule> rows_of_mark(const std::string& stage, const std::string& name,
+                                    const std::string& option) {
+  std::vector<StageRule> rows = {{"", name, stage, option}};
+  if (const std::size_t colon = name.find(':'); colon != std::string::npos && colon > 0) {
+    rows.push_back({name.substr(0, colon), name.substr(colon + 1), stage, option});
+  }
+  return rows;
+}
+
+}  // namespace
+
+bool fits(const StageRule& rule, std::string_view domain, std::string_view text) {
+  if (rule.domain != domain) {
+    return false;
+  }
+  if (rule.text.ends_with('*')) {
+    return text.starts_with(std::string_view(rule.text).substr(0, rule.text.size() - 1));
+  }
+  return text == rule.text;
+}
+
+void add_marks(const std::vector<std::string>& marks, const std::vector<std::string>& steps,
+               Rules& rules) {
+  std::vector<StageRule> rows;
+  const auto add = [&](const std::string& stage, const std::string& name,
+                       const std::string& option) {
+    const std::vector<StageRule> more = rows_of_mark(stage, name, option);
+    rows.insert(rows.end(), more.begin(), more.end());
+  };
+  for (const std::string& mark : marks) {
+    const std::size_t equals = mark.find('=');
+    const std::string stage(trim(std::string_view(mark).substr(0, equals)));
+    const std::string name = equals == std::string::npos ? "" : mark.substr(equals + 1);
+    if (stage.empty() || name.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--mark takes STAGE=NAME, not '{}'", printable(mark)),
+                  "as --mark decode=benchmark_loop; llmprof ranges FILE lists the names");
+    }
+    if (stage == "all") {
+      throw Error(ErrorKind::kUsage,
+                  "--mark cannot name a stage 'all': that is the whole recording");
+    }
+    add(stage, name, "--mark " + mark);
+  }
+  for (const std::string& step : steps) {
+    if (step.empty()) {
+      throw Error(ErrorKind::kUsage, "--step takes the name of a range",
+                  "as --step 'ProfilerStep#*'; llmprof ranges FILE lists the names");
+    }
+    add("step", step, "--step " + step);
+  }
+  if (rows.empty()) {
+    return;
+  }
+  std::string options;
+  for (const StageRule& row : rows) {
+    if (!options.ends_with(row.option)) {
+      options += (options.empty() ? "" : ", ") + row.option;
+    }
+  }
+  rules.notes.push_back({"user_marks", Severity::kInfo,
+                         static_cast<std::int64_t>(marks.size() + steps.size()),
+                         fmt::format("stages are marked by {}", options)});
+  rules.stages.insert(rules.stages.begin(), rows.begin(), rows.end());
+  rules.num_user_stages += rows.size();
+  for (const auto& [option, is_given] :
+       {std::pair("--step", !steps.empty()), std::pair("--mark", !marks.empty())}) {
+    if (is_given) {
+      rules.user_source =
+          rules.user_source.empty() ? option : fmt::format("{}, {}", option, rules.user_source);
+    }
+  }
+}
 
 std::string_view family_of(const Rules& rules, std::string_view kernel_name) {
   const std::string lower = to_lower(without_parameters(kernel_name));

@@ -17,23 +17,33 @@ struct FamilyRule {
 
 // NVTX range -> stage, for programs that mark their stages with other names.
 struct StageRule {
-  std::string domain;  // exact; empty: the default domain
-  std::string text;    // exact, or a prefix if it ends in '*'
-  std::string stage;
+  std::string domain;       // exact; empty: the default domain
+  std::string text;         // exact, or a prefix if it ends in '*'
+  std::string stage;        // `step`: each range is one step
+  std::string option = {};  // of the command line, as "--mark decode=loop"; empty: a row of a file
 };
 
 // The rules of conf/rules, in order of precedence.
 struct Rules {
   std::vector<FamilyRule> families;
   std::vector<StageRule> stages;
-  std::size_t num_user_stages = 0;  // the first rows of `stages` are of the user's file
-  std::string user_file = {};       // its name; empty: there is none
+  std::size_t num_user_stages = 0;  // the first rows of `stages` are the user's
+  std::string user_source = {};     // where those come from, in words; empty: there are none
   Diagnostics notes = {};           // what a result must say of the rules
 };
 
 inline constexpr std::string_view kCommunication = "communication";
 inline constexpr std::string_view kOther = "other";
 inline constexpr std::string_view kOpaqueGraph = "cuda_graph (opaque)";
+
+// Whether a range is one that the rule names.
+bool fits(const StageRule& rule, std::string_view domain, std::string_view text);
+
+// Puts rows of the command line before all others. A mark is STAGE=NAME, a step is a NAME: a range
+// as `llmprof ranges` prints it, with its domain if it has one, or its beginning and a '*'. Throws
+// kUsage.
+void add_marks(const std::vector<std::string>& marks, const std::vector<std::string>& steps,
+               Rules& rules);
 
 // The family of a kernel by its name; kOther if no rule matches.
 std::string_view family_of(const Rules& rules, std::string_view kernel_name);

@@ -99,7 +99,7 @@ void add_user_rules(const std::string& name, std::string_view text, Rules& rules
   rules.families.insert(rules.families.begin(), families.begin(), families.end());
   rules.stages.insert(rules.stages.begin(), stages.begin(), stages.end());
   rules.num_user_stages += stages.size();
-  rules.user_file = name;
+  rules.user_source = "rules of " + name;
   rules.notes.push_back(
       {"user_rules", Severity::kInfo, static_cast<std::int64_t>(families.size() + stages.size()),
        fmt::format("rules of {} (sha256 {}) come first: {} of stages, {} of families", name,

@@ -98,12 +98,22 @@ class Finder {
     instance.start_ns = ranges.start_ns[row];
     instance.is_open = ranges.end_ns[row] == kOpenEnd;
     instance.end_ns = instance.is_open ? std::max(end_ns_, instance.start_ns) : ranges.end_ns[row];
+    cut_to_window(instance);
     instance.thread = ranges.thread[row];
     instance.is_process_wide = ranges.kind[row] == RangeKind::kStartEnd;
     if (ranges.payload[row] >= 0 && ranges.payload[row] <= kMostTokens) {
       instance.tokens = ranges.payload[row];
     }
     return stages_.instances.emplace_back(instance);
+  }
+
+  // A range that a window cuts has no length of its own: it counts as open.
+  void cut_to_window(StageInstance& instance) const {
+    if (const auto& window = trace_.capture.window) {
+      instance.is_open |= instance.start_ns < window->start_ns || instance.end_ns > window->end_ns;
+      instance.start_ns = std::max(instance.start_ns, window->start_ns);
+      instance.end_ns = std::max(std::min(instance.end_ns, end_ns_), instance.start_ns);
+    }
   }
 
   // decode_step lies inside decode where there is one; alone, it is decode.
@@ -153,16 +163,6 @@ class Finder {
   Stages stages_;
 };
 
-bool matches(const StageRule& rule, std::string_view domain, std::string_view text) {
-  if (rule.domain != domain) {
-    return false;
-  }
-  if (rule.text.ends_with('*')) {
-    return text.starts_with(std::string_view(rule.text).substr(0, rule.text.size() - 1));
-  }
-  return text == rule.text;
-}
-
 }  // namespace
 
 Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns,
@@ -181,17 +181,16 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
   bool has_user_stage = false;
   const auto by_rule = [&](std::string_view domain, std::string_view text) -> Stage {
     for (std::size_t row = 0; row < rules.stages.size(); ++row) {
-      if (matches(rules.stages[row], domain, text)) {
+      if (fits(rules.stages[row], domain, text)) {
         has_user_stage |= row < rules.num_user_stages;
         return rules.stages[row].stage;
       }
     }
     return std::nullopt;
   };
-  if (Finder own(trace, end_ns);
-      rules.num_user_stages > 0 &&
-      own.collect("rules of " + rules.user_file + " and " + kStageRules, by_rule) &&
-      has_user_stage) {
+  if (Finder own(trace, end_ns); rules.num_user_stages > 0 &&
+                                 own.collect(rules.user_source + " and " + kStageRules, by_rule) &&
+                                 has_user_stage) {
     return own.finish();
   }
   const bool has_stages = finder.collect("NVTX domain LLM", by_domain) ||

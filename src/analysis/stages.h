@@ -36,10 +36,11 @@ struct Stages {
 
 // Whether an instance is one pass of an engine's loop.
 inline bool is_step(const Stages& stages, const StageInstance& instance) {
-  return stages.are_steps || stages.names[instance.stage] == "decode_step";
+  const std::string& name = stages.names[instance.stage];
+  return stages.are_steps || name == "decode_step" || name == "step";
 }
 
-// First source that has any instance wins: the rules where a row of a user's file fits, NVTX domain
+// First source that has any instance wins: the rules where a row of the user's fits, NVTX domain
 // LLM, step markers of engines, the rules, steps of a training loop or of PyTorch's profiler.
 // None: one stage `all` over [start_ns, end_ns], on every thread.
 Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns,

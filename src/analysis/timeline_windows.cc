@@ -26,7 +26,8 @@ std::vector<std::uint32_t> instances_of(const Stages& stages, bool are_steps) {
   std::vector<std::uint32_t> found;
   for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
     const std::string& name = stages.names[stages.instances[i].stage];
-    const bool is_step = name == "decode_step" || (stages.are_steps && name == "decode");
+    const bool is_step =
+        name == "decode_step" || name == "step" || (stages.are_steps && name == "decode");
     if (!stages.instances[i].is_open && (are_steps ? is_step : name == "prefill")) {
       found.push_back(i);
     }

@@ -46,6 +46,23 @@ std::string format_scaled(double value, std::span<const Scale> scales, double st
   return fmt::format("{:.{}f} {}", scaled, digits, scales[i].name);
 }
 
+// "1.5 GiB" as 1.5 and "gib". nullopt if it does not begin with a plain number.
+struct Quantity {
+  double number = 0;
+  std::string unit;  // lower case
+};
+std::optional<Quantity> parse_quantity(std::string_view text) {
+  const std::string_view shown = trim(text);
+  const std::size_t digits = std::min(shown.find_first_not_of("0123456789."), shown.size());
+  Quantity quantity;
+  const auto [end, failure] = std::from_chars(shown.data(), shown.data() + digits, quantity.number);
+  if (digits == 0 || failure != std::errc() || end != shown.data() + digits) {
+    return std::nullopt;
+  }
+  quantity.unit = to_lower(trim(shown.substr(digits)));
+  return quantity;
+}
+
 constexpr std::array<Scale, 4> kDurations = {{{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}}};
 constexpr std::array<Scale, 5> kSizes = {{{1, "B"},
                                           {static_cast<double>(kKiB), "KiB"},
@@ -59,15 +76,28 @@ std::string format_duration_ns(std::int64_t duration_ns) {
   return format_scaled(static_cast<double>(duration_ns), kDurations, 1000);
 }
 
-std::optional<std::uint64_t> parse_bytes(std::string_view text) {
-  const std::string_view shown = trim(text);
-  const std::size_t digits = std::min(shown.find_first_not_of("0123456789."), shown.size());
-  double number = 0;
-  const auto [end, failure] = std::from_chars(shown.data(), shown.data() + digits, number);
-  if (digits == 0 || failure != std::errc() || end != shown.data() + digits) {
+std::optional<std::int64_t> parse_duration_ns(std::string_view text) {
+  const auto quantity = parse_quantity(text);
+  if (!quantity) {
     return std::nullopt;
   }
-  const std::string unit = to_lower(trim(shown.substr(digits)));
+  const auto scale = std::find_if(kDurations.begin(), kDurations.end(), [&](const Scale& one) {
+    return quantity->unit == one.name ||
+           (quantity->unit.empty() && one.size == kDurations.back().size);
+  });
+  constexpr double kCenturyNs = 100.0 * 365.25 * 24 * 3600 * 1e9;
+  if (scale == kDurations.end() || quantity->number * scale->size > kCenturyNs) {
+    return std::nullopt;
+  }
+  return std::llround(quantity->number * scale->size);
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  const auto quantity = parse_quantity(text);
+  if (!quantity) {
+    return std::nullopt;
+  }
+  const auto& [number, unit] = *quantity;
   double size = unit.empty() || unit == "b" ? 1 : 0;
   double binary = 1;
   double decimal = 1;

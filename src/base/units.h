@@ -29,6 +29,10 @@ inline constexpr double kGB = 1e9;
 // below the value.
 std::string format_duration_ns(std::int64_t duration_ns);
 
+// Parses "250ms", "1.5 s", "40us", "900ns", or "2" for seconds. nullopt if it is not a duration,
+// negative, or longer than a century.
+std::optional<std::int64_t> parse_duration_ns(std::string_view text);
+
 // "0 B", "512 B", "1.50 KiB", "79.9 GiB".
 std::string format_bytes(std::uint64_t bytes);
 

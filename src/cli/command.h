@@ -5,6 +5,7 @@
 // knows the library that parses.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -12,12 +13,11 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/window_options.h"
 #include "capture/system.h"
 #include "cli/console.h"
 
 namespace llmprof {
-
-struct RecordingOptions;
 
 // What main() knows and hands to whoever runs.
 struct Context {
@@ -42,7 +42,9 @@ using OptionTarget =
                  std::uint64_t*,                 // bytes, as 4GiB
                  std::optional<std::uint64_t>*,  // the same, without a default
                  double*,                        // a fraction, given as a percentage
-                 RowLimit*>;                     // a whole number of at least 1, or all
+                 std::optional<std::chrono::nanoseconds>*,  // a time, as 2s or 150ms
+                 std::optional<StepSpan>*,                  // numbers of steps, as 10..20
+                 RowLimit*>;                                // a whole number of at least 1, or all
 
 struct Option {
   std::string name;  // "--json", or "OVERRIDE" for a positional
@@ -124,11 +126,5 @@ Option override_option(std::vector<std::string>& target);
 
 // --config FILE, beside them.
 Option config_option(std::string& target);
-
-// --rules FILE, of commands that do not take all options below.
-Option rules_option(std::string& target);
-
-// Adds the options of every command that reads a recording.
-void add_recording_options(Command& command, RecordingOptions& target);
 
 }  // namespace llmprof

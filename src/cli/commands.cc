@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cli/command.h"
-#include "session/recording.h"
 
 namespace llmprof {
 
@@ -56,21 +55,6 @@ Option ci_option(std::string& target) {
 Option ncu_option(std::vector<std::string>& target) {
   return {"--ncu", "FILE...",
           "Counters to join, one or more files: .ncu-rep, or what ncu --csv printed", &target};
-}
-
-Option rules_option(std::string& target) {
-  return {"--rules", "FILE", "Your own rules for stages and kernel families; they come first",
-          &target};
-}
-
-void add_recording_options(Command& command, RecordingOptions& target) {
-  command.add({{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.filter.device},
-               {"--pid", "N", "Only this process", &target.filter.pid},
-               at_most(1024, {"--threads", "N", "Threads that read the file", &target.num_threads}),
-               {"--memory-limit", "BYTES",
-                "Memory limit, as 4GiB; makes the timeline coarser to fit, or fails",
-                &target.memory_limit_bytes},
-               rules_option(target.rules)});
 }
 
 }  // namespace llmprof

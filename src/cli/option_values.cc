@@ -68,6 +68,25 @@ void read_value(const Option& option, const std::string& text, RowLimit& value) 
   }
 }
 
+void read_value(const Option& option, const std::string& text, std::chrono::nanoseconds& value) {
+  const auto time_ns = parse_duration_ns(text);
+  if (!time_ns) {
+    refuse(option, "a time", text, "as 2s, 1.5s, 150ms, 40us or 900ns; a bare number is seconds");
+  }
+  value = std::chrono::nanoseconds(*time_ns);
+}
+
+void read_value(const Option& option, const std::string& text, StepSpan& value) {
+  const std::size_t dots = text.find("..");
+  const auto first = parse_whole(text.substr(0, dots));
+  const std::string end = dots == std::string::npos ? text : text.substr(dots + 2);
+  const auto last = end.empty() ? std::optional<std::int64_t>(INT64_MAX) : parse_whole(end);
+  if (!first || !last || *first < 0 || *last < *first) {
+    refuse(option, "numbers of steps", text, "as 10..20, 10.. or 10; the first step is 0");
+  }
+  value = {*first, *last};
+}
+
 template <typename T>
 void read_value(const Option& option, const std::string& text, std::optional<T>& value) {
   read_value(option, text, value.emplace());

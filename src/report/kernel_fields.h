@@ -227,6 +227,19 @@ void describe(const HostPhase*, F&& f) {
 }
 
 template <typename F>
+void describe(const PossibleMark*, F&& f) {
+  using T = PossibleMark;
+  f("option", &T::option, row_name("what to type: the stage, and the ranges that are it"));
+  f("instances", &T::instances,
+    number("1", "", "marks", "ranges", "push/pop ranges that fit the option"));
+  f("kernel_ns", &T::kernel_ns,
+    number("ns", "instances", "marks calls kernels", "ranges",
+           "sum of the durations of kernels launched inside"));
+  f("host_ns", &T::host_ns,
+    number("ns", "instances", "marks", "ranges", "sum of the durations of the ranges"));
+}
+
+template <typename F>
 void describe(const StageCoverage*, F&& f) {
   using T = StageCoverage;
   const Field time = number("ns", "", "ncu kernels", "counters.covered",

@@ -49,6 +49,8 @@ void describe(const Metrics*, F&& f) {
   f("operators", &T::operators, plain("operators of a framework; null where none are named"));
   f("ranges", &T::ranges, plain("NVTX ranges by name, the first hundred"));
   f("host_phases", &T::host_phases, plain("parts of a step on the host, as engines mark them"));
+  f("possible_marks", &T::possible_marks,
+    items(plain("ranges that could name stages, where no stage is marked"), 0, 5));
   f("counters", &T::counters, plain("what Nsight Compute measured"));
   f("data_quality", &T::data_quality, plain("what was imperfect in the recording"));
   f("tool_messages", &T::tool_messages, plain("warnings and errors of the recording tool"));

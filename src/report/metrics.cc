@@ -12,6 +12,16 @@
 namespace llmprof {
 namespace {
 
+// Users count from the start of the whole recording.
+std::optional<WindowMetrics> window_of(const CaptureInfo& info) {
+  if (!info.window) {
+    return std::nullopt;
+  }
+  const CaptureWindow& window = *info.window;
+  return WindowMetrics{window.start_ns - window.capture_start_ns,
+                       window.end_ns - window.capture_start_ns, window.why};
+}
+
 // In the order of the members of CaptureMetrics.
 CaptureMetrics capture_of(const Analysis& analysis) {
   const CaptureInfo& info = analysis.capture;
@@ -29,7 +39,8 @@ CaptureMetrics capture_of(const Analysis& analysis) {
           analysis.opaque_graph_ns,
           analysis.stage_overlap_ns,
           analysis.outside_ns,
-          analysis.stage_source};
+          analysis.stage_source,
+          window_of(info)};
 }
 
 LatencyMetrics latency_of(const Latency& latency) {
@@ -239,6 +250,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   if (analysis.operators) {
     metrics.operators = operators_of(*analysis.operators);
   }
+  metrics.possible_marks = analysis.possible_marks;
   // Programs may name every range differently; the rest is in `llmprof ranges`.
   constexpr std::size_t kMostRanges = 100;
   metrics.ranges.assign(analysis.ranges.begin(),

@@ -24,6 +24,13 @@
 
 namespace llmprof {
 
+// The part of the recording that was analyzed.
+struct WindowMetrics {
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+  std::string why;
+};
+
 // The recording as a whole.
 struct CaptureMetrics {
   std::string format;
@@ -41,6 +48,7 @@ struct CaptureMetrics {
   std::int64_t stage_overlap_ns = 0;
   std::int64_t outside_stages_ns = 0;
   std::string stage_source;
+  std::optional<WindowMetrics> window;
 };
 
 // One GPU of the machine, at the start of the run.
@@ -253,6 +261,7 @@ struct Metrics {
   std::optional<OperatorsMetrics> operators;
   std::vector<RangeTotal> ranges;
   std::vector<HostPhase> host_phases;
+  std::vector<PossibleMark> possible_marks;
   std::optional<CountersMetrics> counters;
   Diagnostics data_quality;
   std::vector<std::string> tool_messages;

@@ -37,6 +37,18 @@ inline constexpr const char* kFindingIds[] = {"no_gpu_activity",
 inline constexpr const char* kConfidences[] = {"high", "medium", "low"};
 
 template <typename F>
+void describe(const WindowMetrics*, F&& f) {
+  using T = WindowMetrics;
+  f("from_ns", &T::from_ns,
+    is_signed(number("ns", "", "calls kernels copies graphs", "capture.window",
+                     "its start, after the start of the whole recording")));
+  f("to_ns", &T::to_ns,
+    number("ns", "", "calls kernels copies graphs", "capture.window",
+           "its end, after the start of the whole recording"));
+  f("why", &T::why, plain("how it was chosen"));
+}
+
+template <typename F>
 void describe(const CaptureMetrics*, F&& f) {
   using T = CaptureMetrics;
   f("format", &T::format, plain("the format of the recording"));
@@ -68,6 +80,7 @@ void describe(const CaptureMetrics*, F&& f) {
     number("ns", "", "marks kernels copies graphs", "capture.outside",
            "of the duration: in no stage's window"));
   f("stage_source", &T::stage_source, plain("which marks name the stages"));
+  f("window", &T::window, plain("the part of the recording that was analyzed; null: all of it"));
 }
 
 template <typename F>

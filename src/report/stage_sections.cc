@@ -155,6 +155,18 @@ ReportTable efficiency_table(const Metrics& metrics) {
                    {"verdict", Unit::kText, &Row::verdict}});
 }
 
+// What to type where no stage is marked.
+ReportTable possible_marks_table(const Metrics& metrics) {
+  using Row = PossibleMark;
+  ReportTable table = table_of(rows_at(metrics, &Metrics::possible_marks),
+                               {{"GPU time", Unit::kDuration, &Row::kernel_ns},
+                                {"instances", Unit::kCount, &Row::instances},
+                                {"total", Unit::kDuration, &Row::host_ns},
+                                {"option", Unit::kName, &Row::option}});
+  table.title = "Ranges that could be stages: add the option, with the name of the stage that fits";
+  return table;
+}
+
 }  // namespace
 
 Section baseline_section(const Metrics& metrics, const SectionOptions& /*options*/) {
@@ -173,6 +185,16 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   if (!stages.rows.empty()) {
     stages.title = fmt::format("In the recording ({})", printable(metrics.capture.stage_source));
     section.tables.push_back(std::move(stages));
+  }
+  for (const StageSummary& stage : metrics.stages) {
+    if (metrics.capture.window && stage.num_open > 0) {
+      section.notes.push_back(
+          fmt::format("{}: {} of {} are cut by the window, and in no length above",
+                      printable(stage.stage), stage.num_open, stage.num_instances));
+    }
+  }
+  if (!metrics.possible_marks.empty()) {
+    section.tables.push_back(possible_marks_table(metrics));
   }
   ReportTable baseline = baseline_table(metrics);
   if (!baseline.rows.empty() && !options.is_terminal) {

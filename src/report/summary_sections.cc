@@ -76,6 +76,10 @@ std::string tool_of(const Metrics& metrics) {
 Section summary_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   section.paragraphs.push_back(printable(metrics.verdict));
+  if (metrics.capture.window) {
+    section.paragraphs.push_back("Only a part of the recording was analyzed: " +
+                                 printable(metrics.capture.window->why) + ".");
+  }
   // On the terminal, findings have a section of their own.
   if (options.is_terminal) {
     for (const DeviceMetrics& device : metrics.devices) {

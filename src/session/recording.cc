@@ -4,11 +4,13 @@
 #include "session/recording.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "analysis/rules_json.h"
+#include "analysis/window.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -85,10 +87,93 @@ InputFile readable_recording(const std::string& path, const System& system, Pass
   return file;
 }
 
+// ~/.config/llmprof/rules.yaml; empty if there is none.
+std::string rules_at_home(const System& system) {
+  std::filesystem::path folder;
+  if (const auto config = system.variable("XDG_CONFIG_HOME")) {
+    folder = *config;
+  } else if (const auto home = system.variable("HOME")) {
+    folder = std::filesystem::path(*home) / ".config";
+  }
+  const std::filesystem::path file = folder / "llmprof" / "rules.yaml";
+  std::error_code ignored;
+  const bool is_there = folder.is_absolute() && std::filesystem::is_regular_file(file, ignored);
+  return is_there ? file.string() : "";
+}
+
+Rules marked_rules(const RecordingOptions& options, const System& system) {
+  Rules rules = recording_rules(options.rules, system);
+  add_marks(options.marks, options.step_names, rules);
+  return rules;
+}
+
+// A mark of the command line that fits nothing is a typing error. Throws kUsage.
+void check_marks(const Rules& rules, const std::string& path, const Trace& trace) {
+  std::set<std::string> unused;
+  for (const StageRule& rule : rules.stages) {
+    if (!rule.option.empty()) {
+      unused.insert(rule.option);
+    }
+  }
+  for (std::size_t row = 0; row < trace.ranges.size() && !unused.empty(); ++row) {
+    for (const StageRule& rule : rules.stages) {
+      if (trace.ranges.kind[row] != RangeKind::kMark && unused.contains(rule.option) &&
+          fits(rule, trace.strings[trace.ranges.domain[row]],
+               trace.strings[trace.ranges.text[row]])) {
+        unused.erase(rule.option);
+      }
+    }
+  }
+  if (!unused.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}: no range of {} has this name", *unused.begin(), path),
+                fmt::format("llmprof ranges {} lists the names", path));
+  }
+}
+
+// Leaves the part of the recording that was asked for. Throws kUsage where it is not there.
+void select_part(const RecordingOptions& options, const Rules& rules, const std::string& path,
+                 Recording& recording) {
+  Trace* trace = std::get_if<Trace>(&recording);
+  if (trace == nullptr) {
+    if (!options.window.is_empty() || !options.marks.empty() || !options.step_names.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} is a kernel summary: it has neither times nor ranges", path),
+                  "use the recording it was made from");
+    }
+    return;
+  }
+  check_marks(rules, path, *trace);
+  if (!options.filter.is_empty()) {
+    check_filter(options.filter, *trace);
+    apply_filter(options.filter, *trace);
+  }
+  if (!options.window.is_empty()) {
+    apply_window(options.window, rules, *trace);
+  }
+}
+
+// The first option that changes how a recording is read; empty: none is given.
+std::string reading_options(const RecordingOptions& options) {
+  const std::pair<const char*, bool> given[] = {
+      {"--rules", !options.rules.empty()},      {"--mark", !options.marks.empty()},
+      {"--step", !options.step_names.empty()},  {"--from", options.window.from.has_value()},
+      {"--to", options.window.to.has_value()},  {"--steps", options.window.steps.has_value()},
+      {"--trim", options.window.is_trimmed},    {"--gpu", options.filter.device.has_value()},
+      {"--pid", options.filter.pid.has_value()}};
+  for (const auto& [option, is_given] : given) {
+    if (is_given) {
+      return option;
+    }
+  }
+  return "";
+}
+
 // Loads the recording and profiles it alone.
 Profile profile_of(const std::string& path, const RecordingOptions& options, const System& system,
                    const ProfileWants& wants) {
-  Rules rules = recording_rules(options.rules);  // a mistake in a file of rules shows at once
+  check_window(options.window);
+  Rules rules = marked_rules(options, system);  // a mistake in a file of rules shows at once
   const InputFile file = readable_recording(path, system, wants.timer);
   std::optional<Diagnostic> shortage;
   if (options.memory_limit_bytes) {
@@ -99,11 +184,7 @@ Profile profile_of(const std::string& path, const RecordingOptions& options, con
     const PassTimer::Scope pass(wants.timer, "load");
     return load_input(file, static_cast<unsigned>(options.num_threads));
   }();
-  if (Trace* trace = std::get_if<Trace>(&recording);
-      trace != nullptr && !options.filter.is_empty()) {
-    check_filter(options.filter, *trace);
-    apply_filter(options.filter, *trace);
-  }
+  select_part(options, rules, path, recording);
   Profile made = profile(std::move(recording), std::move(rules),
                          {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{},
                           wants.timer, options.parallelism});
@@ -116,10 +197,10 @@ Profile profile_of(const std::string& path, const RecordingOptions& options, con
 
 }  // namespace
 
-Rules recording_rules(const std::string& user_file) {
+Rules recording_rules(const std::string& file, const System& system) {
   Rules rules = rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
-  if (!user_file.empty()) {
-    add_user_rules(user_file, read_file(user_file), rules);
+  if (const std::string used = file.empty() ? rules_at_home(system) : file; !used.empty()) {
+    add_user_rules(used, read_file(used), rules);
   }
   return rules;
 }
@@ -137,9 +218,8 @@ Profile profile_recording(const std::string& path, const RecordingOptions& optio
   return made;
 }
 
-Profile profile_for_plan(const std::string& path, const std::string& rules, const System& system) {
-  RecordingOptions options;
-  options.rules = rules;
+Profile profile_for_plan(const std::string& path, const RecordingOptions& options,
+                         const System& system) {
   return profile_of(path, options, system, {});
 }
 
@@ -162,10 +242,10 @@ LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& opti
     Json json = metrics_json(metrics);
     return {std::move(json), std::move(metrics), std::move(made)};
   }
-  if (!options.rules.empty()) {
-    throw Error(ErrorKind::kUsage, fmt::format("--rules: the metrics in {} are made already", path),
-                fmt::format("make them again: llmprof analyze RECORDING --rules {} --out DIR",
-                            options.rules));
+  if (const std::string given = reading_options(options); !given.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}: the metrics in {} are made already", given, path),
+                fmt::format("make them again: llmprof analyze RECORDING {} ... --out DIR", given));
   }
   const std::filesystem::path file = is_bundle ? inside : std::filesystem::path(path);
   Json json = parse_json(read_file(file, kMostBytes), file.string());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/profile.h"
+#include "analysis/window_options.h"
 #include "base/json.h"
 #include "capture/system.h"
 #include "report/metrics.h"
@@ -21,11 +22,14 @@ namespace llmprof {
 // How a recording is read.
 struct RecordingOptions {
   TraceFilter filter;
+  WindowOptions window;
+  std::vector<std::string> marks;       // STAGE=NAME, for ranges that are stages
+  std::vector<std::string> step_names;  // of ranges that are steps
+  std::string rules;             // a file of rules; empty: the one in the user's home, if any
+  std::vector<std::string> ncu;  // counters to join; empty: those of the bundle
   std::int64_t num_threads = 2;
   std::optional<std::uint64_t> memory_limit_bytes;
-  std::string rules;             // a file of the user's own; empty: none
-  std::vector<std::string> ncu;  // counters to join; empty: those of the bundle
-  Parallelism parallelism;       // how ranks share the model, where the user says so
+  Parallelism parallelism;  // how ranks share the model, where the user says so
 };
 
 // What is wanted of a profile besides its numbers.
@@ -36,9 +40,9 @@ struct ProfileWants {
   PassTimer* timer = nullptr;
 };
 
-// The rules that name stages and families: those of a user's file, if one is given, before those of
-// conf/. Throws kUsage.
-Rules recording_rules(const std::string& user_file = {});
+// The rules that name stages and families: those of `file`, or of ~/.config/llmprof/rules.yaml if
+// that is there and no file is given, before those of conf/. Throws kUsage.
+Rules recording_rules(const std::string& file, const System& system);
 
 // Loads a recording, through nsys if it is a report, out of its bundle if it is one; profiles it,
 // and completes the profile with the counters and the table of operators that are given or stand in
@@ -49,7 +53,8 @@ Profile profile_recording(const std::string& path, const RecordingOptions& optio
 
 // What the recording alone shows: no counters, no findings. For plans, and for `explain`, which
 // needs its rows.
-Profile profile_for_plan(const std::string& path, const std::string& rules, const System& system);
+Profile profile_for_plan(const std::string& path, const RecordingOptions& options,
+                         const System& system);
 
 // What a recording holds, as far as that is known without reading it: not of a report.
 TraceOutline outline_recording(const std::string& path);

@@ -49,13 +49,18 @@ std::optional<Tool> find_for(const char* pass, Tool (*ensure)(const System&), co
   }
 }
 
+// The file of rules that is given, or configured; empty: none.
+std::string rules_of(const RunRequest& request, const RunOptions& options) {
+  return request.rules.empty() ? options.rules : request.rules;
+}
+
 RunSetup make_setup(const RunRequest& request, Config composed, const System& system,
                     std::vector<std::string>& notes) {
   RunSetup setup;
   setup.config = std::make_shared<const Config>(std::move(composed));
   const Config& config = *setup.config;
   setup.options = run_options_of(config);
-  setup.rules = recording_rules(request.rules);
+  setup.rules = recording_rules(rules_of(request, setup.options), system);
   setup.rank = launched_rank(system);
   if (setup.rank) {
     choose_rank_passes(*setup.rank, setup.options, notes);
@@ -104,7 +109,9 @@ std::optional<Profile> planned_recording(const RunRequest& request, const RunSet
   if (!setup.options.has_ncu) {
     throw Error(ErrorKind::kUsage, "--plan is for the ncu pass, which is not among the passes");
   }
-  Profile profile = profile_for_plan(request.plan, request.rules, system);
+  RecordingOptions options;
+  options.rules = rules_of(request, setup.options);
+  Profile profile = profile_for_plan(request.plan, options, system);
   if (!profile.trace || profile.trace->kernels.size() == 0) {
     throw Error(ErrorKind::kContract,
                 fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels),

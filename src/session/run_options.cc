@@ -135,6 +135,7 @@ RunOptions run_options_of(const Config& config) {
   options.ncu_passes = static_cast<int>(reader.whole_from("pipeline.ncu.passes", 1));
   options.is_ncu_gated = reader.flag("pipeline.ncu.gating_nvtx");
   options.keeps_report = reader.flag("artifacts.keep_report");
+  options.rules = reader.optional_text("rules").value_or("");
   options.contract = contract_of(reader);
   options.workload = {reader.texts("workload.arguments"), reader.text_map("workload.environment"),
                       reader.texts("workload.strip_environment")};

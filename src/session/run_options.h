@@ -33,6 +33,7 @@ struct RunOptions {
   int ncu_passes = 0;
   bool is_ncu_gated = false;
   bool keeps_report = false;  // also when nsys wrote keys into it
+  std::string rules;          // a file of rules for stages and families; empty: none
   Contract contract;
   WorkloadSettings workload;
   NsysSettings nsys;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Restriction of a recording to one GPU or process, and removal of implausible events.
+// Restriction of a recording to a part of its rows: one GPU or process, a window of time, events
+// with plausible times.
 //
 // The result looks as if nothing else had been recorded. Devices and processes keep their numbers;
 // those without work are removed from the device table, so that no empty row is shown.
@@ -94,6 +95,19 @@ void apply_filter(const TraceFilter& filter, Trace& trace) {
       [&](const auto& table, std::size_t row) {
         return keeps_process(trace.threads[table.thread[row]].process);
       });
+  drop_idle_devices(trace);
+}
+
+void keep_only(const KeptRows& kept, Trace& trace) {
+  const auto keep = [](auto& table, const std::vector<bool>& flags) {
+    keep_rows(table, rows_where(table.size(), [&](std::size_t row) { return flags[row]; }));
+  };
+  keep(trace.kernels, kept.kernels);
+  keep(trace.copies, kept.copies);
+  keep(trace.graphs, kept.graphs);
+  keep(trace.api_calls, kept.api_calls);
+  keep(trace.ranges, kept.ranges);
+  keep(trace.ops, kept.ops);
   drop_idle_devices(trace);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "trace/trace.h"
 
@@ -20,6 +21,19 @@ struct TraceFilter {
 // Drops the work of other GPUs and everything of other processes. Calls of the same process are
 // kept: they may have launched the remaining work.
 void apply_filter(const TraceFilter& filter, Trace& trace);
+
+// Which rows of each table stay, by row.
+struct KeptRows {
+  std::vector<bool> kernels;
+  std::vector<bool> copies;
+  std::vector<bool> graphs;
+  std::vector<bool> api_calls;
+  std::vector<bool> ranges;
+  std::vector<bool> ops;
+};
+
+// Drops all other rows, and the GPUs that are left without work.
+void keep_only(const KeptRows& kept, Trace& trace);
 
 // Whether an event is plausible in a recording whose times start at 0. No recording lasts a year,
 // and neither differences of such times nor sums of millions of them overflow.

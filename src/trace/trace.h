@@ -186,6 +186,14 @@ struct DeviceInfo {
   std::uint64_t clock_hz = 0;
 };
 
+// The part of a recording that was asked for, on the recording's clock.
+struct CaptureWindow {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t capture_start_ns = 0;  // of the whole recording: users count from here
+  std::string why;                    // in words: "steps 10..20 of 64"
+};
+
 // Properties of the recording as a whole.
 struct CaptureInfo {
   std::string path;
@@ -197,7 +205,8 @@ struct CaptureInfo {
   std::optional<std::int64_t> world_size;  // their number
   bool has_cuda = false;                   // any table of CUDA activity
   bool has_kernel_table = false;
-  std::vector<std::string> messages;  // warnings and errors of the tool itself
+  std::optional<CaptureWindow> window;  // nullopt: all of it
+  std::vector<std::string> messages;    // warnings and errors of the tool itself
 };
 
 // A whole recording in memory.

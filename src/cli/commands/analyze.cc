@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/analyze_plan.h"
+#include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
 #include "report/sections.h"

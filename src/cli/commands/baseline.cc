@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/comparison_inputs.h"
+#include "cli/recording_options.h"
 
 namespace llmprof {
 namespace {
@@ -23,11 +24,13 @@ struct BaselineCommandOptions {
   std::string name;
   std::vector<std::string> runs;
   std::string directory = kBaselineDirectory;
+  RecordingOptions recording;
 };
 
 int run_set(const BaselineCommandOptions& options, Context& context) {
   const fs::path file = baseline_file(options.directory, options.name);
-  const std::vector<ComparedRun> runs = load_compared(options.runs, context.system);
+  const std::vector<ComparedRun> runs =
+      load_compared(options.runs, context.system, options.recording);
   const std::vector<RunSummary> summaries = summaries_of(runs);
   // A baseline that is not of one kind would make every gate invalid.
   for (const FactDifference& fact : check_comparable(summaries, summaries, {})) {
@@ -111,6 +114,8 @@ Command baseline_command() {
                  required({"BUNDLE", "", "Its runs: bundles, metrics.json files or recordings",
                            &options->runs}),
                  directory};
+  add_part_options(set, options->recording);
+  add_mark_options(set, options->recording);
   Command list = subcommand("list", "The names", options, run_list);
   list.options = {directory};
   Command show =

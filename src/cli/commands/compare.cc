@@ -20,9 +20,12 @@ struct CompareCommandOptions {
 
 int run_compare(const CompareCommandOptions& options, Context& context) {
   const CompareOptions compare_options = compare_options_of(options.judge);
-  const std::vector<RunSummary> base = summaries_of(load_compared(options.base, context.system));
-  const Comparison comparison = compare_runs(
-      base, summaries_of(load_compared(options.candidate, context.system)), compare_options);
+  const RecordingOptions& reading = options.judge.recording;
+  const std::vector<RunSummary> base =
+      summaries_of(load_compared(options.base, context.system, reading));
+  const Comparison comparison =
+      compare_runs(base, summaries_of(load_compared(options.candidate, context.system, reading)),
+                   compare_options);
   write_page(comparison, options.judge, options.output);
   print_comparison(comparison, options.judge, options.output, context);
   return exit_code_of(comparison.verdict);

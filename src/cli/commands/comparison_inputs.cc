@@ -15,9 +15,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "cli/recording_options.h"
 #include "report/comparison.h"
 #include "report/run_summary.h"
-#include "session/recording.h"
 
 namespace llmprof {
 namespace {
@@ -68,13 +68,13 @@ std::string page_of(const Comparison& comparison, const JudgeOptions& options) {
 
 }  // namespace
 
-std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths,
-                                       const System& system) {
+std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system,
+                                       const RecordingOptions& recording) {
   std::vector<ComparedRun> runs;
   for (const std::string& path : paths) {
     std::vector<ComparedRun> of_baseline = baseline_runs(path);
     if (of_baseline.empty()) {
-      runs.push_back({path, load_metrics(path, {}, system).json, inputs_of(path)});
+      runs.push_back({path, load_metrics(path, recording, system).json, inputs_of(path)});
     } else {
       std::move(of_baseline.begin(), of_baseline.end(), std::back_inserter(runs));
     }
@@ -103,6 +103,8 @@ void add_judge_options(Command& command, JudgeOptions& target) {
                 &target.allow},
                {"--top", "N", "Rows per table, or all", &target.top},
                {"--all-metrics", "", "Also metrics that did not change", &target.has_all_metrics}});
+  add_part_options(command, target.recording);
+  add_mark_options(command, target.recording);
 }
 
 CompareOptions compare_options_of(const JudgeOptions& options) {

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "compare/compare.h"
+#include "session/recording.h"
 
 namespace llmprof {
 
@@ -22,7 +23,8 @@ struct ComparedRun {
 };
 
 // A bundle, a metrics.json, a recording, or a file of `llmprof baseline`, which may hold several.
-std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system);
+std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system,
+                                       const RecordingOptions& recording = {});
 // With the numbers that budgets name.
 std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
                                      const std::vector<MetricBudget>& budgets = {});
@@ -33,6 +35,7 @@ struct JudgeOptions {
   std::string allow;
   RowLimit top{10};
   bool has_all_metrics = false;
+  RecordingOptions recording;  // how runs that are recordings are read
 };
 void add_judge_options(Command& command, JudgeOptions& target);
 // Throws kUsage for a fact that is not known.

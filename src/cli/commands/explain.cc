@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metric_catalog.h"
 #include "session/recording.h"
@@ -184,7 +185,7 @@ std::string source_rows_text(const ExplainOptions& options, const std::vector<Pa
   try {
     std::optional<Profile> made;
     if (!loaded.profile) {
-      made = profile_for_plan(options.file, options.recording.rules, system);
+      made = profile_for_plan(options.file, options.recording, system);
     }
     const Profile& profile = made ? *made : *loaded.profile;
     if (!profile.trace) {
@@ -202,6 +203,9 @@ std::string source_rows_text(const ExplainOptions& options, const std::vector<Pa
 int run_explain(const ExplainOptions& options, Context& context) {
   const std::vector<PathStep> path = parse_path(options.key);
   const LoadedMetrics loaded = load_metrics(options.file, options.recording, context.system);
+  if (loaded.profile) {
+    say_how_read(*loaded.profile, context.console);
+  }
   const Json& metrics = loaded.json;
   const Json* value = find_path(metrics, path);
   if (value == nullptr) {
@@ -260,8 +264,8 @@ Command explain_command() {
       required({"KEY", "", "A key of metrics.json, as stages[stage=decode].host_total_ns",
                 &options->key}),
       {"--rows", "N", "Rows of the recording to print, or all", &options->rows},
-      rules_option(options->recording.rules),
   };
+  add_recording_options(command, options->recording);
   command.examples =
       "  llmprof explain run.sqlite capture.kernel_ns\n"
       "  llmprof explain BUNDLE 'kernels[0].total_ns'\n";

@@ -9,6 +9,7 @@
 
 #include "base/exit_code.h"
 #include "base/units.h"
+#include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "session/trace_files.h"
 
@@ -18,6 +19,7 @@ int run_export(const ExportRequest& options, Context& context) {
   ProfileWants wants;
   wants.has_export = true;
   const Profile profile = profile_recording(options.file, options.recording, context.system, wants);
+  say_how_read(profile, context.console);
   const ExportResult written =
       write_export(options.format, options.out, options.budget_bytes, profile);
   if (written.trace) {

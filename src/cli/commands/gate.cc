@@ -52,10 +52,12 @@ std::string baseline_path(const GateCommandOptions& options) {
 int run_self_test(const GateCommandOptions& options, const CompareOptions& compare_options,
                   Context& context) {
   std::vector<RunSummary> runs =
-      summaries_of(load_compared(options.runs, context.system), compare_options.budgets);
+      summaries_of(load_compared(options.runs, context.system, options.judge.recording),
+                   compare_options.budgets);
   if (!options.baseline.empty()) {
     std::vector<RunSummary> more = summaries_of(
-        load_compared({baseline_path(options)}, context.system), compare_options.budgets);
+        load_compared({baseline_path(options)}, context.system, options.judge.recording),
+        compare_options.budgets);
     runs.insert(runs.end(), more.begin(), more.end());
   }
   if (runs.size() < 2) {
@@ -99,10 +101,13 @@ int run_gate(const GateCommandOptions& options, Context& context) {
   if (options.self_test) {
     return run_self_test(options, compare_options, context);
   }
-  const std::vector<RunSummary> base = summaries_of(
-      load_compared({baseline_path(options)}, context.system), compare_options.budgets);
+  const std::vector<RunSummary> base =
+      summaries_of(load_compared({baseline_path(options)}, context.system, options.judge.recording),
+                   compare_options.budgets);
   const Comparison comparison = compare_runs(
-      base, summaries_of(load_compared(options.runs, context.system), compare_options.budgets),
+      base,
+      summaries_of(load_compared(options.runs, context.system, options.judge.recording),
+                   compare_options.budgets),
       compare_options);
   write_page(comparison, options.judge, options.output);
   if (options.ci == "github") {

@@ -6,6 +6,7 @@
 #include "base/exit_code.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
 #include "report/sections.h"
@@ -23,7 +24,9 @@ struct KernelsOptions {
 };
 
 int run_kernels(const KernelsOptions& options, Context& context) {
-  Analysis analysis = profile_recording(options.file, options.recording, context.system).analysis;
+  Profile profile = profile_recording(options.file, options.recording, context.system);
+  say_how_read(profile, context.console);
+  Analysis& analysis = profile.analysis;
   if (!options.stage.empty()) {
     keep_stage(options.stage, analysis);
   }

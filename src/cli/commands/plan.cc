@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/recording_options.h"
 #include "config/compose.h"
 #include "ingest/ingest.h"
 #include "session/ncu_plan_command.h"
@@ -27,7 +28,7 @@ namespace {
 struct PlanCommandOptions {
   bool json = false;
   std::string recording;
-  std::string rules;
+  RecordingOptions reading;  // only the marks: ncu counts launches from the start of the program
   std::string file;
   std::vector<std::string> overrides;
 };
@@ -100,7 +101,10 @@ int run_plan(const PlanCommandOptions& options, Context& context) {
       run_options_of(compose(user_file(options.file), options.overrides));
   std::vector<std::string> notes;
   const NcuTool ncu = ncu_for_plan(context.system, notes);
-  const Profile profile = profile_for_plan(options.recording, options.rules, context.system);
+  RecordingOptions reading = options.reading;
+  reading.rules = reading.rules.empty() ? run_options.rules : reading.rules;
+  const Profile profile = profile_for_plan(options.recording, reading, context.system);
+  say_how_read(profile, context.console);
   const Analysis& analysis = profile.analysis;
   if (!profile.trace || profile.trace->kernels.size() == 0) {
     throw Error(ErrorKind::kContract,
@@ -146,11 +150,11 @@ Command plan_command() {
   command.summary = "Choose which kernel launches to profile with ncu";
   command.options = {
       required({"RECORDING", "", recording_kinds(false) + ", or a bundle", &options->recording}),
-      rules_option(options->rules),
       json_option(options->json),
       config_option(options->file),
       override_option(options->overrides),
   };
+  add_mark_options(command, options->reading);
   command.examples = "  llmprof plan run.sqlite run.top_n_kernels=5\n";
   command.run = [options](Context& context) { return run_plan(*options, context); };
   return command;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
 #include "session/recording.h"
@@ -24,8 +25,9 @@ struct RangesOptions {
 };
 
 int run_ranges(const RangesOptions& options, Context& context) {
-  std::vector<RangeTotal> ranges =
-      profile_recording(options.file, options.recording, context.system).analysis.ranges;
+  Profile profile = profile_recording(options.file, options.recording, context.system);
+  say_how_read(profile, context.console);
+  std::vector<RangeTotal>& ranges = profile.analysis.ranges;
   ranges.resize(std::min(ranges.size(), options.top.rows));
   if (options.format == "csv") {
     context.console.out(ranges_csv(ranges));

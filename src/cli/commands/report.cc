@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/export.h"
+#include "cli/recording_options.h"
 #include "report/ci.h"
 #include "report/metrics.h"
 #include "report/page.h"

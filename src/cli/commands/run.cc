@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/recording_options.h"
 #include "report/sections.h"
 
 namespace llmprof {

@@ -313,7 +313,8 @@ class Plain {
   }
 
   // The end of the work of the first `n` steps.
-  std::int64_t done_before(const std::vector<const Range*>& lane, std::size_t n, std::uint32_t device) const {
+  std::int64_t done_before(const std::vector<const Range*>& lane, std::size_t n,
+                           std::uint32_t device) const {
     std::int64_t done = INT64_MIN;
     for (std::size_t i = 0; i < n; ++i) {
       done = std::max(done, gpu_end(*lane[i], device));
@@ -321,7 +322,8 @@ class Plain {
     return done;
   }
 
-  std::int64_t begin_of(const std::vector<const Range*>& lane, std::size_t at, std::uint32_t device) const {
+  std::int64_t begin_of(const std::vector<const Range*>& lane, std::size_t at,
+                        std::uint32_t device) const {
     return std::min(gpu_start(*lane[at], device),
                     std::max(lane[at]->start, done_before(lane, at, device)));
   }
@@ -353,7 +355,8 @@ class Plain {
     return first;
   }
 
-  std::string bucket(const Range& range, std::uint32_t device, bool steps, std::int64_t time) const {
+  std::string bucket(const Range& range, std::uint32_t device, bool steps,
+                     std::int64_t time) const {
     std::set<std::string> found;
     for (const Work& work : r_.work) {
       if (work.device != device || !runs(work, time)) {

@@ -51,6 +51,44 @@ TEST(Rules, RowsOfTheUserComeFirst) {
   EXPECT_THAT(rules.notes[0].sentence, testing::ContainsRegex("my.yaml .sha256 [0-9a-f]{64}"));
 }
 
+TEST(Rules, MarksOfTheCommandLineComeBeforeThoseOfAFile) {
+  Rules rules;
+  add_user_rules("my.yaml", "stages: [{domain: app, text: read*, stage: prefill}]\n", rules);
+  add_marks({"decode=loop", "prefill=app:read it"}, {"Step#*"}, rules);
+  EXPECT_EQ(rules.user_source, "--mark, --step, rules of my.yaml");
+  EXPECT_EQ(rules.num_user_stages, 5U) << "app:read it may be a domain and a text, or all text";
+  EXPECT_EQ(rules.notes[1].sentence,
+            "stages are marked by --mark decode=loop, --mark prefill=app:read it, --step Step#*");
+  const auto stage_of = [&](std::string_view domain, std::string_view text) {
+    for (const StageRule& rule : rules.stages) {
+      if (fits(rule, domain, text)) {
+        return rule.stage;
+      }
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(stage_of("", "loop"), "decode");
+  EXPECT_EQ(stage_of("", "loop 2"), "none");
+  EXPECT_EQ(stage_of("app", "read it"), "prefill");
+  EXPECT_EQ(stage_of("", "app:read it"), "prefill");
+  EXPECT_EQ(stage_of("", "read it"), "none");
+  EXPECT_EQ(stage_of("", "Step#12"), "step");
+}
+
+TEST(Rules, AMarkNamesAStageAndARange) {
+  const auto refused = [](const std::vector<std::string>& marks,
+                          const std::vector<std::string>& steps, const char* what) {
+    Rules rules;
+    expect_error([&] { add_marks(marks, steps, rules); }, ErrorKind::kUsage,
+                 testing::HasSubstr(what), testing::_);
+  };
+  refused({"loop"}, {}, "--mark takes STAGE=NAME, not 'loop'");
+  refused({"=loop"}, {}, "not '=loop'");
+  refused({"decode="}, {}, "not 'decode='");
+  refused({"all=loop"}, {}, "'all'");
+  refused({}, {""}, "--step takes the name of a range");
+}
+
 TEST(Rules, AnErrorNamesTheFileAndTheRow) {
   const auto refused = [](const char* text, const char* why) {
     Rules rules;

@@ -173,7 +173,7 @@ TEST(Stages, RulesOfAUsersFileComeFirstWhereOneFits) {
   Rules rules;
   rules.stages = {{"app", "read*", "prefill"}, {"", "decode", "decode"}};
   rules.num_user_stages = 1;
-  rules.user_file = "my.yaml";
+  rules.user_source = "rules of my.yaml";
   const Stages own = find_stages(
       trace_of({{"LLM", "prefill", 0, 9}, {"app", "read 7", 10, 20}, {"", "decode", 20, 30}}),
       rules, 0, 1000);

@@ -48,6 +48,18 @@ TEST(Units, SizesAreRead) {
   }
 }
 
+TEST(Units, DurationsAsUsersTypeThem) {
+  EXPECT_EQ(parse_duration_ns("2"), 2'000'000'000);
+  EXPECT_EQ(parse_duration_ns("1.5s"), 1'500'000'000);
+  EXPECT_EQ(parse_duration_ns(" 150 ms"), 150'000'000);
+  EXPECT_EQ(parse_duration_ns("40us"), 40'000);
+  EXPECT_EQ(parse_duration_ns("900NS"), 900);
+  EXPECT_EQ(parse_duration_ns("0"), 0);
+  for (const char* wrong : {"", "s", "-1", "1 min", "1e3", "1.2.3", "inf", "99999999999", "1ss"}) {
+    EXPECT_EQ(parse_duration_ns(wrong), std::nullopt) << wrong;
+  }
+}
+
 TEST(Units, SizesAreBinary) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(1023), "1023 B");

@@ -51,7 +51,9 @@ class Args : public testing::Test {
                      {"--budget", "BYTES", "The most", &budget_bytes},
                      {"--limit", "BYTES", "Memory", &limit_bytes},
                      {"--effect", "PERCENT", "Change", &effect},
-                     {"--top", "N", "Rows, or all", &top}};
+                     {"--top", "N", "Rows, or all", &top},
+                     {"--from", "TIME", "Start", &from},
+                     {"--steps", "A..B", "Which", &steps}};
     count.run = [](Context&) { return 10; };
     commands = {parent, choice, start, count};
   }
@@ -76,6 +78,8 @@ class Args : public testing::Test {
   std::optional<std::uint64_t> limit_bytes;
   double effect = 0.01;
   RowLimit top{20};
+  std::optional<std::chrono::nanoseconds> from;
+  std::optional<StepSpan> steps;
   std::vector<std::string> words;
   std::vector<std::string> rest;
   std::vector<Command> commands;
@@ -213,6 +217,25 @@ TEST_F(Args, WhatIsNoNumberIsRefused) {
   refused("--top", "", "count: --top takes no empty value", "usage: llmprof count --help");
   expect_usage({"count"}, "count: needs --ranks", "usage: llmprof count --help");
   EXPECT_THAT(parse({"count", "--top", "x", "--help"}).text, HasSubstr("Usage:"));
+}
+
+TEST_F(Args, TimesAndStepsAreReadAsUsersTypeThem) {
+  const auto given = [&](const char* value) {
+    parse({"count", "--ranks", "1", "--steps", value, "--from", "150ms"});
+    return std::pair(steps->first, steps->last);
+  };
+  EXPECT_EQ(given("10..20"), std::pair(std::int64_t{10}, std::int64_t{20}));
+  EXPECT_EQ(given("10.."), std::pair(std::int64_t{10}, INT64_MAX));
+  EXPECT_EQ(given("0"), std::pair(std::int64_t{0}, std::int64_t{0}));
+  EXPECT_EQ(from, std::chrono::milliseconds(150));
+  for (const char* value :
+       {"20..10", "..", "..5", "a..b", "1...2", "-1..2", "1..99999999999999999999"}) {
+    expect_usage({"count", "--ranks", "1", "--steps", value},
+                 std::string("--steps takes numbers of steps, not '") + value + "'",
+                 "as 10..20, 10.. or 10; the first step is 0");
+  }
+  expect_usage({"count", "--ranks", "1", "--from", "soon"}, "--from takes a time, not 'soon'",
+               "as 2s, 1.5s, 150ms, 40us or 900ns; a bare number is seconds");
 }
 
 TEST_F(Args, HelpShowsDefaultsAndGroups) {

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Suggestions for --mark and --step in a recording whose ranges are not known as stages.
+//
+// Programs number their steps ("ProfilerStep#12", "token_3_processing"), so names that differ only
+// in their numbers are one suggestion, with everything before the first number as its prefix. That
+// holds only if the prefix fits nothing else: "layer_*" would also fit "layer_norm". Names that no
+// option can tell apart are left out.
+//
+// Ranges of libraries, operators and modules are no stages, however much time they take.
+//
+// What it gets wrong: it cannot know what a range means. Of prefill, decode and steps it goes by
+// the words that programs use.
+#include "analysis/possible_marks.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "analysis/kernels.h"
+#include "analysis/operator_names.h"
+#include "base/text.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::size_t kMostMarks = 5;
+
+bool has_word(std::string_view lower, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return lower.find(word) != std::string_view::npos;
+  });
+}
+
+// By their domain, or by their function names in the default one.
+bool is_of_library(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kBeginnings = {
+      "nccl",     "cublas",  "cudnn", "cufft", "cusolver",
+      "cusparse", "nvshmem", "cub:",  "cccl",  "tensorrt:"};
+  const std::string lower = to_lower(name);
+  return std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [&](std::string_view beginning) { return lower.starts_with(beginning); });
+}
+
+bool could_be_stage(const RangeTotal& range) {
+  const std::string& name = range.range;
+  return range.kernel_ns + range.host_ns > 0 && !name.empty() && printable(name) == name &&
+         !name.starts_with('{') && !is_of_library(name) && !is_operator_text(name) &&
+         module_path(name).empty();
+}
+
+// "layer_#_token_#": numbers left out.
+std::string shape_of(std::string_view name) {
+  std::string shape;
+  for (const char c : name) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit) {
+      shape += c;
+    } else if (shape.empty() || shape.back() != '\0') {
+      shape += '\0';  // in no name: they are printable
+    }
+  }
+  return shape;
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+// Ranges that one option names.
+struct Candidate {
+  std::string name;  // ends in '*' for a prefix
+  std::int64_t num_names = 0;
+  PossibleMark mark;
+
+  void add(const RangeTotal& range) {
+    ++num_names;
+    mark.instances += range.instances;
+    mark.kernel_ns += range.kernel_ns;
+    mark.host_ns += range.host_ns;
+  }
+};
+
+std::string option_for(const Candidate& candidate) {
+  const std::string lower = to_lower(candidate.name);
+  // Numbered, and each number once: steps. Layers come again with every step.
+  const bool is_numbered =
+      candidate.num_names > 1 && candidate.num_names == candidate.mark.instances;
+  if (is_numbered || has_word(lower, {"step", "iter"})) {
+    return "--step " + in_quotes(candidate.name);
+  }
+  const char* stage = has_word(lower, {"prefill", "prompt", "context"}) ? "prefill"
+                      : has_word(lower, {"warm"})                       ? "warmup"
+                                                                        : "decode";
+  return fmt::format("--mark {}={}", stage, in_quotes(candidate.name));
+}
+
+}  // namespace
+
+std::vector<PossibleMark> possible_marks(const Stages& stages,
+                                         const std::vector<RangeTotal>& ranges) {
+  if (stages.names != std::vector<std::string>{kWholeRecording}) {
+    return {};
+  }
+  // Candidates by shape; how many names begin with the prefix of each is counted over all ranges.
+  std::map<std::string, Candidate> by_shape;
+  std::vector<std::string> names;
+  names.reserve(ranges.size());
+  for (const RangeTotal& range : ranges) {
+    names.push_back(range.range);
+    if (could_be_stage(range)) {
+      Candidate& candidate = by_shape[shape_of(range.range)];
+      candidate.name = range.range;
+      candidate.add(range);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  const auto num_with = [&](const std::string& prefix) {
+    const auto begin = std::lower_bound(names.begin(), names.end(), prefix);
+    const auto end = std::partition_point(
+        begin, names.end(), [&](const std::string& name) { return name.starts_with(prefix); });
+    return end - begin;
+  };
+  std::vector<Candidate> chosen;
+  for (auto& [shape, candidate] : by_shape) {
+    if (candidate.num_names > 1) {
+      const std::string prefix =
+          candidate.name.substr(0, candidate.name.find_first_of("0123456789"));
+      if (prefix.empty() || prefix.ends_with(':') || num_with(prefix) != candidate.num_names) {
+        continue;
+      }
+      candidate.name = prefix + "*";
+    }
+    candidate.mark.option = option_for(candidate);
+    chosen.push_back(std::move(candidate));
+  }
+  std::sort(chosen.begin(), chosen.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tuple(-a.mark.kernel_ns, -a.mark.host_ns, a.name) <
+           std::tuple(-b.mark.kernel_ns, -b.mark.host_ns, b.name);
+  });
+  // Where the GPU worked in some of them, the others are of no use.
+  if (!chosen.empty() && chosen[0].mark.kernel_ns > 0) {
+    std::erase_if(chosen, [](const Candidate& one) { return one.mark.kernel_ns == 0; });
+  }
+  std::vector<PossibleMark> marks;
+  for (std::size_t i = 0; i < std::min(chosen.size(), kMostMarks); ++i) {
+    marks.push_back(std::move(chosen[i].mark));
+  }
+  return marks;
+}
+
+}  // namespace llmprof

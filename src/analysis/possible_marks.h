@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/stages.h"
+
+namespace llmprof {
+
+// Ranges that could name stages where none are known, by kernel time; none where stages are known.
+std::vector<PossibleMark> possible_marks(const Stages& stages,
+                                         const std::vector<RangeTotal>& ranges);
+
+}  // namespace llmprof

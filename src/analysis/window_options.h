@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace llmprof {
+
+// Steps by number, counted from 0; both ends are included.
+struct StepSpan {
+  std::int64_t first = 0;
+  std::int64_t last = INT64_MAX;
+};
+
+// The part of a recording that is wanted. At most one of: times, steps, trimming.
+struct WindowOptions {
+  std::optional<std::chrono::nanoseconds> from;  // after the start of the capture
+  std::optional<std::chrono::nanoseconds> to;
+  std::optional<StepSpan> steps;
+  bool is_trimmed = false;
+
+  bool is_empty() const { return !from && !to && !steps && !is_trimmed; }
+};
+
+}  // namespace llmprof

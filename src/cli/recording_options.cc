@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options of all commands that read a recording.
+#include "cli/recording_options.h"
+
+#include <fmt/format.h>
+
+#include "analysis/profile.h"
+#include "session/recording.h"
+
+namespace llmprof {
+
+Option rules_option(std::string& target) {
+  return {"--rules", "FILE", "Your own rules for stages and kernel families; they come first",
+          &target};
+}
+
+void add_mark_options(Command& command, RecordingOptions& target) {
+  command.add(
+      {{"--mark", "STAGE=NAME",
+        "Ranges of this name are this stage; NAME* for a prefix; may be repeated", &target.marks},
+       {"--step", "NAME", "Each range of this name is one step; may be repeated",
+        &target.step_names},
+       rules_option(target.rules)});
+}
+
+void add_part_options(Command& command, RecordingOptions& target) {
+  command.add({{"--steps", "A..B", "Only these steps, counted from 0; B may be left out",
+                &target.window.steps},
+               {"--trim", "", "Drop what is before the first and after the last mark, or kernel",
+                &target.window.is_trimmed}});
+}
+
+void add_recording_options(Command& command, RecordingOptions& target) {
+  command.add({{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.filter.device},
+               {"--pid", "N", "Only this process", &target.filter.pid},
+               {"--from", "TIME", "Only from this time after the start, as 2s or 150ms",
+                &target.window.from},
+               {"--to", "TIME", "Only up to this time after the start", &target.window.to}});
+  add_part_options(command, target);
+  add_mark_options(command, target);
+  command.add({at_most(1024, {"--threads", "N", "Threads that read the file", &target.num_threads}),
+               {"--memory-limit", "BYTES",
+                "Memory limit, as 4GiB; makes the timeline coarser to fit, or fails",
+                &target.memory_limit_bytes}});
+}
+
+void say_how_read(const Profile& profile, Console& console) {
+  for (const Diagnostic& note : profile.rules.notes) {
+    console.err(fmt::format("llmprof: {}\n", note.sentence));
+  }
+  if (const auto& window = profile.analysis.capture.window) {
+    console.err(fmt::format("llmprof: a part of the recording: {}\n", window->why));
+  }
+}
+
+}  // namespace llmprof

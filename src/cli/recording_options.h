@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+
+namespace llmprof {
+
+struct Profile;
+struct RecordingOptions;
+
+// --rules FILE, of commands that take no other option below.
+Option rules_option(std::string& target);
+
+// --mark, --step and --rules: what the ranges of a recording mean.
+void add_mark_options(Command& command, RecordingOptions& target);
+
+// --steps and --trim: the part of a recording that is analyzed.
+void add_part_options(Command& command, RecordingOptions& target);
+
+// All options of a command that reads a recording.
+void add_recording_options(Command& command, RecordingOptions& target);
+
+// Says on standard error which rules and which window a result is of, for commands whose output has
+// no place for it.
+void say_how_read(const Profile& profile, Console& console);
+
+}  // namespace llmprof

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/window.h"
+
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/profile.h"
+#include "expect_error.h"
+#include "trace_builder.h"
+
+namespace llmprof {
+namespace {
+
+using std::chrono::nanoseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Steps of 100 from 1000 on. Each launches two kernels, which run `lag` later, in order.
+Trace steps_of(int num_steps, std::int64_t lag, int num_ranks = 1, const char* loop = nullptr) {
+  TraceBuilder made;
+  for (int rank = 0; rank < num_ranks; ++rank) {
+    const std::uint16_t process = made.add_process();
+    const std::uint32_t thread = made.add_thread(process);
+    const std::uint32_t stream = made.add_stream(process, made.add_device());
+    made.launch(thread, 0, stream, 10, 20, "load");
+    for (int i = 0; i < num_steps; ++i) {
+      const std::int64_t start = 1000 + 100 * i;
+      made.range(thread, start, start + 90, "it#" + std::to_string(i));
+      made.launch(thread, start + 10, stream, start + lag + 20, start + lag + 50, "gemm");
+      made.launch(thread, start + 20, stream, start + lag + 60, start + lag + 100, "attention");
+    }
+    if (loop != nullptr) {
+      made.range(thread, 900, 1000 + 100 * num_steps, loop);
+    }
+    made.launch(thread, 5000, stream, 5010, 5020, "save");
+  }
+  return made.finish();
+}
+
+Rules rules_of(const std::vector<std::string>& marks, const std::vector<std::string>& steps) {
+  Rules rules;
+  add_marks(marks, steps, rules);
+  return rules;
+}
+
+Rules step_rules() {
+  return rules_of({}, {"it#*"});
+}
+
+WindowOptions steps(std::int64_t first, std::int64_t last) {
+  WindowOptions options;
+  options.steps = StepSpan{first, last};
+  return options;
+}
+
+WindowOptions times(std::int64_t from, std::int64_t to) {
+  WindowOptions options;
+  options.from = nanoseconds(from);
+  options.to = nanoseconds(to);
+  return options;
+}
+
+Profile profile_of(Trace trace, const WindowOptions& options, const Rules& rules) {
+  apply_window(options, rules, trace);
+  return profile(std::move(trace), rules);
+}
+
+const StageSummary& stage(const Profile& profile, const std::string& name) {
+  for (const StageSummary& row : profile.analysis.stages) {
+    if (row.stage == name) {
+      return row;
+    }
+  }
+  ADD_FAILURE() << "no stage " << name;
+  static const StageSummary kNothing;
+  return kNothing;
+}
+
+TEST(Window, OfTimesKeepsTheWorkThatBeginsInIt) {
+  const Profile made = profile_of(steps_of(4, 0), times(1100, 1200), step_rules());
+  EXPECT_EQ(made.trace->kernels.size(), 2U);
+  EXPECT_EQ(made.analysis.capture_start_ns, 1100);
+  EXPECT_EQ(made.analysis.capture_ns, 100);
+  EXPECT_EQ(made.analysis.capture.window->why, "from 1.10 us to 1.20 us of 5.02 us");
+  EXPECT_EQ(stage(made, "step").num_instances, 1);
+  EXPECT_EQ(stage(made, "step").num_open, 0);
+  EXPECT_EQ(stage(made, "step").kernel_ns, 70);
+}
+
+TEST(Window, CutsTheRangesAtItsEdges) {
+  const Profile made = profile_of(steps_of(4, 0), times(1150, 1250), step_rules());
+  EXPECT_EQ(stage(made, "step").num_instances, 2);
+  EXPECT_EQ(stage(made, "step").num_open, 2) << "cut ones have no length";
+  EXPECT_EQ(stage(made, "step").kernel_ns, 70);
+  EXPECT_EQ(made.analysis.unattributed_ns, 0) << "its call began before, in a step that goes on";
+  EXPECT_EQ(made.analysis.capture_ns, 100);
+}
+
+TEST(Window, EndsWithTheWorkThatBeginsInIt) {
+  const Profile made = profile_of(steps_of(4, 0), times(1100, 1170), step_rules());
+  EXPECT_EQ(made.trace->kernels.size(), 2U);
+  EXPECT_EQ(made.analysis.capture_ns, 100) << "the last kernel ends at 1200";
+}
+
+TEST(Window, OfStepsHasExactlyThose) {
+  for (const std::int64_t lag : {0, 70, 250}) {
+    const Profile made = profile_of(steps_of(10, lag), steps(3, 5), step_rules());
+    EXPECT_EQ(stage(made, "step").num_instances, 3) << lag;
+    EXPECT_EQ(stage(made, "step").num_kernels, 6) << lag;
+    EXPECT_EQ(stage(made, "step").kernel_ns, 210) << lag;
+    EXPECT_EQ(made.analysis.capture.window->why, "steps 3..5 of 10");
+    EXPECT_EQ(made.analysis.capture_start_ns, 1300);
+    EXPECT_EQ(made.analysis.capture_ns, 300 + lag) << "with the work of the last step";
+    // The GPU was busy with earlier steps: that work is there, and of no stage.
+    EXPECT_EQ(made.analysis.kernel_ns - 210, made.analysis.unattributed_ns) << lag;
+    EXPECT_GE(made.analysis.unattributed_ns, lag / 100 * 70) << lag;
+  }
+}
+
+TEST(Window, OfStepsCountsThoseOfEachRank) {
+  const Profile made = profile_of(steps_of(10, 40, 2), steps(8, 20), step_rules());
+  EXPECT_EQ(made.stages.instances.size(), 4U);
+  EXPECT_EQ(made.analysis.capture.window->why, "steps 8..9 of 10");
+}
+
+TEST(Window, OfStepsCutsTheLoopAroundThem) {
+  const Profile made =
+      profile_of(steps_of(10, 40, 1, "loop"), steps(4, 5), rules_of({"decode=loop"}, {"it#*"}));
+  EXPECT_EQ(stage(made, "step").num_instances, 2);
+  EXPECT_EQ(stage(made, "decode").num_instances, 1);
+  EXPECT_EQ(stage(made, "decode").num_open, 1);
+}
+
+TEST(Window, TrimmedToMarksOrKernels) {
+  WindowOptions trim;
+  trim.is_trimmed = true;
+  const Profile marked = profile_of(steps_of(4, 30), trim, step_rules());
+  EXPECT_EQ(marked.trace->kernels.size(), 8U) << "without load and save";
+  EXPECT_EQ(marked.analysis.capture_start_ns, 1000);
+  EXPECT_EQ(marked.analysis.capture_ns, 430);
+  const Profile bare = profile_of(steps_of(4, 30), trim, {});
+  EXPECT_EQ(bare.trace->kernels.size(), 10U);
+  EXPECT_EQ(bare.analysis.capture_start_ns, 10);
+  EXPECT_EQ(bare.analysis.capture_ns, 5010);
+  EXPECT_EQ(bare.analysis.unattributed_ns, 0) << "the first launch began before its kernel";
+}
+
+TEST(Window, ThatIsNotThereIsRefused) {
+  const auto refused = [](const WindowOptions& options, const Rules& rules, const char* what,
+                          const char* hint) {
+    Trace trace = steps_of(4, 0);
+    expect_error([&] { apply_window(options, rules, trace); }, ErrorKind::kUsage, HasSubstr(what),
+                 HasSubstr(hint));
+  };
+  refused(steps(0, 1), {}, "--steps: the recording marks no steps", "--step 'ProfilerStep#*'");
+  refused(steps(4, 9), step_rules(), "--steps 4..: the recording has 4 steps", "from 0");
+  refused(times(6000, 7000), {}, "--from 6.00 us: the recording lasts 5.02 us", "");
+  refused(times(2000, 3000), {}, "no GPU work begins in the window (from 2.00 us to 3.00 us",
+          "it begins 10 ns after the start of the capture and ends after 5.02 us");
+  WindowOptions trim;
+  trim.is_trimmed = true;
+  Trace nothing;
+  expect_error([&] { apply_window(trim, {}, nothing); }, ErrorKind::kUsage,
+               HasSubstr("neither marks nor kernels"), "");
+}
+
+TEST(Window, IsSaidInOneWay) {
+  WindowOptions options = times(5, 5);
+  expect_error([&] { check_window(options); }, ErrorKind::kUsage,
+               HasSubstr("--from 5 ns is not before --to 5 ns"), "");
+  options = times(5, 6);
+  check_window(options);
+  options.is_trimmed = true;
+  expect_error([&] { check_window(options); }, ErrorKind::kUsage, HasSubstr("--trim"),
+               HasSubstr("choose one"));
+}
+
+// The laws of profile() hold in every window: ledgers sum, stages and `outside` sum.
+TEST(Window, OfAnyKindKeepsTheLaws) {
+  std::mt19937 random(7);
+  const auto upto = [&](std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(0, most)(random);
+  };
+  for (int round = 0; round < 500; ++round) {
+    const int num_steps = static_cast<int>(upto(6)) + 1;
+    const std::int64_t lag = upto(300);
+    const int num_ranks = static_cast<int>(upto(1)) + 1;
+    const char* loop = upto(1) == 0 ? "loop" : nullptr;
+    const Trace whole = steps_of(num_steps, lag, num_ranks, loop);
+    const std::int64_t from = upto(1800);
+    WindowOptions options = times(from, from + 1 + upto(2000));
+    if (upto(2) == 0) {
+      options = steps(upto(num_steps - 1), INT64_MAX);
+    }
+    Rules rules = step_rules();
+    if (upto(1) == 0) {
+      rules.stages.push_back({"", "loop", "decode"});
+    }
+    std::int64_t expected_ns = 0;
+    Trace trace = steps_of(num_steps, lag, num_ranks, loop);
+    try {
+      apply_window(options, rules, trace);
+    } catch (const Error& error) {
+      EXPECT_THAT(error.message(), HasSubstr("no GPU work begins"));
+      continue;
+    }
+    const CaptureWindow window = *trace.capture.window;
+    for (std::size_t row = 0; row < whole.kernels.size(); ++row) {
+      const std::int64_t start = whole.kernels.start_ns[row];
+      if (start >= window.start_ns && start < window.end_ns) {
+        expected_ns += whole.kernels.end_ns[row] - start;
+      }
+    }
+    const Profile made = profile(std::move(trace), rules);
+    if (options.steps) {
+      EXPECT_LE(made.analysis.kernel_ns, expected_ns);
+    } else {
+      EXPECT_EQ(made.analysis.kernel_ns, expected_ns);
+    }
+    for (const StageLedger& row : made.analysis.ledgers) {
+      EXPECT_EQ(row.ledger.sum_ns(), row.ledger.window_ns);
+    }
+    for (const StageInstance& instance : made.stages.instances) {
+      EXPECT_GE(instance.start_ns, window.start_ns);
+      EXPECT_LE(instance.start_ns, instance.end_ns);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace llmprof
