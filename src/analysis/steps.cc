@@ -11,6 +11,7 @@
 #include "analysis/steps.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <tuple>
@@ -34,8 +35,25 @@ struct GroupTimes {
   bool has_work() const { return start_ns <= end_ns; }
 };
 
-// By instance: its number among those of its process, in time order.
-std::vector<std::uint32_t> number_instances(const Trace& trace, const Stages& stages) {
+// The number among the marks of the first rank that the first mark of another rank has. A recording
+// may begin between the marks of two ranks: where one of them has a mark more, that is the first or
+// the last of all, as the start times tell.
+std::int32_t lead_of(const std::vector<std::int64_t>& first_rank,
+                     const std::vector<std::int64_t>& rank) {
+  if (rank.size() + 1 == first_rank.size() && !rank.empty() &&
+      std::abs(rank[0] - first_rank[1]) < std::abs(rank[0] - first_rank[0])) {
+    return 1;
+  }
+  if (first_rank.size() + 1 == rank.size() && !first_rank.empty() &&
+      std::abs(rank[1] - first_rank[0]) < std::abs(rank[0] - first_rank[0])) {
+    return -1;
+  }
+  return 0;
+}
+
+// By instance: its number among the steps of its group, in time order.
+std::vector<std::uint32_t> number_instances(const Trace& trace, const Stages& stages,
+                                            const RankGroups& groups) {
   std::vector<std::uint32_t> order(stages.instances.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     order[i] = i;
@@ -45,11 +63,22 @@ std::vector<std::uint32_t> number_instances(const Trace& trace, const Stages& st
     const StageInstance& y = stages.instances[b];
     return std::tuple(x.start_ns, -x.end_ns, a) < std::tuple(y.start_ns, -y.end_ns, b);
   });
-  std::vector<std::uint32_t> counts(trace.processes.size());
+  std::vector<std::vector<std::int64_t>> starts_ns(trace.processes.size());
   std::vector<std::uint32_t> numbers(stages.instances.size());
   for (const std::uint32_t i : order) {
     if (stages.instances[i].thread != kNone) {
-      numbers[i] = counts[trace.threads[stages.instances[i].thread].process]++;
+      auto& own = starts_ns[trace.threads[stages.instances[i].thread].process];
+      numbers[i] = static_cast<std::uint32_t>(own.size());
+      own.push_back(stages.instances[i].start_ns);
+    }
+  }
+  for (std::uint32_t i = 0; i < numbers.size(); ++i) {
+    if (stages.instances[i].thread != kNone) {
+      const std::uint16_t process = trace.threads[stages.instances[i].thread].process;
+      const std::uint32_t group = groups.group_of[process];
+      const std::uint16_t first = group == kNone ? process : groups.groups[group].processes.front();
+      // Step 0 minus one is none.
+      numbers[i] += static_cast<std::uint32_t>(lead_of(starts_ns[first], starts_ns[process]));
     }
   }
   return numbers;
@@ -58,7 +87,7 @@ std::vector<std::uint32_t> number_instances(const Trace& trace, const Stages& st
 // Instance of the first rank for each instance of any rank of its group.
 std::vector<std::uint32_t> first_rank_instances(const Trace& trace, const Stages& stages,
                                                 const RankGroups& groups) {
-  const std::vector<std::uint32_t> numbers = number_instances(trace, stages);
+  const std::vector<std::uint32_t> numbers = number_instances(trace, stages, groups);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> first;  // (group, number)
   for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
     const StageInstance& instance = stages.instances[i];
@@ -207,15 +236,17 @@ std::vector<RankGroupSummary> summarise_groups(const Trace& trace, const RankGro
   for (const RankGroup& group : groups.groups) {
     RankGroupSummary& summary = rows.emplace_back();
     summary.why = group.why;
-    std::set<std::string> devices;
+    std::set<std::uint32_t> ordinals;
     for (const std::uint16_t process : group.processes) {
       summary.pids.push_back(trace.processes[process].pid);
       for (auto use = uses.lower_bound({process, 0}); use != uses.end() && use->first == process;
            ++use) {
-        devices.insert(fmt::format("cuda:{}", trace.devices[use->second].ordinal));
+        ordinals.insert(trace.devices[use->second].ordinal);
       }
     }
-    summary.devices.assign(devices.begin(), devices.end());
+    for (const std::uint32_t ordinal : ordinals) {
+      summary.devices.push_back(fmt::format("cuda:{}", ordinal));
+    }
   }
   for (const StageStep& step : steps) {
     if (step.group < rows.size()) {

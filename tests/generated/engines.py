@@ -21,7 +21,7 @@ def shapes():
         options += ["--after-marker"] if (depth + workers) % 2 else []
         options += ["--eager"] if depth == 2 else []
         options += ["--startup", "--tail"] if replicas == 2 else []
-        yield [str(option) for option in options] + ["--engine", "sglang" if workers == 2 and not mixed else "vllm"]
+        yield [str(option) for option in options] + ["--engine", "sglang" if workers == 2 else "vllm"]
 
 
 def lower_median(values):
@@ -29,8 +29,8 @@ def lower_median(values):
 
 
 def check(metrics, replicas):
-    groups = sorted((group["pids"], sorted(group["devices"]), group["steps"]) for group in metrics["rank_groups"])
-    assert groups == [(one["pids"], sorted(one["devices"]), len(one["steps"])) for one in replicas], groups
+    groups = sorted((group["pids"], group["devices"], group["steps"]) for group in metrics["rank_groups"])
+    assert groups == [(one["pids"], one["devices"], len(one["steps"])) for one in replicas], groups
     stages = {stage["stage"]: stage for stage in metrics["stages"]}
     rows = {row["stage"]: row for row in metrics["steps"]}
     every = sorted((step for one in replicas for step in one["steps"]), key=lambda step: step["host_start_ns"])
