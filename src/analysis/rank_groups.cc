@@ -48,29 +48,29 @@ std::vector<std::vector<Mark>> marks_by_process(const Trace& trace, const Stages
   return marks;
 }
 
-using Span = std::pair<std::int64_t, std::int64_t>;
+using Interval = std::pair<std::int64_t, std::int64_t>;
 
 // Communication kernels of each process, by start.
-std::vector<std::vector<Span>> collectives_by_process(const Trace& trace,
-                                                      const std::vector<bool>& is_communication) {
-  std::vector<std::vector<Span>> spans(trace.processes.size());
+std::vector<std::vector<Interval>> collectives_by_process(
+    const Trace& trace, const std::vector<bool>& is_communication) {
+  std::vector<std::vector<Interval>> spans(trace.processes.size());
   const Kernels& kernels = trace.kernels;
   for (std::size_t row = 0; row < kernels.size(); ++row) {
     if (is_communication[static_cast<std::size_t>(kernels.name[row])]) {
       spans[kernels.process[row]].emplace_back(kernels.start_ns[row], kernels.end_ns[row]);
     }
   }
-  for (std::vector<Span>& process : spans) {
+  for (std::vector<Interval>& process : spans) {
     std::sort(process.begin(), process.end());
   }
   return spans;
 }
 
 // Share of the spans of `a` that overlap one of `b`.
-double shared_part(const std::vector<Span>& a, const std::vector<Span>& b) {
+double shared_part(const std::vector<Interval>& a, const std::vector<Interval>& b) {
   std::size_t shared = 0;
   std::size_t at = 0;
-  for (const Span& span : a) {
+  for (const Interval& span : a) {
     while (at < b.size() && b[at].second <= span.first) {
       ++at;
     }
@@ -160,9 +160,9 @@ RankGroups find_rank_groups(const Trace& trace, const Stages& stages,
   if (parallelism.is_given() && order.size() > 1) {
     group_as_told(order, parallelism, result);
   } else {
-    const std::vector<std::vector<Span>> collectives =
+    const std::vector<std::vector<Interval>> collectives =
         order.size() > 1 ? collectives_by_process(trace, is_communication)
-                         : std::vector<std::vector<Span>>(trace.processes.size());
+                         : std::vector<std::vector<Interval>>(trace.processes.size());
     for (const std::uint16_t process : order) {
       const auto end = result.groups.begin() +
                        static_cast<std::ptrdiff_t>(std::min(kMostGroups, result.groups.size()));

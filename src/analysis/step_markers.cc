@@ -189,7 +189,8 @@ constexpr StepGrammar kGrammars[] = {
                   "decode[bs=128 tok=384 p=2 d=126 sqsq=132612 sqsk=1114112 sk=258048 tbo=1]"},
      .has_joint_sums = true},
 
-    // Megatron inference: plain words, so they count only beside the engine's other ranges.
+    // Megatron inference: plain words, so they count beside the engine's other ranges, or where
+    // nothing better is marked.
     // Prefill is a step with at least one request in context.
     {.engine = kMegatron,
      .source = kMegatronSource,
@@ -543,18 +544,24 @@ EngineSteps find_engine_steps(const Trace& trace, StepUse use) {
     const auto marker = read_step_marker(trace.strings[trace.ranges.domain[row]], text);
     const bool is_idle =
         use == StepUse::kFallback && !works[trace.threads[trace.ranges.thread[row]].process];
-    if (marker && marker->grammar->use == use && !is_idle) {
+    // Plain words without company count only where nothing better is marked.
+    const bool is_word = marker && !marker->grammar->companion.empty();
+    if (marker && (marker->grammar->use == use || is_word) && !is_idle) {
       by_engine[marker->grammar->engine].push_back({row, *marker});
     }
   }
   for (const StepGrammar& grammar : kGrammars) {
     const auto found = by_engine.find(grammar.engine);
-    if (found == by_engine.end() ||
-        (!grammar.companion.empty() && !has_range(trace, grammar.companion))) {
+    const bool lacks_company = !grammar.companion.empty() && !has_range(trace, grammar.companion);
+    if (found == by_engine.end() || (lacks_company && use == StepUse::kServing)) {
       continue;
     }
     EngineSteps result{grammar.engine, fmt::format("step markers of {}", grammar.engine),
                        std::move(found->second)};
+    if (lacks_company) {
+      result.source =
+          fmt::format("ranges in the words of {}, which no other range confirms", grammar.engine);
+    }
     // A patched SGLang writes vLLM's form around its own.
     if (grammar.engine == kVllm && by_engine.contains(kSglang)) {
       result.engine = kSglang;

@@ -128,9 +128,14 @@ TEST(Stages, StepsOfADraftModelAreDrafts) {
               ElementsAre("prefill 900", "draft 900", "draft 1", "verify 4", "draft 1"));
 }
 
-// Plain words count beside the engine's other ranges, and in the default domain.
+// Plain words count beside the engine's other ranges or where nothing better is marked, and in the
+// default domain.
 TEST(Stages, MegatronsWordsNeedCompany) {
-  EXPECT_THAT(found({{"", "Prefill", 0, 10}, {"", "Decode", 10, 20}}), ElementsAre("all"));
+  EXPECT_THAT(found({{"codec", "Decode", 0, 10}}), ElementsAre("all"));
+  EXPECT_THAT(found({{"", "Decode", 0, 10}, {"", "step[DECODE bs=1]", 10, 20}}),
+              ElementsAre("decode 1"));
+  EXPECT_THAT(found({{"", "Prefill", 0, 10}, {"", "Decode", 10, 20}}),
+              ElementsAre("prefill", "decode"));
   EXPECT_THAT(found({{"", "Prefill", 0, 10},
                      {"", "Decode", 10, 20},
                      {"", "bookkeeping", 20, 30},
