@@ -110,12 +110,26 @@ class Process {
   }
   void put(const char* bucket, std::int64_t time_ns) { truth[stage_][bucket] += time_ns; }
 
-  // The GPU is idle before each window: synchronise() saw to that.
+  // The GPU is idle before each window: synchronise() saw to that. The thread that launches next
+  // was not the one that waited, so the idle end of the window before has the cause of a late
+  // launch.
   void open_window(std::int64_t start) {
+    if (last_tail_ns_ > 0) {
+      std::map<std::string, std::int64_t>& buckets = truth[last_stage_];
+      buckets["launch_late"] += last_tail_ns_;
+      buckets["tail"] -= last_tail_ns_;
+      if (buckets["tail"] == 0) {
+        buckets.erase("tail");
+      }
+    }
     idle_from_ = start;
     was_synchronised_ = false;
   }
-  void close_window() { put("tail", host_ - idle_from_); }
+  void close_window() {
+    last_stage_ = stage_;
+    last_tail_ns_ = host_ - idle_from_;
+    put("tail", last_tail_ns_);
+  }
 
   void call(std::int64_t start, std::int64_t end, std::int64_t thread, Name name) {
     calls.push_back({start, end, thread, correlation_, name});
@@ -187,6 +201,8 @@ class Process {
   std::int64_t host_ = 0;
   std::int64_t gpu_ = 0;
   std::int64_t idle_from_ = 0;
+  std::string last_stage_;         // of the window before
+  std::int64_t last_tail_ns_ = 0;  // idle at its end
   bool was_synchronised_ = false;
   std::int64_t correlation_ = 1;  // the same ids in every process
   std::string stage_;

@@ -32,8 +32,8 @@ INSERT INTO StringIds VALUES (1, 'large_gemm'), (2, 'ncclDevKernel_AllReduce'), 
 INSERT INTO NVTX_EVENTS VALUES (-5, NULL, 75, NULL, 16777217, 8, 1, NULL);
 """
 FINDINGS = {"late": "launch_bound", "sync": "host_sync", "copy": "exposed_copy", "pageable": "exposed_copy",
-            "comm": "exposed_comm", "queued": "queue_wait"}
-LEAST = {"launch_bound": 0.05, "queue_wait": 0.05, "host_sync": 0.01, "exposed_copy": 0.01, "exposed_comm": 0.01}
+            "comm": "exposed_comm", "queued": "queue_wait", "started": "started_late"}
+LEAST = {"launch_bound": 0.05, "queue_wait": 0.05, "started_late": 0.05, "host_sync": 0.01, "exposed_copy": 0.01, "exposed_comm": 0.01}
 
 
 class Recording:
@@ -52,12 +52,12 @@ class Recording:
         self.database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 16777217, ?, ?)",
                               (start, end, self.correlation, name))
 
-    def launch(self, at, name=3):
+    def launch(self, at, name=3, returns=None):
         self.launched = max(self.launched + 2, at)
-        self.call(self.launched, self.launched + 1, name)
+        self.call(self.launched, max(self.launched + 1, returns or 0), name)
 
-    def kernel(self, duration, name=1, launch_at=None):
-        self.launch(self.launched if launch_at is None else launch_at)
+    def kernel(self, duration, name=1, launch_at=None, returns=None):
+        self.launch(self.launched if launch_at is None else launch_at, returns=returns)
         self.database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 1, 7, ?, 16777216, ?, ?, 8, 1, 1, 128, 1, 1)",
                               (self.gpu, self.gpu + duration, self.correlation, name, name))
         self.gpu += duration
@@ -66,13 +66,16 @@ class Recording:
         opened = self.gpu
         if kind == "late":
             self.gpu += duration
+            self.kernel(work, launch_at=opened + 1, returns=self.gpu)
+        elif kind == "started":  # the launch returns at once, the work begins much later
+            self.gpu += duration
             self.kernel(work, launch_at=opened + 1)
         elif kind == "sync":
             self.launched = max(self.launched, opened - 50)
             self.call(self.launched + 2, opened + 5, 4)
             self.launched = opened + 5
             self.gpu += duration
-            self.kernel(work, launch_at=opened + 6)
+            self.kernel(work, launch_at=opened + 6, returns=self.gpu)
         elif kind == "queued":
             self.gpu += duration
             self.kernel(work)
@@ -104,8 +107,15 @@ def check(program, directory, chance):
         # The host is far ahead before a waste that needs it to be, and has caught up after one that held it.
         if recording.launched >= recording.gpu:
             recording.kernel(1_000 + recording.launched - recording.gpu, launch_at=recording.launched)
+        parts = {FINDINGS[kind]: duration}
+        if kind == "started":
+            opened = recording.gpu
         recording.waste(kind, duration, chance.randrange(5_000, 50_000))
-        planted[FINDINGS[kind]] = planted.get(FINDINGS[kind], 0) + duration
+        if kind == "started":  # until the launch returned, and all of it up to 20 us, the host was late
+            late = recording.launched + 1 - opened
+            parts = {"launch_bound": late, "started_late": duration - late} if duration - late > 20_000 else {"launch_bound": duration}
+        for name, part in parts.items():
+            planted[name] = planted.get(name, 0) + part
     window = recording.end()
 
     command = [program, "analyze", path, "--json"]
