@@ -17,8 +17,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from laws import broken_laws
 from recording import GOLDEN, make_sqlite
 
-# Of these two the first that occurs counts: SGLang can mark its steps in both ways, one inside the other.
-STEPS = re.compile(r"execute_.*context_\d+\(.*_generation_\d+\("), re.compile(r"step\[[A-Z_0-9]+ ")
+# What counts as a step, by the source that the program names. SGLang can mark its steps in two ways, one inside the other.
+STEPS = {"step markers of vLLM": re.compile(r"execute_.*context_\d+\(.*_generation_\d+\(|capture_\d+_"),
+         "step markers of SGLang": re.compile(r"step\[[A-Z_0-9]+ "),
+         "step markers of SGLang, in vLLM's form": re.compile(r"execute_.*context_\d+\(.*_generation_\d+\("),
+         "step markers of PyTorch's profiler": re.compile(r"ProfilerStep#\d+$")}
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -38,19 +41,12 @@ def ranges_of(path):
     return connection.execute(f"SELECT {text}, globalTid >> 24 & 0xffffff FROM NVTX_EVENTS WHERE eventType IN (59, 60)")
 
 
-def marks_by_pid(path):
-    marks = [collections.Counter() for _ in STEPS]
-    for text, pid in ranges_of(path):
-        for counter, step in zip(marks, STEPS):
-            counter[pid] += 1 if step.match(text or "") else 0
-    return next((counter for counter in marks if counter.total()), marks[0])
-
-
 def check_counts(path, metrics):
     """Marks of the first rank of a group count, those of the others repeat them. Returns the number of marks."""
-    marks = marks_by_pid(path)
-    if "step markers" not in metrics["capture"]["stage_source"]:
+    step = STEPS.get(metrics["capture"]["stage_source"])
+    if step is None or any(stage["stage"] == "graph_capture" for stage in metrics["stages"]):
         return 0
+    marks = collections.Counter(pid for text, pid in ranges_of(path) if step.match(text or ""))
     counted = sum(stage["instances"] for stage in metrics["stages"])
     expected = sum(marks[group["pids"][0]] for group in metrics["rank_groups"])
     assert counted == expected, (path.name, counted, marks, metrics["rank_groups"])
