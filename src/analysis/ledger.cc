@@ -201,7 +201,7 @@ struct WorkPhase {
 // Computes the ledgers of all stages, phases and the capture.
 class LedgerMaker {
  public:
-  LedgerMaker(const LedgerInput& input)
+  explicit LedgerMaker(const LedgerInput& input)
       : input_(input),
         trace_(input.trace),
         stages_(input.stages),
@@ -235,8 +235,8 @@ class LedgerMaker {
   LedgerResult run() {
     LedgerResult result;
     result.own_ns.resize(input_.windows.size());
-    for (std::uint16_t device = 0; device < devices_.size(); ++device) {
-      add_device(device, result);
+    for (std::size_t device = 0; device < devices_.size(); ++device) {
+      add_device(static_cast<std::uint16_t>(device), result);
     }
     std::sort(result.capture.begin(), result.capture.end(), has_lower_device);
     std::stable_sort(result.phases.begin(), result.phases.end(), has_lower_device);
@@ -310,8 +310,9 @@ class LedgerMaker {
     }
     for (std::uint32_t stage = 0; stage < stages_.names.size(); ++stage) {
       const auto first = static_cast<std::ptrdiff_t>(result.stages.size());
-      for (std::uint16_t device = 0; device < devices_.size(); ++device) {
-        if (const auto row = by_stage_.find({stage, device}); row != by_stage_.end()) {
+      for (std::size_t device = 0; device < devices_.size(); ++device) {
+        const auto row = by_stage_.find({stage, static_cast<std::uint16_t>(device)});
+        if (row != by_stage_.end()) {
           result.stages.push_back(std::move(row->second));
         }
       }

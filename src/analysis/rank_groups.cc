@@ -103,9 +103,9 @@ std::vector<std::uint16_t> processes_by_device(const Trace& trace,
     lowest = std::min(lowest, trace.devices[trace.kernels.device[row]].ordinal);
   }
   std::vector<std::uint16_t> order;
-  for (std::uint16_t process = 0; process < trace.processes.size(); ++process) {
+  for (std::size_t process = 0; process < trace.processes.size(); ++process) {
     if (!marks[process].empty()) {
-      order.push_back(process);
+      order.push_back(static_cast<std::uint16_t>(process));
     }
   }
   std::sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
