@@ -64,18 +64,18 @@ class GapFinder {
     gaps_.push_back({start_ns, end_ns, Bucket::kTail, INT64_MIN});
   }
 
-  std::vector<Gap> finish() { return std::move(gaps_); }
+  std::deque<Gap> finish() { return std::move(gaps_); }
 
  private:
   const Trace& trace_;
   const SyncCalls& syncs_;
-  std::vector<Gap> gaps_;
+  std::deque<Gap> gaps_;
 };
 
 }  // namespace
 
-std::vector<Gap> find_gaps(const Trace& trace, const SyncCalls& syncs, const DeviceWork& device,
-                           std::int64_t start_ns, std::int64_t end_ns) {
+std::deque<Gap> find_gaps(const Trace& trace, const SyncCalls& syncs, const DeviceWork& device,
+                          std::int64_t start_ns, std::int64_t end_ns) {
   GapFinder finder(trace, syncs);
   const Work* previous = nullptr;
   std::int64_t reach_ns = start_ns;  // busy until then

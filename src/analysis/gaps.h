@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <deque>
 
 #include "analysis/device_work.h"
 #include "analysis/sync_calls.h"
@@ -22,8 +22,9 @@ struct Gap {
 };
 
 // The idle times of a GPU from `start_ns` to `end_ns`, in time order. Stages, steps and phases that
-// cover a gap inherit its cause.
-std::vector<Gap> find_gaps(const Trace& trace, const SyncCalls& syncs, const DeviceWork& device,
-                           std::int64_t start_ns, std::int64_t end_ns);
+// cover a gap inherit its cause. A deque, because there may be one for each kernel, and a growing
+// vector exists twice while it is moved.
+std::deque<Gap> find_gaps(const Trace& trace, const SyncCalls& syncs, const DeviceWork& device,
+                          std::int64_t start_ns, std::int64_t end_ns);
 
 }  // namespace llmprof

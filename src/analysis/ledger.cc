@@ -66,7 +66,7 @@ namespace {
 // One pass over a window from left to right.
 class Sweep {
  public:
-  Sweep(const DeviceWork& device, const std::vector<Gap>& gaps, LedgerHistory* history = nullptr)
+  Sweep(const DeviceWork& device, const std::deque<Gap>& gaps, LedgerHistory* history = nullptr)
       : device_(device), gaps_(gaps), history_(history) {}
 
   // `kind_of` returns the bucket of a piece of work in this window; `on_gap` receives the gaps, as
@@ -173,7 +173,7 @@ class Sweep {
   }
 
   const DeviceWork& device_;
-  const std::vector<Gap>& gaps_;
+  const std::deque<Gap>& gaps_;
   LedgerHistory* history_;
   Ledger* ledger_ = nullptr;
   std::size_t gap_ = 0;
@@ -257,7 +257,7 @@ class LedgerMaker {
       from_ns = std::min(from_ns, input_.windows[i].start_ns);
       to_ns = std::max(to_ns, input_.windows[i].end_ns);
     }
-    const std::vector<Gap> gaps = find_gaps(trace_, syncs_, devices_[device], from_ns, to_ns);
+    const std::deque<Gap> gaps = find_gaps(trace_, syncs_, devices_[device], from_ns, to_ns);
     LedgerHistory& history = result.history.emplace_back(input_.start_ns, input_.end_ns);
     Sweep sweep(devices_[device], gaps, &history);
     const Ledger ledger = sweep.run(
@@ -279,7 +279,7 @@ class LedgerMaker {
 
   // Within an instance's window, work of other instances is other_stage and work of no stage is
   // unattributed.
-  void add_window(std::size_t i, const std::vector<Gap>& gaps, LedgerResult& result) {
+  void add_window(std::size_t i, const std::deque<Gap>& gaps, LedgerResult& result) {
     const StepWindow& window = input_.windows[i];
     const std::uint32_t stage = stages_.instances[window.instance].stage;
     const bool is_nested = stages_.is_nested[stage];
@@ -351,7 +351,7 @@ class LedgerMaker {
   }
 
   // The capture in up to three parts that sum to it. A part that is too short is not worth a row.
-  void add_phases(std::uint16_t device, const std::vector<Gap>& gaps, LedgerResult& result) {
+  void add_phases(std::uint16_t device, const std::deque<Gap>& gaps, LedgerResult& result) {
     constexpr std::int64_t kLeastPart = 20;  // a phase is at least this fraction (1/20)
     const std::int64_t start_ns = input_.start_ns;
     const std::int64_t end_ns = input_.end_ns;
