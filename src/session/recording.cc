@@ -47,7 +47,7 @@ std::filesystem::path recording_in(const std::filesystem::path& path) {
                 fmt::format("what it recorded may be read alone: {}",
                             (path / "nsys" / "run.sqlite").string()));
   }
-  if (const std::filesystem::path file = recording_of_bundle(path); !file.empty()) {
+  if (std::filesystem::path file = recording_of_bundle(path); !file.empty()) {
     return file;
   }
   if (std::filesystem::is_regular_file(path / "manifest.json", ignored)) {
