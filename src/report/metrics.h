@@ -250,6 +250,7 @@ struct Metrics {
   std::vector<DeviceMetrics> devices;
   std::vector<StageSummary> stages;
   std::vector<StepMetrics> steps;
+  std::vector<Composition> compositions;
   std::optional<std::vector<RankGroupSummary>> rank_groups;
   std::optional<std::vector<StageTimes>> baseline;
   std::optional<std::vector<StageOverhead>> overhead;
