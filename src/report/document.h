@@ -140,7 +140,7 @@ std::string markdown_text(const Document& document);
 std::string html_text(const Document& document, const Json* metrics = nullptr);
 std::string terminal_text(const Document& document, std::size_t width);
 // Every value with key, unit and text; sections and tables in order.
-Json document_json(const Document& document);
+std::string document_json(const Document& document);
 // The tables, one after another, with full names.
 std::string document_csv(const Document& document);
 

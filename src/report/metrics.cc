@@ -7,7 +7,6 @@
 
 #include "analysis/latencies.h"
 #include "analysis/median.h"
-#include "base/json.h"
 
 namespace llmprof {
 namespace {
@@ -264,10 +263,6 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.data_quality = analysis.diagnostics;
   metrics.tool_messages = analysis.capture.messages;
   return metrics;
-}
-
-Json metrics_json(const Analysis& analysis, const RunFacts& run) {
-  return metrics_json(metrics_of(analysis, run));
 }
 
 std::string bound_text(const Analysis& analysis, const KernelRecord& record) {
