@@ -11,8 +11,10 @@
 #include "analysis/capture_summary.h"
 #include "analysis/kernels.h"
 #include "analysis/ledger.h"
+#include "analysis/part_costs.h"
 #include "analysis/possible_marks.h"
 #include "analysis/ranges.h"
+#include "analysis/slow_passes.h"
 #include "analysis/stage_summary.h"
 #include "analysis/steps.h"
 
@@ -149,7 +151,10 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   if (trace.kernels.size() > 0) {
     timed(options.timer, "structure", [&] {
       profile.structure = find_structure(trace, profile.rules);
-      analysis.structure = summarise_structure(trace, profile.rules, profile.structure);
+      std::vector<std::uint32_t> parts;
+      analysis.structure = summarise_structure(trace, profile.rules, profile.structure, &parts);
+      analysis.structure->slow_passes =
+          find_slow_passes(trace, profile.structure, *analysis.structure, parts);
     });
   }
   return profile;
@@ -181,6 +186,7 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
         evidence.model->gpu = gpu_for_model(evidence, analysis);
       }
       analysis.efficiency = efficiency_of(analysis, *evidence.model);
+      add_part_costs(*evidence.model, analysis);
     });
   }
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -114,18 +115,20 @@ class Blocks {
     ++total_;
   }
 
-  // Keeps kinds that are a sixth of all or more, else the most frequent one.
-  void choose(const Trace& trace) {
+  // Keeps the most frequent kind, of layers all kinds that are a sixth or more. Among equals the
+  // one with the fewest kernels.
+  void choose(const Trace& trace, bool has_kinds) {
     std::vector<const Kind*> chosen;
+    const auto rank = [](const Kind& kind) {
+      return std::tuple(-static_cast<std::int64_t>(kind.count),
+                        kind.example.end - kind.example.begin, kind.order);
+    };
     const Kind* most = nullptr;
     for (const auto& [bag, kind] : kinds_) {
-      if (6 * kind.count >= total_) {
+      if (has_kinds && 6 * kind.count >= total_) {
         chosen.push_back(&kind);
       }
-      if (most == nullptr || std::pair(-static_cast<std::int64_t>(kind.count), kind.order) <
-                                 std::pair(-static_cast<std::int64_t>(most->count), most->order)) {
-        most = &kind;
-      }
+      most = most == nullptr || rank(kind) < rank(*most) ? &kind : most;
     }
     if (chosen.empty() && most != nullptr) {
       chosen.push_back(most);
@@ -217,7 +220,7 @@ class KindSummary {
     });
     std::array<std::uint32_t, 3> first = {first_part, 0, 0};
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      blocks_[i].choose(trace);
+      blocks_[i].choose(trace, i == static_cast<std::size_t>(Where::kLayer));
       if (i + 1 < blocks_.size()) {
         first[i + 1] = first[i] + blocks_[i].num_slots();
       }
@@ -249,6 +252,7 @@ class KindSummary {
                         [&](const ModelPass& one) { return one.kind == kind_ && !one.is_whole; });
     }
     summary.num_layers = kind.num_layers;
+    summary.is_backward = kind.is_backward;
     summary.layer_kernels = kind.layer_kernels;
     const Blocks& layers = blocks_[static_cast<std::size_t>(Where::kLayer)];
     if (layers.blocks().size() > 1) {

@@ -20,7 +20,8 @@ struct PassSummary {
   std::int64_t num_passes = 0;  // whole ones
   std::int64_t num_cut = 0;     // begun before the capture, or not ended in it
   std::int64_t num_layers = 0;
-  std::int64_t layer_kernels = 0;        // median
+  std::int64_t layer_kernels = 0;  // median
+  bool is_backward = false;
   std::string layer_kinds;               // "12 of 17 kernels, 12 of 18"; empty: all are alike
   std::int64_t kernel_ns = 0;            // of whole passes
   std::optional<std::int64_t> pass_ns;   // from its first kernel to the end of its last, median
@@ -39,10 +40,36 @@ struct PartSummary {
   std::int64_t launches = 0;
   std::int64_t total_ns = 0;
   double pass_fraction = 0;  // of the kernel time of these passes
+  // With a model; nullopt where the part's weights are not known.
+  std::optional<std::int64_t> weight_bytes;   // read by one launch
+  std::optional<std::int64_t> flops;          // of one launch, where its tokens are known
+  std::optional<double> bytes_per_s;          // weight_bytes / mean
+  std::optional<double> roof_fraction;        // the least time it could take / mean
+  std::optional<std::int64_t> above_roof_ns;  // time above that, of all launches of a pass
 
   double mean_ns() const {
     return static_cast<double>(total_ns) / static_cast<double>(launches > 0 ? launches : 1);
   }
+};
+
+// Time that a slow pass loses in one place.
+struct SlowCause {
+  std::string part;              // empty: no kernel runs
+  std::int64_t first_layer = 0;  // -1: before the first; the number of layers: after the last
+  std::int64_t last_layer = 0;
+  std::int64_t extra_ns = 0;  // above the median there
+};
+
+// A pass that takes much longer than others of its kind.
+struct SlowPass {
+  std::string pass;               // of PassSummary
+  std::string device;             // "cuda:0"
+  std::int64_t number = 0;        // among the passes of its GPU, from 0
+  std::int64_t start_ns = 0;      // the end of the pass before it
+  std::int64_t duration_ns = 0;   // from there to its own end
+  std::int64_t median_ns = 0;     // of all of its kind
+  std::vector<SlowCause> causes;  // by time
+  std::string why;                // the causes in words
 };
 
 struct StructureSummary {
@@ -51,6 +78,8 @@ struct StructureSummary {
   std::int64_t num_in_passes = 0;
   std::vector<PassSummary> passes;
   std::vector<PartSummary> parts;  // in the order of a pass
+  std::string cost_reason;         // why parts have no cost; empty: they have, or there is no model
+  std::vector<SlowPass> slow_passes;  // by kind, the slowest first
 
   std::optional<double> covered_fraction() const {
     return num_kernels == 0 ? std::nullopt

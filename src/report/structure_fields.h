@@ -22,6 +22,7 @@ void describe(const PassSummary*, F&& f) {
   f("cut_passes", &T::num_cut, count("passes begun before the capture, or not ended in it"));
   f("layers", &T::num_layers, count("layers of a pass"));
   f("layer_kernels", &T::layer_kernels, count("kernels of a layer, median"));
+  f("is_backward", &T::is_backward, plain("whether it is a backward pass"));
   f("layer_kinds", &T::layer_kinds, maybe("layers by their kernels; null: all are alike"));
   f("kernel_ns", &T::kernel_ns, median("passes", "sum of the kernels of whole passes"));
   f("pass_median_ns", &T::pass_ns,
@@ -48,6 +49,47 @@ void describe(const PartSummary*, F&& f) {
   f("pass_fraction", &T::pass_fraction,
     is_part(number("fraction", "launches", "kernels", "structure.parts",
                    "total_ns / kernel_ns of the pass")));
+  const auto cost = [](std::string_view unit, std::string_view text) {
+    return number(unit, "launches", "model gpus kernels", "structure.cost", text);
+  };
+  f("weight_bytes", &T::weight_bytes, cost("bytes", "weights that one launch reads"));
+  f("flops", &T::flops, cost("flops", "of one launch, where marks say its tokens"));
+  f("bytes_per_s", &T::bytes_per_s, cost("bytes/s", "weight_bytes / mean_ns"));
+  f("roof_fraction", &T::roof_fraction, cost("fraction", "least time on this GPU / mean_ns"));
+  f("above_roof_ns", &T::above_roof_ns,
+    cost("ns", "time above the least, of all launches in a pass"));
+}
+
+template <typename F>
+void describe(const SlowCause*, F&& f) {
+  using T = SlowCause;
+  const auto layer = [](std::string_view text) {
+    return is_signed(number("1", "", "kernels", "structure.slow_passes", text));
+  };
+  f("part", &T::part, maybe("the part; null: no kernel runs"));
+  f("first_layer", &T::first_layer,
+    layer("from 0; -1 is before the first layer, the number of layers after the last"));
+  f("last_layer", &T::last_layer, layer("the last layer that loses time so"));
+  f("extra_ns", &T::extra_ns,
+    number("ns", "", "kernels", "structure.slow_passes", "above the median of that place"));
+}
+
+template <typename F>
+void describe(const SlowPass*, F&& f) {
+  using T = SlowPass;
+  const auto time = [](std::string_view text) {
+    return number("ns", "", "kernels", "structure.slow_passes", text);
+  };
+  f("pass", &T::pass, row_name("the pass it is of", 1));
+  f("device", &T::device, row_name("the GPU", 2));
+  f("number", &T::number,
+    number("1", "", "kernels", "structure.slow_passes", "among the passes of that GPU, from 0"));
+  f("start_ns", &T::start_ns,
+    is_signed(time("the end of the pass before it, on the recording's clock")));
+  f("duration_ns", &T::duration_ns, time("from there to its own end"));
+  f("median_ns", &T::median_ns, time("of all passes of its kind"));
+  f("why", &T::why, plain("where it loses the time, in words"));
+  f("causes", &T::causes, plain("the same as rows, the largest first"));
 }
 
 template <typename F>
@@ -63,6 +105,9 @@ void describe(const StructureSummary*, F&& f) {
     is_part(number("fraction", "kernels", "kernels", "structure", "kernels_in_passes / kernels")));
   f("passes", &T::passes, plain("passes through the layers, by kind"));
   f("parts", &T::parts, plain("kernels by their place, in the order of a pass"));
+  f("cost_reason", &T::cost_reason,
+    maybe("why parts have no cost though a model was given; null: they have, or none was"));
+  f("slow_passes", &T::slow_passes, plain("passes that take a tenth longer than the median"));
 }
 
 }  // namespace llmprof

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The section on the model: passes, layers, and the parts of a layer.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "report/member_table.h"
 #include "report/section_makers.h"
 
@@ -30,12 +33,21 @@ ReportTable part_table(const Metrics& metrics, bool has_all) {
   if (metrics.structure->passes.size() > 1) {
     columns.push_back({"pass", Unit::kText, &Row::pass});
   }
+  const bool has_costs =
+      std::any_of(metrics.structure->parts.begin(), metrics.structure->parts.end(),
+                  [](const Row& row) { return row.weight_bytes.has_value(); });
   columns.insert(columns.end(), {{"place", Unit::kText, &Row::place},
                                  {"part", Unit::kText, &Row::part},
                                  {"mean", Unit::kDuration, &Row::mean_ns},
                                  {"launches", Unit::kCount, &Row::launches},
-                                 {"of pass", Unit::kFraction, &Row::pass_fraction},
-                                 {"kernel", Unit::kName, &Row::short_name}});
+                                 {"of pass", Unit::kFraction, &Row::pass_fraction}});
+  if (has_costs) {
+    columns.insert(columns.end(), {{"weights", Unit::kBytes, &Row::weight_bytes},
+                                   {"bytes/s", Unit::kBytes, &Row::bytes_per_s},
+                                   {"of roof", Unit::kFraction, &Row::roof_fraction},
+                                   {"above roof", Unit::kDuration, &Row::above_roof_ns}});
+  }
+  columns.push_back({"kernel", Unit::kName, &Row::short_name});
   return table_of(rows_at(metrics, &Metrics::structure, &StructureSummary::parts), columns,
                   SIZE_MAX,
                   [=](const Row& row) { return has_all || row.pass_fraction >= kSmallPart; });
@@ -62,6 +74,17 @@ Section model_section(const Metrics& metrics, const SectionOptions& options) {
       note += fmt::format(" Kinds of layers: {}.", pass.layer_kinds);
     }
     section.notes.push_back(std::move(note));
+  }
+  for (const SlowPass& slow : structure.slow_passes) {
+    section.notes.push_back(fmt::format("{} pass {} on {} took {}, {} more than the median: {}.",
+                                        slow.pass, slow.number, slow.device,
+                                        format_duration_ns(slow.duration_ns),
+                                        format_duration_ns(slow.duration_ns - slow.median_ns),
+                                        slow.why.empty() ? "spread over many places" : slow.why));
+  }
+  if (!structure.cost_reason.empty()) {
+    section.notes.push_back(
+        fmt::format("Cost of the parts: n/a ({}).", printable(structure.cost_reason)));
   }
   if (!options.is_terminal || options.has_all_parts) {
     ReportTable parts = part_table(metrics, options.has_all_parts);

@@ -101,6 +101,32 @@ def check_modules(program, path):
     return named, agreed
 
 
+def check_cost(program, corpus):
+    """Qwen3-8B's decode step on MI300X: weights of each product by its config.json (hidden 4096, 32 heads and 8 KV heads of
+    128, MLP 12288, vocabulary 151936, bf16) over the kernel's mean time, of 5.3 TB/s."""
+    path = corpus / "kineto" / "tracelens_sglang_qwen3-8b_decode.json.gz"
+    result = run(program, "layers", str(path), "--model", "qwen3_8b", "--gpu-name", "MI300X", "--json")
+    assert result.returncode == 0, result.stderr
+    structure = json.loads(result.stdout)
+    assert structure["cost_reason"] is None, structure["cost_reason"]
+    parts = {part["part"]: part for part in structure["parts"] if part["weight_bytes"]}
+    hidden, heads, kv_heads, width, mlp, vocabulary = 4096, 32, 8, 128, 12288, 151936
+    weights = {"qkv": hidden * (heads + 2 * kv_heads) * width, "o": heads * width * hidden, "gate_up": 2 * hidden * mlp,
+               "down": hidden * mlp, "lm_head": hidden * vocabulary}
+    printed = {"qkv": (25.1, 2.00, 38), "o": (16.7, 2.01, 38), "gate_up": (67.2, 3.00, 57), "down": (40.6, 2.48, 47)}
+    assert set(parts) == set(weights), parts.keys()
+    for name, elements in weights.items():
+        part = parts[name]
+        rate = 2 * elements / (part["mean_ns"] / 1e9)
+        assert part["weight_bytes"] == 2 * elements, (name, part)
+        assert abs(part["bytes_per_s"] / rate - 1) < 1e-9 and abs(part["roof_fraction"] / (rate / 5.3e12) - 1) < 1e-9, part
+        if name in printed:
+            mean_us, terabytes, percent = printed[name]
+            assert abs(part["mean_ns"] / 1e3 - mean_us) < 0.05 and abs(rate / 1e12 - terabytes) < 0.01, (name, part)
+            assert round(100 * part["roof_fraction"]) == percent, (name, part)
+    return len(weights)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True)
@@ -124,7 +150,8 @@ def main():
             all_named += named
             all_agreed += agreed
     assert num_models == len(MODELS) and num_silent >= 20 and all_named > 5000, (num_models, num_silent, all_named)
-    print(f"{num_models} models recovered, nothing claimed for {num_silent} other recordings; layers of {all_agreed} of "
+    num_costs = check_cost(options.program, options.corpus)
+    print(f"{num_costs} parts cost what their model says; {num_models} models recovered, nothing claimed for {num_silent} other recordings; layers of {all_agreed} of "
           f"{all_named} kernels are those of nn.Module ranges")
 
 

@@ -7,12 +7,15 @@
 #include <fmt/format.h>
 
 #include "base/csv.h"
+#include "base/error.h"
 #include "base/exit_code.h"
 #include "cli/command.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
 #include "report/sections.h"
+#include "session/model_target.h"
+#include "session/named_model.h"
 #include "session/recording.h"
 
 namespace llmprof {
@@ -20,6 +23,8 @@ namespace {
 
 struct LayersOptions {
   std::string file;
+  std::string model;
+  std::string gpu_name;
   bool is_json = false;
   bool has_kernels = false;
   RecordingOptions recording;
@@ -54,7 +59,20 @@ std::string kernels_text(const Profile& profile) {
 }
 
 int run_layers(const LayersOptions& options, Context& context) {
-  const Profile profile = profile_recording(options.file, options.recording, context.system);
+  ProfileWants wants;
+  if (!options.model.empty()) {
+    NamedModel named = named_model(options.model);
+    wants.model.emplace();
+    wants.model->model_name = named.name;
+    wants.model->llm = std::move(named.llm);
+    if (!options.gpu_name.empty()) {
+      wants.model->gpu = named_gpu(options.gpu_name);
+    }
+  } else if (!options.gpu_name.empty()) {
+    throw Error(ErrorKind::kUsage, "--gpu-name says where a model runs: which?",
+                "add --model NAME (llmprof list models) or --model PATH");
+  }
+  const Profile profile = profile_recording(options.file, options.recording, context.system, wants);
   say_how_read(profile, context.console);
   if (options.has_kernels) {
     context.console.out(profile.trace ? kernels_text(profile) : "");
@@ -82,11 +100,16 @@ Command layers_command() {
   command.summary = "Print the passes and layers of a model, read from the order of its kernels";
   command.options = {
       required({"FILE", "", recording_kinds(false) + ", or a bundle", &options->file}),
+      {"--model", "NAME", "Compare parts with the cost of this model: a name or a config.json",
+       &options->model},
+      {"--gpu-name", "NAME", "The GPU, where the recording does not name it", &options->gpu_name},
       {"--kernels", "", "Each kernel with its pass, layer and part, as CSV", &options->has_kernels},
       {"--json", "", "The part `structure` of metrics.json", &options->is_json},
   };
   add_recording_options(command, options->recording);
-  command.examples = "  llmprof layers run.sqlite\n";
+  command.examples =
+      "  llmprof layers run.sqlite\n"
+      "  llmprof layers run.sqlite --model llama-3.1-8b\n";
   command.run = [options](Context& context) { return run_layers(*options, context); };
   return command;
 }

@@ -9,6 +9,7 @@
 #include "analysis/model_parts.h"
 #include "analysis/model_trace.h"
 #include "analysis/rules_json.h"
+#include "analysis/slow_passes.h"
 #include "analysis/structure_summary.h"
 #include "config/presets.h"
 #include "trace_builder.h"
@@ -117,6 +118,65 @@ TEST(Structure, PartsHaveTheirTimes) {
   }
   EXPECT_EQ(total_ns, kernel_ns) << "without stray kernels every nanosecond has a part";
   EXPECT_EQ(summary.passes[0].kernel_ns, kernel_ns);
+}
+
+// A kernel of one layer of one pass takes longer: exactly it is named.
+TEST(SlowPasses, NameTheKernelThatWasLengthened) {
+  const Rules known = rules();
+  int num_named = 0;
+  for (int seed = 0; seed < 1000; ++seed) {
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    const auto up_to = [&](int least, int most) {
+      return std::uniform_int_distribution<int>(least, most)(random);
+    };
+    ModelTraceOptions options;
+    options.num_layers = up_to(4, 12);
+    options.num_passes = up_to(5, 8);
+    options.num_kinds = up_to(1, 2);
+    options.is_fused_attention = up_to(0, 1) == 1;
+    options.has_autotuned_names = up_to(0, 1) == 1;
+    const Planted planted{up_to(0, options.num_passes - 1), up_to(0, options.num_layers - 1),
+                          up_to(0, 10), 1'000'000 + 100'000 * up_to(0, 50)};
+    SCOPED_TRACE(fmt::format("seed {}: pass {}, layer {}, position {}: {}", seed, planted.pass,
+                             planted.layer, planted.position, text_of(options)));
+    const ModelTrace made = make_model_trace(options, random, planted);
+    const Structure structure = find_structure(made.trace, known);
+    std::vector<std::uint32_t> parts;
+    const StructureSummary summary = summarise_structure(made.trace, known, structure, &parts);
+    const std::vector<SlowPass> slow = find_slow_passes(made.trace, structure, summary, parts);
+    if (!structure.is_found()) {
+      continue;  // four layers of two kinds can look like one
+    }
+    ASSERT_FALSE(slow.empty());
+    EXPECT_EQ(slow[0].number, planted.pass);
+    ASSERT_EQ(slow[0].causes.size(), 1U) << slow[0].why;
+    const SlowCause& cause = slow[0].causes[0];
+    EXPECT_EQ(cause.first_layer, planted.layer) << slow[0].why;
+    EXPECT_EQ(cause.last_layer, planted.layer) << slow[0].why;
+    EXPECT_NEAR(static_cast<double>(cause.extra_ns), static_cast<double>(planted.extra_ns), 2'000);
+    // The part of the row that was lengthened.
+    std::size_t longest = 0;
+    for (std::size_t row = 0; row < made.trace.kernels.size(); ++row) {
+      const auto time_ns = [&](std::size_t one) {
+        return made.trace.kernels.end_ns[one] - made.trace.kernels.start_ns[one];
+      };
+      longest = time_ns(row) > time_ns(longest) ? row : longest;
+    }
+    EXPECT_EQ(cause.part, summary.parts[parts[longest]].part);
+    ++num_named;
+  }
+  EXPECT_GE(num_named, 970);
+}
+
+TEST(SlowPasses, AreNoneWhereAllTakeTheSame) {
+  std::mt19937 random(1);
+  ModelTraceOptions options;
+  options.num_passes = 20;
+  const ModelTrace made = make_model_trace(options, random);
+  const Structure structure = find_structure(made.trace, rules());
+  std::vector<std::uint32_t> parts;
+  const StructureSummary summary = summarise_structure(made.trace, rules(), structure, &parts);
+  EXPECT_TRUE(find_slow_passes(made.trace, structure, summary, parts).empty());
 }
 
 // Blocks that repeat, but are no model.
