@@ -158,7 +158,7 @@ void KinetoEventReader::read_arg(std::string_view key, ondemand::value& value) {
   } else if (key == "block") {
     read_sizes(value, event.shape.block);
   } else if (key == "graph node id") {
-    event.is_graph_node = integer_of(value.raw_json_token()).value_or(0) != 0;
+    event.graph_node = static_cast<std::uint64_t>(integer_of(value.raw_json_token()).value_or(0));
   } else if (key == "Module Hierarchy") {
     event.module_path = text_of(value);
   }

@@ -138,7 +138,7 @@ void KinetoTrace::add_kernel(const KinetoEvent& event) {
   add_gpu_columns(kernels_, kernel);
   kernels_.name.push_back(trace_.strings.intern(event.name));
   kernels_.shape.push_back(shape_of(event.shape));
-  kernels_.is_graph_node.push_back(event.is_graph_node ? 1 : 0);
+  kernels_.graph_node.push_back(node_of(event.graph_node));
 }
 
 void KinetoTrace::add_copy(const KinetoEvent& event) {
@@ -224,6 +224,18 @@ std::uint32_t KinetoTrace::shape_of(const LaunchShape& shape) {
   return entry->second;
 }
 
+std::uint32_t KinetoTrace::node_of(std::uint64_t id) {
+  if (id == 0) {
+    return kNoNode;
+  }
+  const auto [entry, is_new] =
+      nodes_.try_emplace(id, static_cast<std::uint32_t>(trace_.graph_nodes.size()));
+  if (is_new) {
+    trace_.graph_nodes.push_back({id, 0});
+  }
+  return entry->second;
+}
+
 // The process with the most calls; a dummy if nothing of the host was recorded.
 std::uint16_t KinetoTrace::launching_process() {
   if (trace_.processes.empty()) {
@@ -250,7 +262,9 @@ void KinetoTrace::mark_graph_nodes() {
   for (std::size_t row = 0; row < trace_.kernels.size(); ++row) {
     const bool is_launched_so = std::binary_search(graph_launches_.begin(), graph_launches_.end(),
                                                    trace_.kernels.correlation[row]);
-    trace_.kernels.is_graph_node[row] |= is_launched_so ? 1 : 0;
+    if (is_launched_so && !trace_.kernels.is_graph_node(row)) {
+      trace_.kernels.graph_node[row] = kUnnumberedNode;
+    }
   }
 }
 
@@ -261,6 +275,9 @@ void KinetoTrace::place_gpu_work() {
   }
   std::ranges::fill(trace_.kernels.process.span(), process);
   std::ranges::fill(trace_.copies.process.span(), process);
+  for (GraphNode& node : trace_.graph_nodes) {
+    node.process = process;
+  }
 }
 
 // Attributes that this format lacks are filled with their "absent" values.

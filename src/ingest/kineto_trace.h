@@ -68,6 +68,7 @@ class KinetoTrace {
   std::uint16_t device_of(std::int64_t ordinal);
   std::uint32_t stream_of(const KinetoEvent& event);
   std::uint32_t shape_of(const LaunchShape& shape);
+  std::uint32_t node_of(std::uint64_t id);
   std::uint16_t launching_process();
   void mark_graph_nodes();
   void place_gpu_work();
@@ -92,8 +93,9 @@ class KinetoTrace {
   std::map<std::int64_t, std::uint16_t> devices_;
   std::map<StreamInfo, std::uint32_t> streams_;
   std::map<LaunchShape, std::uint32_t> shapes_;
-  std::vector<std::uint32_t> graph_launches_;  // correlation ids
-  std::uint32_t legacy_correlation_ = kNone;   // of the kernel that comes next
+  std::unordered_map<std::uint64_t, std::uint32_t> nodes_;  // by their ids
+  std::vector<std::uint32_t> graph_launches_;               // correlation ids
+  std::uint32_t legacy_correlation_ = kNone;                // of the kernel that comes next
 
   std::optional<std::int64_t> first_ns_;
   std::int64_t sum_ns_ = 0;

@@ -24,7 +24,9 @@
 
 namespace llmprof {
 
-inline constexpr std::uint32_t kNone = UINT32_MAX;  // no such row
+inline constexpr std::uint32_t kNone = UINT32_MAX;   // no such row
+inline constexpr std::uint32_t kNoNode = 0;          // of a kernel that no CUDA graph launched
+inline constexpr std::uint32_t kUnnumberedNode = 1;  // one did, but its nodes have no ids
 
 // Grid and block of a launch. There are few distinct ones, so kernels refer to them by index.
 struct LaunchShape {
@@ -45,7 +47,7 @@ struct LaunchShape {
   }
 };
 
-// GPU kernels, 41 bytes each.
+// GPU kernels, 44 bytes each.
 template <template <typename> class Column>
 struct KernelsOf {
   Column<std::int64_t> start_ns;
@@ -53,13 +55,14 @@ struct KernelsOf {
   Column<StringId> name;          // demangled
   Column<StringId> mangled_name;  // 0 where the recording has none
   Column<std::uint32_t> correlation;
-  Column<std::uint32_t> shape;    // into Trace::shapes
-  Column<std::uint32_t> stream;   // into Trace::streams
-  Column<std::uint16_t> process;  // into Trace::processes
-  Column<std::uint16_t> device;   // into Trace::devices
-  Column<std::uint8_t> is_graph_node;
+  Column<std::uint32_t> shape;       // into Trace::shapes
+  Column<std::uint32_t> stream;      // into Trace::streams
+  Column<std::uint16_t> process;     // into Trace::processes
+  Column<std::uint16_t> device;      // into Trace::devices
+  Column<std::uint32_t> graph_node;  // into Trace::graph_nodes; kNoNode outside CUDA graphs
 
   std::size_t size() const { return start_ns.size(); }
+  bool is_graph_node(std::size_t row) const { return graph_node[row] != kNoNode; }
 };
 using Kernels = KernelsOf<Column>;
 
@@ -176,6 +179,14 @@ struct StreamInfo {
   auto operator<=>(const StreamInfo&) const = default;
 };
 
+// A node of a CUDA graph that ran as a kernel, once or many times.
+struct GraphNode {
+  std::uint64_t id = 0;  // unique in its process; 0 where the recording does not number nodes
+  std::uint16_t process = 0;
+
+  auto operator<=>(const GraphNode&) const = default;
+};
+
 // A GPU that did work. Unknown properties are 0 or empty.
 struct DeviceInfo {
   std::uint32_t ordinal = 0;  // as CUDA numbers it
@@ -224,6 +235,7 @@ struct Trace {
   std::vector<ProcessInfo> processes;
   std::vector<ThreadInfo> threads;
   std::vector<DeviceInfo> devices;
+  std::vector<GraphNode> graph_nodes = std::vector<GraphNode>(2);  // kNoNode, kUnnumberedNode, ...
   Diagnostics diagnostics;
 };
 
