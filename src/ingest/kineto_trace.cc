@@ -14,6 +14,7 @@
 #include "ingest/kineto_trace.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -155,6 +156,12 @@ void KinetoTrace::add_call(const KinetoEvent& event, StringId name) {
   if (event.correlation != kNone && trace_.strings[name].ends_with("GraphLaunch")) {
     graph_launches_.push_back(event.correlation);
   }
+  has_captures_ |= trace_.strings[name].find("BeginCapture") != std::string_view::npos;
+  if (!event.launched.empty() && event.correlation != kNone) {
+    launches_.push_back({event.correlation,
+                         {event.start_ns, calls_.thread[calls_.size() - 1],
+                          trace_.strings.intern(event.launched)}});
+  }
 }
 
 void KinetoTrace::add_range(const KinetoEvent& event) {
@@ -268,6 +275,23 @@ void KinetoTrace::mark_graph_nodes() {
   }
 }
 
+// A launch that was captured ran nothing itself.
+void KinetoTrace::find_captured_launches() {
+  std::vector<std::uint32_t> ran(trace_.kernels.correlation.begin(),
+                                 trace_.kernels.correlation.end());
+  std::sort(ran.begin(), ran.end());
+  for (const auto& [correlation, launch] : launches_) {
+    if (!std::binary_search(ran.begin(), ran.end(), correlation)) {
+      trace_.captured_launches.push_back(launch);
+    }
+  }
+  std::sort(trace_.captured_launches.begin(), trace_.captured_launches.end(),
+            [](const CapturedLaunch& a, const CapturedLaunch& b) {
+              return std::tuple(a.thread, a.time_ns, a.kernel) <
+                     std::tuple(b.thread, b.time_ns, b.kernel);
+            });
+}
+
 void KinetoTrace::place_gpu_work() {
   const std::uint16_t process = launching_process();
   for (StreamInfo& stream : trace_.streams) {
@@ -309,6 +333,9 @@ Trace KinetoTrace::finish() {
   finish_columns();
   place_gpu_work();
   mark_graph_nodes();
+  if (has_captures_ && !launches_.empty()) {
+    find_captured_launches();
+  }
   trace_.capture.has_kernel_table = trace_.kernels.size() > 0;
   trace_.capture.has_cuda =
       trace_.kernels.size() + trace_.copies.size() + trace_.api_calls.size() > 0;

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_columns.h"
+#include "ingest/nsys_graph_nodes.h"
 #include "ingest/nsys_keys.h"
 #include "ingest/nsys_numbers.h"
 #include "ingest/nsys_outline.h"
@@ -114,6 +115,7 @@ class Loader {
     read_capture_info();
     load_tables();
     numbers_.read_devices(file_);
+    read_node_creations(file_, numbers_, trace_);
     add_diagnostics();
     return std::move(trace_);
   }

@@ -179,12 +179,42 @@ struct StreamInfo {
   auto operator<=>(const StreamInfo&) const = default;
 };
 
+// How a graph node got its names, the most trusted way first.
+enum class NameRoute : std::uint8_t { kUnnamed, kNvtx, kAnnotations, kOrder };
+
 // A node of a CUDA graph that ran as a kernel, once or many times.
 struct GraphNode {
   std::uint64_t id = 0;  // unique in its process; 0 where the recording does not number nodes
   std::uint16_t process = 0;
+  NameRoute route = NameRoute::kUnnamed;
+  std::uint32_t scope = kNone;  // into Trace::host_scopes: the innermost around its creation
 
   auto operator<=>(const GraphNode&) const = default;
+};
+
+// An operator, module or NVTX range that was open on the host when graph nodes were made. Its
+// parent, the one around it, comes before it in the table.
+enum class ScopeKind : std::uint8_t { kOperator, kModule, kRange };
+struct HostScope {
+  StringId name{};
+  StringId domain{};  // of a range
+  std::uint32_t parent = kNone;
+  ScopeKind kind = ScopeKind::kOperator;
+};
+
+// Creation of a graph node on the host, by capture or as a copy of another node.
+struct NodeCreation {
+  std::uint64_t node = 0;
+  std::uint64_t original = 0;  // the node it copies; 0: none
+  std::int64_t time_ns = 0;
+  std::uint32_t thread = 0;
+};
+
+// A launch that was captured into a graph instead of run, where the recording names its kernel.
+struct CapturedLaunch {
+  std::int64_t time_ns = 0;
+  std::uint32_t thread = 0;
+  StringId kernel{};
 };
 
 // A GPU that did work. Unknown properties are 0 or empty.
@@ -235,7 +265,12 @@ struct Trace {
   std::vector<ProcessInfo> processes;
   std::vector<ThreadInfo> threads;
   std::vector<DeviceInfo> devices;
-  std::vector<GraphNode> graph_nodes = std::vector<GraphNode>(2);  // kNoNode, kUnnumberedNode, ...
+  std::vector<GraphNode> graph_nodes =
+      std::vector<GraphNode>(2);       // kNoNode, kUnnumberedNode, those with ids
+  std::vector<HostScope> host_scopes;  // of graph nodes that have names
+  // What names are found by (analysis/graph_names.h).
+  std::vector<NodeCreation> node_creations;
+  std::vector<CapturedLaunch> captured_launches;  // by thread and time
   Diagnostics diagnostics;
 };
 
