@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/compositions.h"
 #include "analysis/counters/ncu_join.h"
 #include "analysis/efficiency_result.h"
 #include "analysis/findings/findings.h"
@@ -200,6 +201,7 @@ struct Analysis {
   std::vector<std::string> unmatched_names;  // kernels of family other, by time, when it is large
   std::optional<JoinedCounters> counters;    // nullopt: no ncu capture
   std::optional<Efficiency> efficiency;      // nullopt: no model
+  std::vector<Composition> compositions;     // by stage, then sequences
   std::optional<Operators> operators;        // nullopt: no source of names
   std::optional<GraphNames> graph_names;     // nullopt: no kernel was launched by a CUDA graph
   Findings findings;                         // what to fix first; filled when all else is there

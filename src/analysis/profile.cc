@@ -181,6 +181,9 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
     });
   }
 
+  // Steps by their number of sequences.
+  analysis.compositions = find_compositions(analysis, evidence.model ? &*evidence.model : nullptr);
+
   // Findings.
   if (evidence.gpus) {
     evidence.facts.tensor_cores = tensor_cores_in(evidence.gpus);

@@ -9,7 +9,6 @@
 #include <llmprof/recording.h>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "model/checkpoint.h"
 #include "report/metrics.h"
 #include "session/recording.h"
@@ -80,7 +79,7 @@ Recording recording_of(const std::string& path, const std::string& rules_file) {
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
     recording.warnings.push_back(diagnostic.sentence);
   }
-  recording.metrics_json = to_json_text(metrics_json(analysis));
+  recording.metrics_json = metrics_json_text(metrics_of(analysis));
   return recording;
 }
 

@@ -37,6 +37,21 @@ std::string to_json_line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string json_object_line(const std::vector<JsonField>& fields) {
+  Json object = Json::object();
+  for (const auto& [key, value] : fields) {
+    Json& field = object[std::string(key)];
+    if (const auto* inner = std::get_if<SharedJson>(&value)) {
+      field = *inner == nullptr ? Json(nullptr) : **inner;
+    } else if (const auto* number = std::get_if<std::int64_t>(&value)) {
+      field = *number;
+    } else {
+      field = std::get<std::string>(value);
+    }
+  }
+  return to_json_line(object);
+}
+
 std::string json_number(double value) {
   return to_json_line(value);
 }

@@ -20,13 +20,6 @@ inline constexpr int kDeepestJson = 100;
 // deep.
 Json parse_json(std::string_view text, const std::string& name);
 
-// Indented by two, ending in a newline. Bytes that are not UTF-8 become U+FFFD: a kernel name must
-// never make a report unreadable.
-std::string to_json_text(const Json& value);
-
-// The same on one line, without a newline.
-std::string to_json_line(const Json& value);
-
 // What is not there is null: absent is not zero.
 template <typename Number>
 Json number_or_null(const std::optional<Number>& value) {

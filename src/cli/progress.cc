@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -45,7 +45,7 @@ void ConsoleProgress::begin(const std::string& step) {
     console_.err(fmt::format("[{}/{}] {}\n", step_number_, num_steps_, step));
   } else if (mode_ == Mode::kJson) {
     console_.err(
-        to_json_line(
+        json_object_line(
             {{"event", "begin"}, {"step", step}, {"number", step_number_}, {"of", num_steps_}}) +
         "\n");
   }
@@ -73,11 +73,11 @@ void ConsoleProgress::update(const StepProgress& progress) {
                              last_line));
   } else if (mode_ == Mode::kJson && since >= kBetweenJson) {
     last_drawn_ = progress.elapsed;
-    console_.err(to_json_line({{"event", "progress"},
-                               {"step", step_},
-                               {"elapsed_ns", progress.elapsed.count()},
-                               {"bytes", progress.bytes},
-                               {"last_line", last_line}}) +
+    console_.err(json_object_line({{"event", "progress"},
+                                   {"step", step_},
+                                   {"elapsed_ns", progress.elapsed.count()},
+                                   {"bytes", static_cast<std::int64_t>(progress.bytes)},
+                                   {"last_line", last_line}}) +
                  "\n");
   }
 }
@@ -85,10 +85,10 @@ void ConsoleProgress::update(const StepProgress& progress) {
 void ConsoleProgress::end(const std::string& outcome) {
   clear_line();
   if (mode_ == Mode::kJson) {
-    console_.err(to_json_line({{"event", "end"},
-                               {"step", step_},
-                               {"elapsed_ns", elapsed_.count()},
-                               {"outcome", outcome}}) +
+    console_.err(json_object_line({{"event", "end"},
+                                   {"step", step_},
+                                   {"elapsed_ns", elapsed_.count()},
+                                   {"outcome", outcome}}) +
                  "\n");
   } else if (mode_ != Mode::kSilent) {
     console_.err(fmt::format("[{}/{}] {}: {}{}\n", step_number_, num_steps_, step_, outcome,
@@ -99,7 +99,7 @@ void ConsoleProgress::end(const std::string& outcome) {
 void ConsoleProgress::note(const std::string& sentence) {
   clear_line();
   if (mode_ == Mode::kJson) {
-    console_.err(to_json_line({{"event", "note"}, {"text", sentence}}) + "\n");
+    console_.err(json_object_line({{"event", "note"}, {"text", sentence}}) + "\n");
   } else if (mode_ != Mode::kSilent) {
     console_.err(fmt::format("      {}\n", sentence));
   }

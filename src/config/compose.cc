@@ -110,7 +110,7 @@ class Composer {
   Config run() {
     merge(runner_.values, "runner/default.yaml", Unknown::kAdd);
     mount_presets();
-    known_ = config_.tree;
+    known_ = tree_;
     collect_paths(known_, "", known_paths_);
     if (user_.is_object()) {
       user_.erase("defaults");
@@ -120,6 +120,7 @@ class Composer {
     for (const Override& given : key_overrides_) {
       apply(given);
     }
+    config_.tree = std::make_shared<Json>(std::move(tree_));
     return std::move(config_);
   }
 
@@ -258,7 +259,7 @@ class Composer {
   }
 
   void merge(const Json& layer, const std::string& origin, Unknown unknown) {
-    merge_into(config_.tree, layer, "", origin, unknown);
+    merge_into(tree_, layer, "", origin, unknown);
   }
 
   // Sets the leaves of `layer` below `path`. A mapping replaces a scalar and vice versa, with its
@@ -318,7 +319,7 @@ class Composer {
   void check_known(const std::string& path, const Json& value, Unknown unknown) const {
     const Json* known = find_value(known_, path);
     if (known == nullptr) {
-      const bool was_added = find_value(config_.tree, path) != nullptr;
+      const bool was_added = find_value(tree_, path) != nullptr;
       if (unknown == Unknown::kRefuse && !was_added && !is_open(path)) {
         throw unknown_key(path);
       }
@@ -358,7 +359,7 @@ class Composer {
     const Json value = parse_value(given);
     const Unknown unknown =
         given.action == Override::Action::kAdd ? Unknown::kAdd : Unknown::kRefuse;
-    if (unknown == Unknown::kAdd && find_value(config_.tree, given.key) == nullptr) {
+    if (unknown == Unknown::kAdd && find_value(tree_, given.key) == nullptr) {
       if (const auto guess = nearest(given.key, known_paths_); guess && !is_open(given.key)) {
         config_.notes.push_back(
             fmt::format("{} is a new key; if '{}' was meant, drop the +", given.key, *guess));
@@ -368,10 +369,10 @@ class Composer {
   }
 
   void remove(const Override& given) {
-    if (find_value(config_.tree, given.key) == nullptr) {
+    if (find_value(tree_, given.key) == nullptr) {
       throw unknown_key(given.key);
     }
-    Json* parent = &config_.tree;
+    Json* parent = &tree_;
     const auto keys = split(given.key, '.');
     for (std::size_t i = 0; i + 1 < keys.size(); ++i) {
       parent = &(*parent)[std::string(keys[i])];
@@ -387,6 +388,7 @@ class Composer {
   std::vector<Override> key_overrides_;
   Json known_;  // tree without user file and overrides: the keys and types that may be set
   std::vector<std::string> known_paths_;
+  Json tree_;  // of the configuration, as it grows
   Config config_;
 };
 

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace llmprof {
 
 // The configuration of one invocation.
 struct Config {
-  Json tree;  // values by nested key
+  SharedJson tree;  // values by nested key
   std::map<std::string, std::string>
       origins;                     // dotted path of a leaf -> the file or override it came from
   std::vector<std::string> notes;  // sentences for the user: accepted, but look twice

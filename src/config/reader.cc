@@ -17,7 +17,7 @@
 namespace llmprof {
 
 const Json& SettingsReader::at(const std::string& path) const {
-  const Json* value = find_value(config_.tree, path);
+  const Json* value = find_value(*config_.tree, path);
   if (value == nullptr) {
     throw Error(ErrorKind::kUsage, fmt::format("{} is needed and was removed", path));
   }

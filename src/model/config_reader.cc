@@ -152,6 +152,15 @@ std::vector<std::string> ConfigReader::texts(const char* key) const {
   return list;
 }
 
+bool ConfigReader::has(const char* key) const {
+  return find(key) != nullptr;
+}
+
+bool ConfigReader::has_object(const char* key) const {
+  const Json* value = find(key);
+  return value != nullptr && value->is_object();
+}
+
 const Json& ConfigReader::object(const char* key) const {
   static const Json kEmpty = Json::object();
   const Json* value = find(key);

@@ -25,6 +25,8 @@ class ConfigReader {
   // The same, but 0 is allowed.
   std::int64_t count(const char* key, std::int64_t otherwise) const;
 
+  bool has(const char* key) const;
+  bool has_object(const char* key) const;
   std::string text(const char* key, const std::string& otherwise) const;
   bool flag(const char* key, bool otherwise) const;
   std::optional<bool> find_flag(const char* key) const;

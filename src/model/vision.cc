@@ -17,7 +17,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "model/config_reader.h"
 
 namespace llmprof {
@@ -287,9 +286,9 @@ VisionShape llama4_shape(const ConfigReader& vision) {
 }
 
 // The root says deepseek_vl_v2, like that of another model; the two towers identify it.
-bool is_deepseek_ocr(const Json& vision) {
-  return vision.contains("width") && vision["width"].is_object() &&
-         vision["width"].contains("sam_vit_b");
+bool is_deepseek_ocr(const ConfigReader& vision) {
+  return vision.has_object("width") &&
+         ConfigReader(vision.object("width"), "width").has("sam_vit_b");
 }
 
 }  // namespace
@@ -326,13 +325,14 @@ VisionCost image_cost(const VisionShape& shape, const ImageSize& image) {
 
 // Nothing for a tower that is not known: the caller notes that only the text is counted.
 std::optional<VisionShape> vision_from_config(const Json& config, std::int64_t text_width) {
-  if (!config.contains("vision_config") || !config["vision_config"].is_object()) {
+  const ConfigReader root(config, "");
+  if (!root.has_object("vision_config")) {
     return std::nullopt;
   }
-  const ConfigReader vision(config["vision_config"], "vision_config");
-  const std::string type = ConfigReader(config, "").text("model_type", "");
+  const ConfigReader vision(root.object("vision_config"), "vision_config");
+  const std::string type = root.text("model_type", "");
   VisionShape shape;
-  if (is_deepseek_ocr(config["vision_config"])) {
+  if (is_deepseek_ocr(vision)) {
     shape.kind = VisionShape::Kind::kDeepseekOcr;
   } else if (type == "qwen2_vl") {
     shape = qwen2_vl_shape(vision);

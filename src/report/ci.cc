@@ -90,7 +90,7 @@ std::string github_summary(const Metrics& metrics) {
                              " sections were left out: llmprof report BUNDLE shows them.\n";
 }
 
-Json bencher_json(const Metrics& metrics) {
+std::string bencher_json(const Metrics& metrics) {
   Json document = Json::object();
   for (const Measure& measure : measures_of(metrics)) {
     Json& row = document[measure.benchmark][measure.measure];
@@ -100,10 +100,10 @@ Json bencher_json(const Metrics& metrics) {
       row["upper_value"] = measure.value + *measure.spread;
     }
   }
-  return document;
+  return to_json_text(document);
 }
 
-Json google_benchmark_json(const Metrics& metrics) {
+std::string google_benchmark_json(const Metrics& metrics) {
   Json benchmarks = Json::array();
   for (const Measure& measure : measures_of(metrics)) {
     Json row = {{"name", measure.benchmark}, {"run_name", measure.benchmark},
@@ -120,8 +120,8 @@ Json google_benchmark_json(const Metrics& metrics) {
     }
     benchmarks.push_back(row);
   }
-  return {{"context", {{"executable", "llmprof"}, {"library_build_type", "release"}}},
-          {"benchmarks", benchmarks}};
+  return to_json_text({{"context", {{"executable", "llmprof"}, {"library_build_type", "release"}}},
+                       {"benchmarks", benchmarks}});
 }
 
 }  // namespace llmprof

@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "base/json_fwd.h"
-
 namespace llmprof {
 
 struct Metrics;
@@ -16,9 +14,9 @@ struct Metrics;
 std::string github_summary(const Metrics& metrics);
 
 // Bencher Metric Format: benchmark -> measure -> value, with bounds if a spread is known.
-Json bencher_json(const Metrics& metrics);
+std::string bencher_json(const Metrics& metrics);
 
 // The format of Google Benchmark's --benchmark_format=json, which many dashboards read.
-Json google_benchmark_json(const Metrics& metrics);
+std::string google_benchmark_json(const Metrics& metrics);
 
 }  // namespace llmprof

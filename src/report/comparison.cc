@@ -136,7 +136,7 @@ Json operators_change_json(const OperatorComparison& operators) {
 
 // The document of compare and gate. The terminal page, the HTML page and the CI forms are all made
 // from it, so that they cannot disagree.
-Json comparison_json(const Comparison& comparison) {
+std::string comparison_json(const Comparison& comparison) {
   Json json = json_document("compare", 1);
   json["verdict"] = verdict_name(comparison.verdict);
   json["sentence"] = comparison.sentence;
@@ -159,7 +159,7 @@ Json comparison_json(const Comparison& comparison) {
     json["kernels"].push_back(kernel_change_json(row));
   }
   json["operators"] = operators_change_json(comparison.operators);
-  return json;
+  return to_json_text(json);
 }
 
 std::string github_comparison(const Comparison& comparison) {
@@ -167,7 +167,7 @@ std::string github_comparison(const Comparison& comparison) {
   return markdown_text(comparison_document(comparison, kRows, false));
 }
 
-Json bencher_comparison(const Comparison& comparison) {
+std::string bencher_comparison(const Comparison& comparison) {
   Json document = Json::object();
   for (const MetricChange& row : comparison.metrics) {
     if (!row.is_gated) {
@@ -183,10 +183,10 @@ Json bencher_comparison(const Comparison& comparison) {
       result["upper_value"] = *row.base * *row.ratio_high;
     }
   }
-  return document;
+  return to_json_text(document);
 }
 
-Json google_benchmark_comparison(const Comparison& comparison) {
+std::string google_benchmark_comparison(const Comparison& comparison) {
   Json benchmarks = Json::array();
   const std::size_t runs = comparison.candidate.size();
   for (const MetricChange& row : comparison.metrics) {
@@ -207,8 +207,20 @@ Json google_benchmark_comparison(const Comparison& comparison) {
                           {"cpu_time", time_ns},
                           {"time_unit", "ns"}});
   }
-  return {{"context", {{"executable", "llmprof"}, {"library_build_type", "release"}}},
-          {"benchmarks", benchmarks}};
+  return to_json_text({{"context", {{"executable", "llmprof"}, {"library_build_type", "release"}}},
+                       {"benchmarks", benchmarks}});
+}
+
+std::string self_test_json(const SelfTest& test, std::size_t num_runs) {
+  Json json = json_document("gate_self_test", 1);
+  json["runs"] = num_runs;
+  json["runs_a_side"] = test.runs_a_side;
+  json["deals"] = test.deals;
+  json["alarms"] = test.alarms;
+  json["passes"] = test.passes;
+  json["inconclusive"] = test.inconclusive;
+  json["can_alarm"] = test.can_alarm;
+  return to_json_text(json);
 }
 
 }  // namespace llmprof

@@ -126,7 +126,7 @@ std::string other_metrics_html(const Comparison& comparison) {
   return fmt::format(
       "<details><summary>{} metrics that did not change beyond doubt</summary>\n{}"
       "</details>\n",
-      all, html_text({"", {section}}, nullptr));
+      all, html_text({"", {section}}));
 }
 
 std::string core_html(const Comparison& comparison, std::size_t top) {
@@ -150,8 +150,8 @@ std::string core_html(const Comparison& comparison, std::size_t top) {
   metrics.notes.erase(metrics.notes.begin(), metrics.notes.end() - 1);  // they stand below
   first.sections.push_back(std::move(metrics));
   last.sections.push_back(runs_section(comparison));
-  return summary_html(comparison) + html_text(first, nullptr) + other_metrics_html(comparison) +
-         html_text(last, nullptr);
+  return summary_html(comparison) + html_text(first) + other_metrics_html(comparison) +
+         html_text(last);
 }
 
 }  // namespace

@@ -134,12 +134,13 @@ std::string worth_text(const Advice& advice, const char* blocker, const char* sa
 
 // `width` is that of the terminal; 0 means that nothing is truncated.
 std::string markdown_text(const Document& document);
-// Sections as HTML that is readable without scripts and styles; `metrics` provides the values of a
-// finding's evidence. Values carry their key (data-key) and themselves (data-value).
-std::string html_text(const Document& document, const Json& metrics);
+// Sections as HTML that is readable without scripts and styles; `metrics`, where they are given,
+// provide the values of a finding's evidence. Values carry their key (data-key) and themselves
+// (data-value).
+std::string html_text(const Document& document, const Json* metrics = nullptr);
 std::string terminal_text(const Document& document, std::size_t width);
 // Every value with key, unit and text; sections and tables in order.
-Json document_json(const Document& document);
+std::string document_json(const Document& document);
 // The tables, one after another, with full names.
 std::string document_csv(const Document& document);
 

@@ -91,14 +91,14 @@ std::string csv_value(const ReportValue& value) {
 
 }  // namespace
 
-Json document_json(const Document& document) {
+std::string document_json(const Document& document) {
   Json json = json_document("report", 1);
   json["title"] = text_or_null(document.title);
   json["sections"] = Json::array();
   for (const Section& section : document.sections) {
     json["sections"].push_back(section_json(section));
   }
-  return json;
+  return to_json_text(json);
 }
 
 // One table after another, separated by an empty line, with field names as headings.

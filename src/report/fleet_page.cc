@@ -107,7 +107,7 @@ std::string fleet_page(const Json& fleet, std::size_t top) {
   const Document document = fleet_document(fleet, top);
   std::string text = fmt::format("{}<title>llmprof: {}</title></head><body><main><h1>{}</h1>\n",
                                  kHead, html_escaped(document.title), html_escaped(document.title));
-  text += html_text(document, fleet);
+  text += html_text(document, &fleet);
   text += fmt::format(
       "<section id=\"heat\"><h2>Heat map</h2>\n<p>A row a node, a cell a rank: percent off the "
       "median over ranks, by {}. Shades begin at 3, 10 and 20 % slower, and at 3 and 10 % "

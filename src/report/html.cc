@@ -140,11 +140,12 @@ Unit unit_of_path(const std::vector<PathStep>& path) {
                               : Unit::kText;
 }
 
-std::string evidence_html(const std::string& key, const Json& metrics) {
+std::string evidence_html(const std::string& key, const Json* metrics) {
   ReportValue value{{}, Unit::kText, key};
   try {
     const std::vector<PathStep> path = parse_path(key);
-    if (const Json* found = find_path(metrics, path); found != nullptr) {
+    if (const Json* found = metrics == nullptr ? nullptr : find_path(*metrics, path);
+        found != nullptr) {
       value.value = cell_of(*found);
       value.unit = unit_of_path(path);
     }
@@ -157,7 +158,7 @@ std::string evidence_html(const std::string& key, const Json& metrics) {
                                       : "");
 }
 
-std::string advice_html(const Advice& advice, const Json& metrics) {
+std::string advice_html(const Advice& advice, const Json* metrics) {
   std::string worth = worth_text(advice, "before all else", "saves at most ");
   worth += worth.empty() ? "" : ", ";
   std::string evidence;
@@ -194,7 +195,7 @@ std::string list_html(const std::vector<std::string>& items, const char* kind, b
 }
 
 // A section without data keeps its heading and says what is missing: a link to it still works.
-std::string section_html(const Section& section, const Json& metrics) {
+std::string section_html(const Section& section, const Json* metrics) {
   std::string text = fmt::format(
       "<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n",
       section.id, escaped(section.title));
@@ -230,7 +231,7 @@ std::string html_value(const ReportValue& value) {
   return fmt::format("<span{}>{}</span>", attributes(value), value_html(value));
 }
 
-std::string html_text(const Document& document, const Json& metrics) {
+std::string html_text(const Document& document, const Json* metrics) {
   std::string text;
   for (const Section& section : document.sections) {
     text += section_html(section, metrics);

@@ -7,7 +7,6 @@
 
 #include "analysis/latencies.h"
 #include "analysis/median.h"
-#include "base/json.h"
 
 namespace llmprof {
 namespace {
@@ -258,16 +257,13 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
                         analysis.ranges.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                       kMostRanges, analysis.ranges.size())));
   metrics.host_phases = analysis.host_phases;
+  metrics.compositions = analysis.compositions;
   if (analysis.counters) {
     metrics.counters = counters_of(analysis, *analysis.counters);
   }
   metrics.data_quality = analysis.diagnostics;
   metrics.tool_messages = analysis.capture.messages;
   return metrics;
-}
-
-Json metrics_json(const Analysis& analysis, const RunFacts& run) {
-  return metrics_json(metrics_of(analysis, run));
 }
 
 std::string bound_text(const Analysis& analysis, const KernelRecord& record) {

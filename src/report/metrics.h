@@ -250,6 +250,7 @@ struct Metrics {
   std::vector<DeviceMetrics> devices;
   std::vector<StageSummary> stages;
   std::vector<StepMetrics> steps;
+  std::vector<Composition> compositions;
   std::optional<std::vector<RankGroupSummary>> rank_groups;
   std::optional<std::vector<StageTimes>> baseline;
   std::optional<std::vector<StageOverhead>> overhead;
@@ -268,6 +269,15 @@ struct Metrics {
   std::vector<std::string> tool_messages;
 };
 
+// The pass without a profiler.
+struct UnprofiledRun {
+  std::int64_t wall_ns = 0;
+  int exit_code = 0;
+  std::size_t num_processes = 0;
+  std::uint64_t num_lost_ranges = 0;
+  std::string stage_source;  // empty: no stage is marked
+};
+
 inline constexpr std::size_t kMostDurations = 4096;  // of a stage: they tell the noise of all
 
 // Structs first, JSON from them: both forms always agree.
@@ -275,13 +285,14 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run = {});
 
 Json metrics_json(const Metrics& metrics);
 Json metrics_json(const Analysis& analysis, const RunFacts& run = {});
+std::string metrics_json_text(const Metrics& metrics);
 
 // Throws kInput, naming the key, if a value has another type than its member. Missing keys leave
 // their member unchanged; unknown keys are ignored.
 Metrics metrics_from_json(const Json& json);
 
-// Stage times as rows: baseline/metrics.json, and `baseline` of metrics.json.
-Json stage_times_json(const std::vector<StageTimes>& stages);
+// baseline/metrics.json: the stages as in `baseline` of metrics.json.
+std::string unprofiled_json(const UnprofiledRun& run, const std::vector<StageTimes>& stages);
 
 // What a capture lacks, as in `contract` of metrics.json and in a manifest.
 Json contract_json(const std::vector<BreachMetrics>& breaches);

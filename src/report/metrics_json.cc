@@ -180,14 +180,29 @@ Json metrics_json(const Metrics& metrics) {
   return document;
 }
 
+Json metrics_json(const Analysis& analysis, const RunFacts& run) {
+  return metrics_json(metrics_of(analysis, run));
+}
+
+std::string metrics_json_text(const Metrics& metrics) {
+  return to_json_text(metrics_json(metrics));
+}
+
 Metrics metrics_from_json(const Json& json) {
   Metrics metrics;
   read_object(json, metrics, {});
   return metrics;
 }
 
-Json stage_times_json(const std::vector<StageTimes>& stages) {
-  return value_json(stages, {});
+std::string unprofiled_json(const UnprofiledRun& run, const std::vector<StageTimes>& stages) {
+  Json document = json_document("baseline", 1);
+  document["wall_ns"] = run.wall_ns;
+  document["exit_code"] = run.exit_code;
+  document["processes"] = run.num_processes;
+  document["ranges_lost"] = run.num_lost_ranges;
+  document["stage_source"] = text_or_null(run.stage_source);
+  document["stages"] = value_json(stages, {});
+  return to_json_text(document);
 }
 
 Json contract_json(const std::vector<BreachMetrics>& breaches) {

@@ -40,7 +40,7 @@ std::string page_html(const Metrics& metrics, const Json& json, const Timeline& 
   SectionOptions options;
   options.top = kKernelRowsOfPage;
   options.files = files;
-  const std::string core = html_text(page_document(metrics, options), json);
+  const std::string core = html_text(page_document(metrics, options), &json);
   const std::string script = whole_script();
   const std::string_view style = web_file("report.css");
   const std::string_view page = web_file("template.html");

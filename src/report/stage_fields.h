@@ -257,6 +257,30 @@ void describe(const StepMetrics*, F&& f) {
 }
 
 template <typename F>
+void describe(const Composition*, F&& f) {
+  using T = Composition;
+  const auto of_marks = [](std::string_view count, std::string_view text) {
+    return number("1", count, "marks", "compositions", text);
+  };
+  const auto ratio = [](std::string_view text) {
+    return number("fraction", "steps", "model gpus marks kernels", "compositions.ratio", text);
+  };
+  f("stage", &T::stage, row_name("the stage"));
+  f("sequences", &T::sequences, row_name("how many share a step, up to a power of two", 2));
+  f("least_sequences", &T::least_sequences, of_marks("", "the fewest in this row"));
+  f("most_sequences", &T::most_sequences, of_marks("", "the most in this row"));
+  f("steps", &T::num_steps, of_marks("", "steps that ended"));
+  f("tokens", &T::tokens, of_marks("steps", "tokens computed in them"));
+  f("mean_context", &T::mean_context,
+    of_marks("steps", "tokens a request attends to, those of the step included"));
+  f("period_median_ns", &T::period_median_ns,
+    number("ns", "steps", "marks calls kernels graphs", "steps.gpu",
+           "from the first kernel of a step to that of the next, median"));
+  f("mfu_fraction", &T::mfu_fraction, ratio("flops / peak / GPUs / periods"));
+  f("mbu_fraction", &T::mbu_fraction, ratio("bytes / bandwidth / GPUs / periods"));
+}
+
+template <typename F>
 void describe(const RankGroupSummary*, F&& f) {
   using T = RankGroupSummary;
   const auto counted = [](std::string_view text) {

@@ -238,6 +238,22 @@ Section baseline_section(const Metrics& metrics, const SectionOptions& /*options
   return section;
 }
 
+// One row would repeat the stage's own.
+ReportTable composition_table(const Metrics& metrics) {
+  using Row = Composition;
+  ReportTable table = table_of(rows_at(metrics, &Metrics::compositions),
+                               {{"stage", Unit::kName, &Row::stage},
+                                {"sequences", Unit::kText, &Row::sequences},
+                                {"steps", Unit::kCount, &Row::num_steps},
+                                {"tokens", Unit::kCount, &Row::tokens},
+                                {"context", Unit::kCount, &Row::mean_context},
+                                {"period", Unit::kDuration, &Row::period_median_ns},
+                                {"MFU", Unit::kSmallRatio, &Row::mfu_fraction},
+                                {"MBU", Unit::kSmallRatio, &Row::mbu_fraction}});
+  table.title = "Steps by their number of sequences";
+  return table;
+}
+
 // With and without a profiler: the difference is the profiler's overhead.
 Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
@@ -255,6 +271,9 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   }
   if (!metrics.possible_marks.empty()) {
     section.tables.push_back(possible_marks_table(metrics));
+  }
+  if (metrics.compositions.size() > metrics.stages.size() && !options.is_summary) {
+    section.tables.push_back(composition_table(metrics));
   }
   ReportTable baseline = baseline_table(metrics);
   if (!baseline.rows.empty() && !options.is_terminal) {

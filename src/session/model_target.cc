@@ -52,7 +52,7 @@ void find_program(const System& system, const std::string& target,
 }
 
 const Json* value_at(const Config& config, const char* path) {
-  const Json* value = find_value(config.tree, path);
+  const Json* value = find_value(*config.tree, path);
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 

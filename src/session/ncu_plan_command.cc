@@ -3,8 +3,12 @@
 // The ncu plan under a run's options: launches to measure, and the filters that select them.
 #include "session/ncu_plan_command.h"
 
+#include <filesystem>
+
+#include "base/file.h"
 #include "base/json.h"
 #include "session/nvtx_marks.h"
+#include "session/operator_table.h"
 
 namespace llmprof {
 namespace {
@@ -57,7 +61,18 @@ NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& 
   return filter;
 }
 
-Json plan_json(const NcuPlan& plan) {
+double program_seconds(const std::string& recording) {
+  const std::filesystem::path metrics = baseline_file(recording, "metrics.json");
+  std::error_code ignored;
+  if (!std::filesystem::exists(metrics, ignored)) {
+    return 0;
+  }
+  const Json document = parse_json(read_file(metrics), metrics.string());
+  const auto wall = document.find("wall_ns");
+  return wall != document.end() && wall->is_number() ? wall->get<double>() / 1e9 : 0;
+}
+
+std::string plan_json(const NcuPlan& plan, const std::vector<std::vector<std::string>>& argv) {
   Json document = json_document("ncu_plan", 1);
   document["budget_s"] = plan.budget_s;
   document["forecast_s"] = plan.forecast_s;
@@ -80,6 +95,9 @@ Json plan_json(const NcuPlan& plan) {
                                     {"expected_launches", command.expected_launches},
                                     {"forecast_s", command.forecast_s}});
   }
+  for (std::size_t i = 0; i < argv.size(); ++i) {
+    document["commands"][i]["argv"] = argv[i];
+  }
   document["num_excluded"] = plan.excluded.size();
   document["excluded"] = Json::array();
   for (const ExcludedKernel& excluded : plan.excluded) {
@@ -89,7 +107,7 @@ Json plan_json(const NcuPlan& plan) {
       document["excluded"].push_back(row);
     }
   }
-  return document;
+  return to_json_text(document);
 }
 
 }  // namespace llmprof

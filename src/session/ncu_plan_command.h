@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "analysis/counters/ncu_plan.h"
-#include "base/json_fwd.h"
 #include "capture/tools.h"
 #include "session/run_options.h"
 
@@ -16,7 +18,10 @@ NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& 
 // Translates a planned command to ncu's filters.
 NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen);
 
-// The plan as a document of its own, for scripts.
-Json plan_json(const NcuPlan& plan);
+// The time one run of the program took, if the recording stands in a bundle that says so; else 0.
+double program_seconds(const std::string& recording);
+
+// The plan as a document of its own, for scripts; `argv` are its commands, where they are known.
+std::string plan_json(const NcuPlan& plan, const std::vector<std::vector<std::string>>& argv = {});
 
 }  // namespace llmprof

@@ -250,7 +250,7 @@ LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& opti
     Profile made = profile_recording(path, options, system, wants);
     Metrics metrics = metrics_of(made.analysis);
     Json json = metrics_json(metrics);
-    return {std::move(json), std::move(metrics), std::move(made)};
+    return {std::make_shared<Json>(std::move(json)), std::move(metrics), std::move(made)};
   }
   if (const std::string given = reading_options(options); !given.empty()) {
     throw Error(ErrorKind::kUsage,
@@ -270,7 +270,7 @@ LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& opti
                 "analyze the bundle again with this one: llmprof analyze BUNDLE --out DIR");
   }
   Metrics metrics = with_context("in " + file.string(), [&] { return metrics_from_json(json); });
-  LoadedMetrics loaded{std::move(json), std::move(metrics), std::nullopt};
+  LoadedMetrics loaded{std::make_shared<Json>(std::move(json)), std::move(metrics), std::nullopt};
   if (has_timeline && is_bundle && !recording_of_bundle(path).empty()) {
     ProfileWants wants;
     wants.has_timeline = true;

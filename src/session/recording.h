@@ -11,7 +11,7 @@
 
 #include "analysis/profile.h"
 #include "analysis/window_options.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "capture/system.h"
 #include "report/metrics.h"
 #include "session/graph_name_files.h"
@@ -63,7 +63,7 @@ TraceOutline outline_recording(const std::string& path);
 
 // metrics.json, with a timeline where one was asked for and the recording is there.
 struct LoadedMetrics {
-  Json json;  // as it stands in the file: for those who name numbers by their paths
+  SharedJson json;  // as it stands in the file: for those who name numbers by their paths
   Metrics metrics;
   std::optional<Profile> profile;  // absent: the metrics were read, not made
 };

@@ -122,7 +122,7 @@ std::optional<Profile> planned_recording(const RunRequest& request, const RunSet
 }
 
 void check_manifest(const Config& config) {
-  const Json* manifest = find_value(config.tree, "inputs.manifest");
+  const Json* manifest = find_value(*config.tree, "inputs.manifest");
   if (manifest != nullptr && manifest->is_string()) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(manifest->get<std::string>(), ignored)) {
@@ -137,7 +137,7 @@ Json provenance_inputs(const RunRequest& request, const Config& config, const Ru
   Json inputs = {{"command", request.command.empty() ? setup.work_argv : request.command},
                  {"overrides", request.overrides},
                  {"model", model}};
-  const Json* manifest = find_value(config.tree, "inputs.manifest");
+  const Json* manifest = find_value(*config.tree, "inputs.manifest");
   inputs["manifest"] = manifest != nullptr ? *manifest : Json(nullptr);
   return inputs;
 }
@@ -160,7 +160,7 @@ Json pass_json(const PassRecord& record) {
 }
 
 Json verdict_json(const Config& config, const std::vector<Breach>& breaches, bool is_met) {
-  return {{"declared", *find_value(config.tree, "contract")},
+  return {{"declared", *find_value(*config.tree, "contract")},
           {"verdict", is_met ? "met" : "not_met"},
           {"findings", contract_json(contract_of(breaches))}};
 }
@@ -250,7 +250,7 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   Json machine = machine_json(setup.machine);
   machine["tools"] = tools_json(setup.nsys, setup.ncu);
   const Json inputs = provenance_inputs(request, config, setup, model);
-  write_provenance(artifacts, {machine, system.environment, config.tree, inputs}, now);
+  write_provenance(artifacts, {machine, system.environment, *config.tree, inputs}, now);
   session.run_passes();
   std::vector<Breach> breaches = setup.missing;
   breaches.insert(breaches.end(), session.breaches().begin(), session.breaches().end());
@@ -282,7 +282,7 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   outcome.workload_exit_code = session.workload_exit_code();
   outcome.bundle = artifacts.root();
   outcome.metrics = std::move(metrics);
-  outcome.contract = run["contract"];
+  outcome.contract = std::make_shared<Json>(run["contract"]);
   outcome.breaches = std::move(breaches);
   return outcome;
 }

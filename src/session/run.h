@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "config/compose.h"
 #include "report/metrics.h"
 #include "session/progress.h"
@@ -36,7 +37,7 @@ struct RunOutcome {
   int workload_exit_code = 0;
   std::filesystem::path bundle;  // empty: nothing was started
   Metrics metrics;               // of the bundle
-  Json contract;                 // as in its manifest
+  SharedJson contract;           // as in its manifest
   std::vector<Breach> breaches;
 };
 

@@ -67,7 +67,7 @@ GateWish gate_of(const SettingsReader& reader) {
 
 // A text, a number or a list of these; null means all.
 std::vector<std::string> ranks_of(const Config& config) {
-  const Json* value = find_value(config.tree, "ranks.capture");
+  const Json* value = find_value(*config.tree, "ranks.capture");
   const SettingsReader reader(config);
   std::vector<std::string> ranks;
   const auto add = [&](const Json& one) {

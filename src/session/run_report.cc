@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/json.h"
 #include "report/metrics.h"
 #include "session/operator_table.h"
 #include "session/rank_run.h"

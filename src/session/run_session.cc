@@ -22,7 +22,6 @@
 #include "analysis/stages.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -31,7 +30,6 @@
 #include "capture/nvtx_library.h"
 #include "capture/nvtx_timer.h"
 #include "capture/stale_runs.h"
-#include "config/presets.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
 #include "session/nvtx_marks.h"
@@ -328,14 +326,10 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
           "free space in TMPDIR, or mark fewer ranges", "", false}});
   }
   add(check_stages("baseline", setup_.options.contract, instances_of(baseline_times_)));
-  Json document = json_document("baseline", 1);
-  document["wall_ns"] = step.duration_ns;
-  document["exit_code"] = step.exit_code;
-  document["processes"] = run.processes.size();
-  document["ranges_lost"] = lost;
-  document["stage_source"] = is_marked ? Json(stages.source) : Json(nullptr);
-  document["stages"] = stage_times_json(baseline_times_);
-  artifacts_.write("baseline/metrics.json", to_json_text(document));
+  artifacts_.write("baseline/metrics.json",
+                   unprofiled_json({step.duration_ns, step.exit_code, run.processes.size(), lost,
+                                    is_marked ? stages.source : ""},
+                                   baseline_times_));
 }
 
 std::optional<Reason> RunSession::nsys_obstacle() {

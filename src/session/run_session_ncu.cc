@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "capture/ncu.h"
 #include "report/metrics.h"
 #include "session/ncu_plan_command.h"
@@ -56,7 +55,7 @@ void RunSession::run_ncu(const Pass& pass, PassRecord& record) {
   const Profile& source = *plan_source();
   const NcuPlan plan =
       make_plan(setup_.options, *setup_.ncu, source, static_cast<double>(baseline_ns_) / 1e9);
-  artifacts_.write("ncu/plan.json", to_json_text(plan_json(plan)));
+  artifacts_.write("ncu/plan.json", plan_json(plan));
   artifacts_.write("ncu/sections.txt", list_ncu_sections(system_, *setup_.ncu));
   if (plan.kernels.empty()) {
     add({{Reason::kNothingToProfile, "ncu",

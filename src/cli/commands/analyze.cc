@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/analyze_plan.h"
@@ -150,7 +149,7 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
       context.console.out(fmt::format("== {}\n", printable(file)));
     }
     context.console.out(
-        options.json ? to_json_text(metrics_json(metrics))
+        options.json ? metrics_json_text(metrics)
                      : terminal_text(terminal_document(metrics, shown), context.console.width()));
     if (options.self_profile) {
       context.console.err(timer_text(timer));

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/comparison_inputs.h"
@@ -46,7 +45,7 @@ int run_set(const BaselineCommandOptions& options, Context& context) {
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot make {}: {}", file.parent_path().string(), failure.message()));
   }
-  write_file(file, to_json_text(baseline_json(runs)));
+  write_file(file, baseline_json(runs));
   context.console.out(fmt::format("{}: {} runs\n", file.string(), runs.size()));
   const std::int64_t least = least_repeats(CompareOptions().alpha / 2);
   if (static_cast<std::int64_t>(runs.size()) < least) {

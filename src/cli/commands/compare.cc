@@ -3,7 +3,6 @@
 // llmprof compare: two sets of runs, a verdict, and where the difference went.
 #include <memory>
 
-#include "base/json.h"
 #include "cli/command.h"
 #include "cli/commands/comparison_inputs.h"
 #include "report/comparison.h"

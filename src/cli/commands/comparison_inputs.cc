@@ -27,11 +27,12 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kMostMetricsBytes = 512 * kMiB;
 constexpr const char* kBaselineSchema = "llmprof.baseline";
 
-Json inputs_of(const fs::path& bundle) {
+SharedJson inputs_of(const fs::path& bundle) {
   std::error_code ignored;
   const fs::path file = bundle / "inputs.yaml";
-  return fs::is_regular_file(file, ignored) ? parse_yaml(read_file(file), file.string())
-                                            : Json(nullptr);
+  return std::make_shared<Json>(fs::is_regular_file(file, ignored)
+                                    ? parse_yaml(read_file(file), file.string())
+                                    : Json(nullptr));
 }
 
 // The runs of a baseline file; none when it is another file.
@@ -51,8 +52,9 @@ std::vector<ComparedRun> baseline_runs(const std::string& path) {
   for (const Json& row : rows) {
     if (row.is_object() && row.contains("metrics")) {
       const Json label = row.value("label", Json());
-      runs.push_back({label.is_string() ? label.get<std::string>() : path, row.at("metrics"),
-                      row.value("inputs", Json())});
+      runs.push_back({label.is_string() ? label.get<std::string>() : path,
+                      std::make_shared<Json>(row.at("metrics")),
+                      std::make_shared<Json>(row.value("inputs", Json()))});
     }
   }
   if (runs.empty()) {
@@ -88,9 +90,9 @@ std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
   summaries.reserve(runs.size());
   for (const ComparedRun& run : runs) {
     const Metrics metrics =
-        with_context("in " + run.label, [&] { return metrics_from_json(run.metrics); });
-    summaries.push_back(summary_of_run(run.label, metrics, run.inputs));
-    add_budgeted(budgets, run.metrics, summaries.back());
+        with_context("in " + run.label, [&] { return metrics_from_json(*run.metrics); });
+    summaries.push_back(summary_of_run(run.label, metrics, *run.inputs));
+    add_budgeted(budgets, *run.metrics, summaries.back());
   }
   return summaries;
 }
@@ -143,7 +145,7 @@ void write_page(const Comparison& comparison, const JudgeOptions& options,
 void print_comparison(const Comparison& comparison, const JudgeOptions& options,
                       const ComparisonOutput& output, Context& context) {
   if (output.format == "json") {
-    context.console.out(to_json_text(comparison_json(comparison)));
+    context.console.out(comparison_json(comparison));
   } else if (output.format == "html" && output.page.empty()) {
     context.console.out(page_of(comparison, options));
   } else if (output.format == "html") {
@@ -180,14 +182,14 @@ fs::path baseline_file(const std::string& directory, const std::string& name) {
   return fs::path(directory) / (name + ".json");
 }
 
-Json baseline_json(const std::vector<ComparedRun>& runs) {
+std::string baseline_json(const std::vector<ComparedRun>& runs) {
   Json document = json_document("baseline", 1);
   document["runs"] = Json::array();
   for (const ComparedRun& run : runs) {
     document["runs"].push_back(
-        {{"label", run.label}, {"inputs", run.inputs}, {"metrics", compared_part(run.metrics)}});
+        {{"label", run.label}, {"inputs", *run.inputs}, {"metrics", compared_part(*run.metrics)}});
   }
-  return document;
+  return to_json_text(document);
 }
 
 }  // namespace llmprof

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "cli/command.h"
 #include "compare/compare.h"
 #include "session/recording.h"
@@ -18,8 +18,8 @@ namespace llmprof {
 // A run as comparisons read it.
 struct ComparedRun {
   std::string label;
-  Json metrics;
-  Json inputs;  // null where there is no bundle
+  SharedJson metrics;
+  SharedJson inputs;  // null where there is no bundle
 };
 
 // A bundle, a metrics.json, a recording, or a file of `llmprof baseline`, which may hold several.
@@ -59,6 +59,6 @@ int exit_code_of(Verdict verdict);
 // Plain files: <directory>/<name>.json.
 inline constexpr const char* kBaselineDirectory = ".llmprof/baselines";
 std::filesystem::path baseline_file(const std::string& directory, const std::string& name);
-Json baseline_json(const std::vector<ComparedRun>& runs);
+std::string baseline_json(const std::vector<ComparedRun>& runs);
 
 }  // namespace llmprof

@@ -29,7 +29,7 @@ struct ShowOptions {
 constexpr std::size_t kWidestColumn = 56;
 
 void print_with_origins(const Config& config, Console& console) {
-  const std::vector<YamlLine> lines = yaml_lines(config.tree);
+  const std::vector<YamlLine> lines = yaml_lines(*config.tree);
   std::size_t column = 0;
   for (const YamlLine& line : lines) {
     const std::size_t width = display_width(line.text);
@@ -53,7 +53,7 @@ void print_with_origins(const Config& config, Console& console) {
 
 Json json_of(const Config& config) {
   Json document = json_document("config", 1);
-  document["config"] = config.tree;
+  document["config"] = *config.tree;
   document["origins"] = config.origins;
   document["notes"] = config.notes;
   return document;
@@ -69,7 +69,7 @@ int run_show(const ShowOptions& options, Context& context) {
   if (options.origin) {
     print_with_origins(config, context.console);
   } else {
-    context.console.out(to_yaml_text(config.tree));
+    context.console.out(to_yaml_text(*config.tree));
   }
   for (const std::string& note : config.notes) {
     context.console.err(fmt::format("note: {}\n", note));

@@ -176,7 +176,7 @@ std::string rows_text(const SourceRows& found, std::size_t most) {
 
 std::string source_rows_text(const ExplainOptions& options, const std::vector<PathStep>& path,
                              const LoadedMetrics& loaded, const System& system) {
-  const Json& metrics = loaded.json;
+  const Json& metrics = *loaded.json;
   const bool is_kernel = path[0].name == "kernels";
   const Json* row = find_path(metrics, {path[0]});
   if ((!is_kernel && path[0].name != "stages") || row == nullptr || !row->is_object()) {
@@ -206,7 +206,7 @@ int run_explain(const ExplainOptions& options, Context& context) {
   if (loaded.profile) {
     say_how_read(*loaded.profile, context.console);
   }
-  const Json& metrics = loaded.json;
+  const Json& metrics = *loaded.json;
   const Json* value = find_path(metrics, path);
   if (value == nullptr) {
     fail_unknown(metrics, path, options.key);

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/budgets.h"
@@ -69,15 +68,7 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
     return static_cast<double>(count) * 100 / static_cast<double>(test.deals);
   };
   if (options.output.format == "json") {
-    Json json = json_document("gate_self_test", 1);
-    json["runs"] = runs.size();
-    json["runs_a_side"] = test.runs_a_side;
-    json["deals"] = test.deals;
-    json["alarms"] = test.alarms;
-    json["passes"] = test.passes;
-    json["inconclusive"] = test.inconclusive;
-    json["can_alarm"] = test.can_alarm;
-    context.console.out(to_json_text(json));
+    context.console.out(self_test_json(test, runs.size()));
   } else {
     context.console.out(fmt::format(
         "{} runs, dealt {} times to two sides of {}: {:.2f} % false alarms, {:.2f} % pass, "
@@ -113,9 +104,8 @@ int run_gate(const GateCommandOptions& options, Context& context) {
   if (options.ci == "github") {
     context.console.out(github_comparison(comparison));
   } else if (!options.ci.empty()) {
-    context.console.out(to_json_text(options.ci == "bencher"
-                                         ? bencher_comparison(comparison)
-                                         : google_benchmark_comparison(comparison)));
+    context.console.out(options.ci == "bencher" ? bencher_comparison(comparison)
+                                                : google_benchmark_comparison(comparison));
   } else {
     print_comparison(comparison, options.judge, options.output, context);
   }

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "base/exit_code.h"
-#include "base/json.h"
 #include "cli/command.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"

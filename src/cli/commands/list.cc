@@ -104,7 +104,7 @@ Rows key_rows() {
   for (const auto& [path, origin] : config.origins) {
     rows.push_back({{"key", path},
                     {"set_by", origin},
-                    {"value", to_json_line(*find_value(config.tree, path))}});
+                    {"value", to_json_line(*find_value(*config.tree, path))}});
   }
   return rows;
 }

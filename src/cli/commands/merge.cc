@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -188,15 +188,15 @@ int run_merge(const MergeCommandOptions& options, Context& context) {
   const MergedRanks merged = merge_files(found.files);
   FleetReport report = report_fleet(merged.fleet);
   explain(merged, report);
-  const Json json = fleet_json(report, found.unfinished);
+  const SharedJson json = fleet_json(report, found.unfinished);
   if (!options.out.empty()) {
     write_file(options.out, fleet_bytes(merged.fleet));
   }
   if (!options.html.empty()) {
-    write_file(options.html, fleet_page(json, options.top.rows));
+    write_file(options.html, fleet_page(*json, options.top.rows));
   }
-  context.console.out(options.is_json ? to_json_text(json)
-                                      : terminal_text(fleet_document(json, options.top.rows),
+  context.console.out(options.is_json ? to_json_text(*json)
+                                      : terminal_text(fleet_document(*json, options.top.rows),
                                                       context.console.width()));
   if (options.keep_raw == "outliers") {
     context.console.err(prune(merged, report));

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/model_text.h"
@@ -95,7 +94,7 @@ std::vector<std::string> gpu_names() {
 
 int run_model(const ModelOptions& options, Context& context) {
   const ModelAnswer answer = answer_of(options);
-  context.console.out(options.json ? to_json_text(model_json(answer))
+  context.console.out(options.json ? model_json(answer)
                                    : model_text(answer, context.console.width()));
   return kExitOk;
 }

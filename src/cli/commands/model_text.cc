@@ -223,7 +223,7 @@ std::string model_text(const ModelAnswer& answer, std::size_t width) {
   return text + gpu_text(answer) + conventions_text(answer, width);
 }
 
-Json model_json(const ModelAnswer& answer) {
+std::string model_json(const ModelAnswer& answer) {
   const Llm& llm = answer.llm;
   Json json = json_document("model", 1);
   json["model"] = {{"name", answer.name},
@@ -260,7 +260,7 @@ Json model_json(const ModelAnswer& answer) {
                            {"difference_fraction", row.difference_fraction()},
                            {"because", row.because}});
   }
-  return json;
+  return to_json_text(json);
 }
 
 }  // namespace llmprof

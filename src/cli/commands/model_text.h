@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
 #include "model/conventions.h"
 #include "model/gpu.h"
 #include "model/llm.h"
@@ -34,6 +33,6 @@ struct ModelAnswer {
 };
 
 std::string model_text(const ModelAnswer& answer, std::size_t width);
-Json model_json(const ModelAnswer& answer);
+std::string model_json(const ModelAnswer& answer);
 
 }  // namespace llmprof

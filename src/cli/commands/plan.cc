@@ -9,8 +9,6 @@
 #include "analysis/kernel_names.h"
 #include "base/error.h"
 #include "base/exit_code.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -32,18 +30,6 @@ struct PlanCommandOptions {
   std::string file;
   std::vector<std::string> overrides;
 };
-
-// The time one run of the program took, if the recording stands in a bundle that says so.
-double program_seconds(const std::string& recording) {
-  const std::filesystem::path metrics = baseline_file(recording, "metrics.json");
-  std::error_code ignored;
-  if (!std::filesystem::exists(metrics, ignored)) {
-    return 0;
-  }
-  const Json document = parse_json(read_file(metrics), metrics.string());
-  const auto wall = document.find("wall_ns");
-  return wall != document.end() && wall->is_number() ? wall->get<double>() / 1e9 : 0;
-}
 
 // ncu as it is here, or as the oldest that is known where it is not.
 NcuTool ncu_for_plan(const System& system, std::vector<std::string>& notes) {
@@ -130,11 +116,7 @@ int run_plan(const PlanCommandOptions& options, Context& context) {
     context.console.err(fmt::format("llmprof: {}\n", note));
   }
   if (options.json) {
-    Json document = plan_json(plan);
-    for (std::size_t i = 0; i < commands.size(); ++i) {
-      document["commands"][i]["argv"] = commands[i];
-    }
-    context.console.out(to_json_text(document));
+    context.console.out(plan_json(plan, commands));
   } else {
     print(plan, commands, context.console);
   }

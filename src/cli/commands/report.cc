@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/export.h"
 #include "cli/recording_options.h"
@@ -57,14 +56,14 @@ int run_report(const ReportCommandOptions& options, Context& context) {
       load_metrics(options.file, options.recording, context.system, is_page);
   const Metrics& metrics = loaded.metrics;
   if (is_page) {
-    context.console.out(page_html(metrics, loaded.json,
+    context.console.out(page_html(metrics, *loaded.json,
                                   loaded.profile ? loaded.profile->timeline : Timeline(), {}));
     return kExitOk;
   }
   if (!options.ci.empty()) {
     context.console.out(options.ci == "github"    ? github_summary(metrics)
-                        : options.ci == "bencher" ? to_json_text(bencher_json(metrics))
-                                                  : to_json_text(google_benchmark_json(metrics)));
+                        : options.ci == "bencher" ? bencher_json(metrics)
+                                                  : google_benchmark_json(metrics));
     const bool is_empty = metrics.capture.kernel_ns == 0;
     if (is_empty && options.ci != "github") {
       context.console.err(fmt::format(
@@ -79,7 +78,7 @@ int run_report(const ReportCommandOptions& options, Context& context) {
   if (options.format == "md") {
     context.console.out(markdown_text(document));
   } else if (options.format == "json") {
-    context.console.out(to_json_text(document_json(document)));
+    context.console.out(document_json(document));
   } else if (options.format == "csv") {
     context.console.out(document_csv(document));
   } else {

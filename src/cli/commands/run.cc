@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/exit_code.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -108,10 +108,10 @@ RunOutcome run_once(const RunCommandOptions& options, Context& context) {
                            static_cast<int>(prepared.setup.passes.size()));
   RunOutcome outcome = execute_run(prepared, options.request, context.system, progress);
   if (options.progress == "json") {
-    context.console.err(to_json_line({{"event", "result"},
-                                      {"exit_code", outcome.code},
-                                      {"bundle", outcome.bundle.string()},
-                                      {"contract", outcome.contract}}) +
+    context.console.err(json_object_line({{"event", "result"},
+                                          {"exit_code", outcome.code},
+                                          {"bundle", outcome.bundle.string()},
+                                          {"contract", outcome.contract}}) +
                         "\n");
   } else {
     print_end(options, outcome, context.console);

@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "bundle/artifacts.h"
@@ -158,7 +157,7 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
       compare_runs(summaries(runs.sides[0]), summaries(runs.sides[1]), options);
   constexpr std::size_t kRows = 10;
   const Document document = comparison_document(comparison, kRows, false);
-  write_file(runs.group / "compare.json", to_json_text(comparison_json(comparison)));
+  write_file(runs.group / "compare.json", comparison_json(comparison));
   write_file(runs.group / "compare.md", markdown_text(document));
   write_page(comparison, {}, {"html", (runs.group / "compare.html").string()});
   if (runs.options.progress != "none" && runs.options.progress != "json") {

@@ -132,7 +132,7 @@ Json presence_json(const FleetReport& report, const std::vector<OlderRank>& unfi
 
 }  // namespace
 
-Json fleet_json(const FleetReport& report, const std::vector<OlderRank>& unfinished) {
+SharedJson fleet_json(const FleetReport& report, const std::vector<OlderRank>& unfinished) {
   Json json = json_document("fleet", 1);
   json["run_id"] = text_or_null(report.run_id);
   json["attempt"] = report.attempt;
@@ -163,7 +163,7 @@ Json fleet_json(const FleetReport& report, const std::vector<OlderRank>& unfinis
     }
     json["heat"]["stages"].push_back({{"stage", stage.stage}, {"deviation_fractions", fractions}});
   }
-  return json;
+  return std::make_shared<Json>(std::move(json));
 }
 
 }  // namespace llmprof

@@ -116,6 +116,6 @@ std::optional<StragglerCause> straggler_cause(const FleetSummary& fleet, const R
 
 // The numbers of a merge report as JSON. `unfinished`: ranks that started, according to their
 // folders, and left no summary; sorted.
-Json fleet_json(const FleetReport& report, const std::vector<OlderRank>& unfinished);
+SharedJson fleet_json(const FleetReport& report, const std::vector<OlderRank>& unfinished);
 
 }  // namespace llmprof

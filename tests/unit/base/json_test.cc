@@ -24,6 +24,14 @@ TEST(Json, InvalidBytesAreReplacedNotThrown) {
             "b\"");
 }
 
+TEST(Json, ALineOfFieldsKeepsTheirOrderAndTypes) {
+  EXPECT_EQ(json_object_line({{"word", "a\xff"},
+                              {"bytes", std::int64_t{-3}},
+                              {"held", std::make_shared<Json>(Json{{"b", {1, 2}}})},
+                              {"absent", SharedJson()}}),
+            "{\"word\":\"a\xef\xbf\xbd\",\"bytes\":-3,\"held\":{\"b\":[1,2]},\"absent\":null}");
+}
+
 TEST(Json, BadInputIsNamed) {
   expect_error([] { parse_json("{\"a\": }", "x.json"); }, ErrorKind::kInput,
                HasSubstr("x.json is not valid JSON"), _);

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::string value_at(const Config& config, const std::string& path) {
-  const Json* value = find_value(config.tree, path);
+  const Json* value = find_value(*config.tree, path);
   return value == nullptr ? "absent" : to_json_line(*value);
 }
 
@@ -59,7 +59,7 @@ TEST(Compose, EveryLeafHasAnOrigin) {
       }
     }
   };
-  walk(config.tree, "");
+  walk(*config.tree, "");
   ASSERT_EQ(leaves.size(), config.origins.size());
   for (const std::string& leaf : leaves) {
     EXPECT_TRUE(config.origins.contains(leaf)) << leaf;

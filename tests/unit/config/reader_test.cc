@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "config/compose.h"
 #include "expect_error.h"
 
@@ -21,14 +22,15 @@ using testing::UnorderedElementsAre;
 class Reader : public testing::Test {
  protected:
   Reader() {
-    config.tree = {{"run", {{"gate", "auto"}, {"none", nullptr}, {"empty", ""}, {"n", 5}}},
-                   {"on", true},
-                   {"half", 0.5},
-                   {"list", {"a", "", "b c"}},
-                   {"mixed", {"a", 1}},
-                   {"map", {{"A", "x"}, {"B", 1}, {"C", true}}},
-                   {"large", UINT64_MAX},
-                   {"bad", "a\x1b[31m"}};
+    config.tree = std::make_shared<Json>(
+        Json{{"run", {{"gate", "auto"}, {"none", nullptr}, {"empty", ""}, {"n", 5}}},
+             {"on", true},
+             {"half", 0.5},
+             {"list", {"a", "", "b c"}},
+             {"mixed", {"a", 1}},
+             {"map", {{"A", "x"}, {"B", 1}, {"C", true}}},
+             {"large", UINT64_MAX},
+             {"bad", "a\x1b[31m"}});
     config.origins = {{"run.gate", "override run.gate=auto"}};
   }
 

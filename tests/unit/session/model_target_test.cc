@@ -69,7 +69,7 @@ TEST(Target, FactsOfTheModelAreCountedNotCopied) {
   EXPECT_EQ(facts.at("params"), 8030261248);
   EXPECT_FALSE(facts.contains("sha256"));
 
-  write_file(file, to_json_text(*find_value(named.tree, "model.config")));
+  write_file(file, to_json_text(*find_value(*named.tree, "model.config")));
   const Config by_path = compose(std::nullopt, {"model.target=mine", "model.config=" + file});
   const auto read = target_model(by_path);
   ASSERT_TRUE(read);
