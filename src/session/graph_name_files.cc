@@ -59,10 +59,16 @@ std::vector<std::string> files_in(const fs::path& folder, Fits fits) {
   return files;
 }
 
+fs::path folder_of(const fs::path& file) {
+  std::error_code ignored;
+  const fs::path whole = fs::absolute(file, ignored);
+  return (whole.empty() ? file : whole).parent_path();
+}
+
 class NameFiles {
  public:
   NameFiles(const fs::path& recording, std::optional<std::uint64_t> memory_bytes, Trace& trace)
-      : folder_(fs::absolute(recording).parent_path()),
+      : folder_(folder_of(recording)),
         rank_(trace.capture.rank ? *trace.capture.rank
                                  : rank_in(recording.filename().string()).value_or(0)),
         memory_bytes_(memory_bytes),

@@ -192,7 +192,7 @@ Profile profile_of(const std::string& path, const RecordingOptions& options, con
   }();
   if (Trace* trace = std::get_if<Trace>(&recording)) {
     const PassTimer::Scope pass(wants.timer, "graph names");
-    name_graph_kernels(file.path(), options.graph_names, options.memory_limit_bytes, *trace);
+    name_graph_kernels(recording_in(path), options.graph_names, options.memory_limit_bytes, *trace);
   }
   select_part(options, rules, path, recording);
   Profile made = profile(std::move(recording), std::move(rules),
