@@ -17,6 +17,12 @@ import sqlite3
 US = 1000
 LAUNCH, LATENCY, GAP = 4 * US, 3 * US, US // 2  # of a call; from a call to its work; between kernels
 
+# Kernels of a layer and their microseconds.
+WHOLE_LAYER = [("fused_add_rms_norm_kernel", 4), ("nvjet_tst_64x64_qkv", 25), ("rotary_embedding_kernel", 5),
+               ("reshape_and_cache_flash_kernel", 4), ("flash_fwd_splitkv_kernel", 40), ("nvjet_tst_64x32_o", 17),
+               ("fused_add_rms_norm_kernel", 4), ("nvjet_tst_128x64_gate_up", 67), ("act_and_mul_kernel", 9),
+               ("nvjet_tst_64x64_down", 41)]
+
 # Columns by table: integers, unless their type is said.
 TABLES = {
     "StringIds": "id, value TEXT",
@@ -40,6 +46,7 @@ def parser_of_shapes():
     parser.add_argument("--warm-up", type=int, default=2, help="slow steps at first")
     parser.add_argument("--mixed-every", type=int, default=0, help="every n-th step holds a prompt too; 0: none")
     parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--whole-layers", action="store_true", help="ten kernels a layer, not two")
     parser.add_argument("--prepare-us", type=int, default=20, help="host time of a step before its first launch")
     parser.add_argument("--batch", type=int, default=16, help="sequences of a step, at least")
     parser.add_argument("--engine", choices=("vllm", "sglang"), default="vllm")
@@ -124,9 +131,12 @@ class Engine:
         """(name, duration, part) of the work of a step; a prompt makes it longer, and so does a first use."""
         layer = [("nvjet_tst_128x64", 30 * US * factor, "layer"),
                  ("flash_fwd_splitkv_kernel", 20 * US * factor, "layer")]
+        if self.shape.whole_layers:
+            layer = [(name, time * US * factor, "layer") for name, time in WHOLE_LAYER]
         if self.shape.workers > 1:
             layer.append(("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 6 * US * factor, "communication"))
-        return layer * self.shape.layers + [
+        first = [("vectorized_gather_kernel", 4 * US, "layer")] if self.shape.whole_layers else []
+        return first + layer * self.shape.layers + [
             ("nvjet_tst_256x128_lm_head", 25 * US, "sampling"), ("sampling_topk_topp_kernel", 5 * US, "sampling"),
             (None, 2 * US, "sampling")]
 

@@ -20,6 +20,7 @@
 #include "analysis/operators.h"
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
+#include "analysis/structure_summary.h"
 #include "analysis/time_category.h"
 #include "base/pass_timer.h"
 #include "trace/kernel_summary.h"
@@ -195,16 +196,17 @@ struct Analysis {
   std::int64_t kernel_ns = 0;
   std::int64_t unattributed_ns =
       0;  // of kernel_ns: launched in no stage, or the launch was not recorded
-  std::int64_t opaque_graph_ns = 0;          // of kernel_ns: CUDA graphs recorded as a whole
-  std::int64_t stage_overlap_ns = 0;         // stage windows (all but nested) minus their union
-  std::int64_t outside_ns = 0;               // of the capture: in no stage's window
-  std::vector<std::string> unmatched_names;  // kernels of family other, by time, when it is large
-  std::optional<JoinedCounters> counters;    // nullopt: no ncu capture
-  std::optional<Efficiency> efficiency;      // nullopt: no model
-  std::vector<Composition> compositions;     // by stage, then sequences
-  std::optional<Operators> operators;        // nullopt: no source of names
-  std::optional<GraphNames> graph_names;     // nullopt: no kernel was launched by a CUDA graph
-  Findings findings;                         // what to fix first; filled when all else is there
+  std::int64_t opaque_graph_ns = 0;           // of kernel_ns: CUDA graphs recorded as a whole
+  std::int64_t stage_overlap_ns = 0;          // stage windows (all but nested) minus their union
+  std::int64_t outside_ns = 0;                // of the capture: in no stage's window
+  std::vector<std::string> unmatched_names;   // kernels of family other, by time, when it is large
+  std::optional<JoinedCounters> counters;     // nullopt: no ncu capture
+  std::optional<Efficiency> efficiency;       // nullopt: no model
+  std::vector<Composition> compositions;      // by stage, then sequences
+  std::optional<StructureSummary> structure;  // nullopt: a summary, or no kernels
+  std::optional<Operators> operators;         // nullopt: no source of names
+  std::optional<GraphNames> graph_names;      // nullopt: no kernel was launched by a CUDA graph
+  Findings findings;                          // what to fix first; filled when all else is there
   Diagnostics diagnostics;
 };
 

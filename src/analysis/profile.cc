@@ -149,6 +149,14 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   analysis.steady_window = mark_steady(stages.names, analysis.steps);
   analysis.rank_groups = summarise_groups(trace, groups, analysis.steps);
   take_ledgers(std::move(ledgers), analysis);
+
+  // The model: passes, layers and parts, from the order of kernels.
+  if (trace.kernels.size() > 0) {
+    timed(options.timer, "structure", [&] {
+      profile.structure = find_structure(trace, profile.rules);
+      analysis.structure = summarise_structure(trace, profile.rules, profile.structure);
+    });
+  }
   return profile;
 }
 

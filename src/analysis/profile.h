@@ -13,6 +13,7 @@
 #include "analysis/efficiency.h"
 #include "analysis/rank_groups.h"
 #include "analysis/stages.h"
+#include "analysis/structure.h"
 #include "analysis/timeline.h"
 #include "model/gpu.h"
 #include "trace/counters.h"
@@ -28,6 +29,7 @@ struct Profile {
   Rules rules;                 // that named stages and families
   Stages stages;
   Attribution attribution;
+  Structure structure;
   Timeline timeline;  // without length where none was asked for
   Analysis analysis;
 };

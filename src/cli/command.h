@@ -100,6 +100,7 @@ Command export_command();
 Command fleet_command();
 Command gate_command();
 Command kernels_command();
+Command layers_command();
 Command launch_command();
 Command list_command();
 Command merge_command();

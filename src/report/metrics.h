@@ -251,6 +251,7 @@ struct Metrics {
   std::vector<StageSummary> stages;
   std::vector<StepMetrics> steps;
   std::vector<Composition> compositions;
+  std::optional<StructureSummary> structure;
   std::optional<std::vector<RankGroupSummary>> rank_groups;
   std::optional<std::vector<StageTimes>> baseline;
   std::optional<std::vector<StageOverhead>> overhead;
@@ -286,6 +287,8 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run = {});
 Json metrics_json(const Metrics& metrics);
 Json metrics_json(const Analysis& analysis, const RunFacts& run = {});
 std::string metrics_json_text(const Metrics& metrics);
+// One key of it, as JSON.
+std::string metrics_json_text(const Metrics& metrics, const char* key);
 
 // Throws kInput, naming the key, if a value has another type than its member. Missing keys leave
 // their member unchanged; unknown keys are ignored.

@@ -188,6 +188,10 @@ std::string metrics_json_text(const Metrics& metrics) {
   return to_json_text(metrics_json(metrics));
 }
 
+std::string metrics_json_text(const Metrics& metrics, const char* key) {
+  return to_json_text(metrics_json(metrics)[key]);
+}
+
 Metrics metrics_from_json(const Json& json) {
   Metrics metrics;
   read_object(json, metrics, {});

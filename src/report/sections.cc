@@ -34,6 +34,7 @@ constexpr SectionRow kSections[] = {
     {"ledger", "Where the time went, by stage and GPU", ledger_section},
     {"efficiency", "MFU and MBU", efficiency_section},
     {"takeaways", "Stage Takeaways", takeaways_section},
+    {"model", "The model: passes, layers and parts", model_section},
     {"operators", "Top Operators", operators_section},
     {"kernels", "Top Kernels", kernels_section},
     {"counters", "What bounds the kernels", counters_section},
@@ -64,10 +65,11 @@ void leave_out_missing(Document& document) {
   std::erase_if(document.sections, [](const Section& section) { return !section.missing.empty(); });
 }
 
-// Most programs mark no phases: a heading that says so would be in every report.
-Document without_empty_phases(Document document) {
+// Most programs mark no phases, many have no layers: a heading that says so would be in every
+// report.
+Document without_empty_parts(Document document) {
   std::erase_if(document.sections, [](const Section& section) {
-    return section.id == "host_phases" && !section.missing.empty();
+    return (section.id == "host_phases" || section.id == "model") && !section.missing.empty();
   });
   return document;
 }
@@ -83,11 +85,11 @@ std::vector<std::string> section_ids() {
 }
 
 Document report_document(const Metrics& metrics, const SectionOptions& options) {
-  return without_empty_phases(
-      document_of("Report",
-                  {"summary", "files", "findings", "stages", "overhead", "efficiency", "ledger",
-                   "host_phases", "kernels", "counters", "operators", "environment", "quality"},
-                  metrics, options));
+  return without_empty_parts(document_of(
+      "Report",
+      {"summary", "files", "findings", "stages", "overhead", "efficiency", "ledger", "host_phases",
+       "model", "kernels", "counters", "operators", "environment", "quality"},
+      metrics, options));
 }
 
 Document stakeholder_document(const Metrics& metrics, const SectionOptions& options) {
@@ -100,10 +102,10 @@ Document stakeholder_document(const Metrics& metrics, const SectionOptions& opti
 }
 
 Document page_document(const Metrics& metrics, const SectionOptions& options) {
-  return without_empty_phases(document_of(
+  return without_empty_parts(document_of(
       "llmprof report",
       {"summary", "aggregates", "findings", "stages", "ledger", "host_phases", "efficiency",
-       "kernels", "counters", "operators", "overhead", "environment", "quality", "files"},
+       "model", "kernels", "counters", "operators", "overhead", "environment", "quality", "files"},
       metrics, options));
 }
 
@@ -119,7 +121,7 @@ Document terminal_document(const Metrics& metrics, const SectionOptions& options
   Document document =
       document_of("",
                   {"summary", "findings", "stages", "baseline", "overhead", "ledger", "host_phases",
-                   "efficiency", "kernels", "counters", "operators", "quality"},
+                   "efficiency", "model", "kernels", "counters", "operators", "quality"},
                   metrics, options);
   leave_out_missing(document);
   return document;

@@ -18,6 +18,7 @@ struct SectionOptions {
   std::size_t num_findings = 3;    // of the summary
   bool is_terminal = false;        // names stand last, where they may be cut
   bool is_summary = false;         // findings stand right below the verdict
+  bool has_all_parts = false;      // of the model, also those that take little time
   bool is_verbose = false;         // rules that could not speak
   std::vector<std::string> files;  // that stand beside the report
 };

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Symbols for kernel names, so that the order of kernels shows what repeats.
+#include "analysis/kernel_symbols.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/kernel_names.h"
+
+namespace llmprof {
+namespace {
+
+std::string lower_without_digits(std::string_view name) {
+  std::string text;
+  text.reserve(name.size());
+  for (const char c : name) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) {
+      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return text;
+}
+
+bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
+KernelRole role_of(std::string_view family, std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, KernelRole>, 10> kRoles = {{
+      {"gemm", KernelRole::kGemm},
+      {"gemv", KernelRole::kGemm},
+      {"attention", KernelRole::kAttention},
+      {"softmax", KernelRole::kAttention},
+      {"norm", KernelRole::kNorm},
+      {"rope", KernelRole::kRope},
+      {"activation", KernelRole::kActivation},
+      {"embedding", KernelRole::kEmbedding},
+      {"sampling", KernelRole::kSampling},
+      {kCommunication, KernelRole::kComm},
+  }};
+  const auto* row = std::find_if(kRoles.begin(), kRoles.end(),
+                                 [&](const auto& one) { return one.first == family; });
+  if (row == kRoles.end()) {
+    // A softmax of separate kernels has one that takes the exponential.
+    return has_any(name, {"exp_kernel"}) ? KernelRole::kAttention : KernelRole::kPlain;
+  }
+  // Second kernels of a product: present or not as the shape demands.
+  const bool is_rest = row->second == KernelRole::kGemm && has_any(name, {"splitkreduce"});
+  return is_rest ? KernelRole::kPlain : row->second;
+}
+
+}  // namespace
+
+KernelSymbols find_symbols(const Trace& trace, const Rules& rules) {
+  KernelSymbols symbols;
+  symbols.of_name.assign(trace.strings.size(), kNone);
+  symbols.roles.push_back(KernelRole::kGemm);
+  symbols.is_backward.push_back(false);
+  std::unordered_map<std::string, std::uint32_t> known;
+  for (const StringId name : trace.kernels.name) {
+    std::uint32_t& symbol = symbols.of_name[static_cast<std::size_t>(name)];
+    if (symbol != kNone) {
+      continue;
+    }
+    const std::string_view whole = trace.strings[name];
+    const std::string text = lower_without_digits(whole);
+    const KernelRole role = role_of(family_of(rules, whole), text);
+    if (role == KernelRole::kGemm) {
+      symbol = KernelSymbols::kGemm;
+      continue;
+    }
+    const auto [at, is_new] =
+        known.try_emplace(text, static_cast<std::uint32_t>(symbols.roles.size()));
+    if (is_new) {
+      symbols.roles.push_back(role);
+      symbols.is_backward.push_back(has_any(text, {"backward", "bwd", "_grad"}));
+    }
+    symbol = at->second;
+  }
+  return symbols;
+}
+
+}  // namespace llmprof

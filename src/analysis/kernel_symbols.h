@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/rules.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// What a kernel does in a layer, as far as the order of kernels needs it.
+enum class KernelRole : std::uint8_t {
+  kPlain,
+  kGemm,       // also matrix times vector
+  kAttention,  // fused, or the softmax of one that is not
+  kNorm,
+  kRope,
+  kActivation,
+  kEmbedding,
+  kSampling,
+  kComm,
+};
+
+// Kernels that take the same place in a layer, though autotuning and shapes give them different
+// names. All matrix products are one symbol, other kernels are told apart by their names without
+// numbers.
+struct KernelSymbols {
+  std::vector<std::uint32_t> of_name;  // by StringId; kNone: not a kernel's name
+  std::vector<KernelRole> roles;       // by symbol
+  std::vector<bool> is_backward;       // by symbol: of a backward pass, by its name
+
+  static constexpr std::uint32_t kGemm = 0;
+};
+
+KernelSymbols find_symbols(const Trace& trace, const Rules& rules);
+
+}  // namespace llmprof

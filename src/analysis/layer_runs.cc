@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs of layers: kernels that recur at nearly equal distances with nearly the same work between.
+#include "analysis/layer_runs.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace llmprof {
+namespace {
+
+constexpr std::uint32_t kLeastPeriod = 5;  // kernels in a layer
+constexpr std::size_t kMostRuns = 8;       // kinds of pass in one stream
+constexpr std::size_t kMostTries = 64;
+constexpr std::size_t kSamples = 64;  // neighbours compared per train
+
+// Occurrences of one symbol at nearly equal distances.
+struct Train {
+  std::uint32_t symbol = 0;
+  std::span<const std::uint32_t> positions;
+  std::uint32_t period = 0;
+
+  std::uint32_t begin() const { return positions.front(); }
+  std::uint32_t end() const { return positions.back(); }
+};
+
+// Positions of each symbol, in order.
+struct Occurrences {
+  std::vector<std::uint32_t> positions;
+  std::vector<std::size_t> starts;
+
+  Occurrences(std::span<const std::uint32_t> stream, std::size_t num_symbols)
+      : positions(stream.size()), starts(num_symbols + 1) {
+    for (const std::uint32_t symbol : stream) {
+      ++starts[symbol + 1];
+    }
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    std::vector<std::size_t> next(starts.begin(), starts.end() - 1);
+    for (std::uint32_t i = 0; i < stream.size(); ++i) {
+      positions[next[stream[i]]++] = i;
+    }
+  }
+
+  std::span<const std::uint32_t> of(std::size_t symbol) const {
+    return std::span(positions).subspan(starts[symbol], starts[symbol + 1] - starts[symbol]);
+  }
+};
+
+std::uint32_t median_distance(std::span<const std::uint32_t> positions) {
+  std::vector<std::uint32_t> distances;
+  for (std::size_t i = 1; i < positions.size(); ++i) {
+    distances.push_back(positions[i] - positions[i - 1]);
+  }
+  const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+  std::nth_element(distances.begin(), middle, distances.end());
+  return *middle;
+}
+
+// Splits the occurrences of a symbol into trains. The ends of a pass stretch one distance, other
+// kinds of layer a few: distances of one train stay within a factor of 1.75.
+void add_trains(std::uint32_t symbol, std::span<const std::uint32_t> positions,
+                std::vector<Train>& trains) {
+  std::size_t first = 0;
+  while (first + kLeastLayers <= positions.size()) {
+    std::uint64_t least = positions[first + 1] - positions[first];
+    std::uint64_t most = least;
+    std::size_t last = first + 1;
+    for (; last + 1 < positions.size(); ++last) {
+      const std::uint64_t distance = positions[last + 1] - positions[last];
+      const std::uint64_t low = std::min(least, distance);
+      const std::uint64_t high = std::max(most, distance);
+      if (4 * high > 7 * low + 4) {
+        break;
+      }
+      least = low;
+      most = high;
+    }
+    if (last - first + 1 < kLeastLayers) {
+      ++first;
+      continue;
+    }
+    const auto part = positions.subspan(first, last - first + 1);
+    const std::uint32_t period = median_distance(part);
+    if (period >= kLeastPeriod) {
+      trains.push_back({symbol, part, period});
+    }
+    first = last;
+  }
+}
+
+// Counts of the kernels that a layer must have.
+struct RoleCounts {
+  std::vector<std::uint32_t> gemms = {0};
+  std::vector<std::uint32_t> attentions = {0};
+
+  RoleCounts(std::span<const std::uint32_t> stream, const KernelSymbols& symbols) {
+    gemms.reserve(stream.size() + 1);
+    attentions.reserve(stream.size() + 1);
+    for (const std::uint32_t symbol : stream) {
+      const KernelRole role = symbols.roles[symbol];
+      gemms.push_back(gemms.back() + (role == KernelRole::kGemm ? 1 : 0));
+      attentions.push_back(attentions.back() + (role == KernelRole::kAttention ? 1 : 0));
+    }
+  }
+
+  // Nine in ten stretches of the train hold two products, and attention.
+  bool fit(const Train& train, bool needs_attention) const {
+    std::size_t num_fitting = 0;
+    for (std::size_t i = 1; i < train.positions.size(); ++i) {
+      const std::uint32_t begin = train.positions[i - 1];
+      const std::uint32_t end = train.positions[i];
+      const bool has_attention = !needs_attention || attentions[end] > attentions[begin];
+      num_fitting += has_attention && gemms[end] - gemms[begin] >= 2 ? 1 : 0;
+    }
+    return 10 * num_fitting >= 9 * (train.positions.size() - 1);
+  }
+};
+
+// How much of two stretches is the same, counted with multiplicity.
+class Likeness {
+ public:
+  Likeness(std::span<const std::uint32_t> stream, std::size_t num_symbols)
+      : stream_(stream), counts_(num_symbols) {}
+
+  double operator()(std::uint32_t begin, std::uint32_t middle, std::uint32_t end) {
+    for (std::uint32_t i = begin; i < middle; ++i) {
+      ++counts_[stream_[i]];
+    }
+    std::uint32_t common = 0;
+    for (std::uint32_t i = middle; i < end; ++i) {
+      if (counts_[stream_[i]] > 0) {
+        --counts_[stream_[i]];
+        ++common;
+      }
+    }
+    for (std::uint32_t i = begin; i < middle; ++i) {
+      counts_[stream_[i]] = 0;
+    }
+    return 2.0 * common / static_cast<double>(end - begin);
+  }
+
+ private:
+  std::span<const std::uint32_t> stream_;
+  std::vector<std::uint32_t> counts_;
+};
+
+// Whether neighbouring stretches of a train are alike: four fifths of the kernels at the median,
+// three quarters in seven of ten.
+bool is_repeating(const Train& train, Likeness& likeness) {
+  const std::size_t num_pairs = train.positions.size() - 2;
+  const std::size_t step = std::max<std::size_t>(1, num_pairs / kSamples);
+  std::vector<double> likes;
+  for (std::size_t i = 0; i < num_pairs; i += step) {
+    likes.push_back(likeness(train.positions[i], train.positions[i + 1], train.positions[i + 2]));
+  }
+  std::sort(likes.begin(), likes.end());
+  return likes[likes.size() / 2] >= 0.8 && likes[likes.size() * 3 / 10] >= 0.75;
+}
+
+bool is_near(std::uint32_t period, std::uint32_t other) {
+  const std::uint32_t distance = period > other ? period - other : other - period;
+  return distance <= std::max<std::uint32_t>(1, other / 10);
+}
+
+// Kernels that no run covers yet.
+class Free {
+ public:
+  explicit Free(std::size_t size) : sums_(size + 1) { std::iota(sums_.begin(), sums_.end(), 0U); }
+
+  bool has_most_of(const Train& train) const {
+    return 5 * (sums_[train.end()] - sums_[train.begin()]) > 4 * (train.end() - train.begin());
+  }
+  void take(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& stretches) {
+    std::vector<bool> is_free(sums_.size() - 1);
+    for (std::size_t i = 0; i < is_free.size(); ++i) {
+      is_free[i] = sums_[i + 1] > sums_[i];
+    }
+    for (const auto& [begin, end] : stretches) {
+      std::fill(is_free.begin() + begin, is_free.begin() + end, false);
+    }
+    for (std::size_t i = 0; i < is_free.size(); ++i) {
+      sums_[i + 1] = sums_[i] + (is_free[i] ? 1 : 0);
+    }
+  }
+
+ private:
+  std::vector<std::uint32_t> sums_;
+};
+
+// The shortest period among the candidates that cover most.
+const Train* choose(const std::vector<const Train*>& candidates) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> covered;  // symbol, period
+  std::uint64_t most = 0;
+  for (const Train* train : candidates) {
+    std::uint64_t& sum = covered[{train->symbol, train->period}];
+    sum += train->end() - train->begin();
+    most = std::max(most, sum);
+  }
+  const Train* best = nullptr;
+  for (const Train* train : candidates) {
+    const bool covers = 5 * covered[{train->symbol, train->period}] >= 3 * most;
+    if (covers && (best == nullptr || std::pair(train->period, train->begin()) <
+                                          std::pair(best->period, best->begin()))) {
+      best = train;
+    }
+  }
+  return best;
+}
+
+// Occurrences of one symbol in all trains of about a period that meet one of `like`.
+std::map<std::uint32_t, std::vector<std::uint32_t>> agreeing(const std::vector<Train>& trains,
+                                                             const std::vector<Train>& like) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> positions;
+  for (const Train& train : trains) {
+    const auto at =
+        std::upper_bound(like.begin(), like.end(), train.end(),
+                         [](std::uint32_t end, const Train& other) { return end < other.begin(); });
+    const bool meets = at != like.begin() && std::prev(at)->end() > train.begin() &&
+                       is_near(train.period, std::prev(at)->period);
+    if (meets) {
+      std::vector<std::uint32_t>& all = positions[train.symbol];
+      for (const std::uint32_t position : train.positions) {
+        if (all.empty() || all.back() < position) {
+          all.push_back(position);
+        }
+      }
+    }
+  }
+  return positions;
+}
+
+// The run that most symbols agree on, anchored at attention where one of them is.
+LayerRun run_of(const std::map<std::uint32_t, std::vector<std::uint32_t>>& agreed,
+                const KernelSymbols& symbols) {
+  std::map<std::size_t, std::uint32_t> votes;
+  for (const auto& [symbol, positions] : agreed) {
+    ++votes[positions.size()];
+  }
+  const auto most = std::max_element(
+      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  LayerRun run;
+  run.num_agreeing = most->second;
+  const auto rank = [&](std::uint32_t symbol, const std::vector<std::uint32_t>& positions) {
+    return std::pair(symbols.roles[symbol] != KernelRole::kAttention, positions.front());
+  };
+  for (const auto& [symbol, positions] : agreed) {
+    if (positions.size() == most->first &&
+        (run.positions.empty() || rank(symbol, positions) < rank(run.anchor, run.positions))) {
+      run.anchor = symbol;
+      run.positions = positions;
+    }
+  }
+  run.period = median_distance(run.positions);
+  return run;
+}
+
+// Runs of one stream, found one after the other in what is left.
+class RunFinder {
+ public:
+  RunFinder(std::span<const std::uint32_t> kernels, const KernelSymbols& all)
+      : symbols_(all),
+        occurrences_(kernels, all.roles.size()),
+        counts_(kernels, all),
+        likeness_(kernels, all.roles.size()),
+        free_(kernels.size()) {
+    for (std::uint32_t symbol = 0; symbol < all.roles.size(); ++symbol) {
+      if (all.roles[symbol] != KernelRole::kGemm) {
+        add_trains(symbol, occurrences_.of(symbol), trains_);
+      }
+    }
+  }
+
+  std::vector<LayerRun> find(bool needs_attention) {
+    std::vector<const Train*> candidates;
+    for (const Train& train : trains_) {
+      if (free_.has_most_of(train) && counts_.fit(train, needs_attention)) {
+        candidates.push_back(&train);
+      }
+    }
+    std::vector<LayerRun> runs;
+    for (std::size_t tries = 0; !candidates.empty() && tries < kMostTries; ++tries) {
+      const std::vector<Train> same = take_like(*choose(candidates), candidates);
+      if (same.empty()) {
+        continue;
+      }
+      runs.push_back(run_of(agreeing(trains_, same), symbols_));
+      cover(runs.back());
+      std::erase_if(candidates, [&](const Train* train) { return !free_.has_most_of(*train); });
+      if (runs.size() == kMostRuns) {
+        break;
+      }
+    }
+    return runs;
+  }
+
+ private:
+  // Takes the trains of one symbol and period out of the candidates; those that repeat are kept.
+  std::vector<Train> take_like(const Train& best, std::vector<const Train*>& candidates) {
+    std::vector<Train> same;
+    std::vector<const Train*> rest;
+    for (const Train* train : candidates) {
+      if (train->symbol != best.symbol || !is_near(train->period, best.period)) {
+        rest.push_back(train);
+      } else if (is_repeating(*train, likeness_)) {
+        same.push_back(*train);
+      }
+    }
+    candidates = std::move(rest);
+    return same;
+  }
+
+  void cover(const LayerRun& run) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> stretches;
+    for (std::size_t i = 1; i < run.positions.size(); ++i) {
+      if (run.positions[i] - run.positions[i - 1] <= 2 * run.period) {
+        stretches.emplace_back(run.positions[i - 1], run.positions[i]);
+      }
+    }
+    free_.take(stretches);
+  }
+
+  const KernelSymbols& symbols_;
+  Occurrences occurrences_;
+  std::vector<Train> trains_;
+  RoleCounts counts_;
+  Likeness likeness_;
+  Free free_;
+};
+
+}  // namespace
+
+std::uint64_t bag_of(std::span<const std::uint32_t> stream, std::size_t begin, std::size_t end) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    std::uint64_t hash = (stream[i] + 1) * 0x9E3779B97F4A7C15ULL;  // mixes as splitmix64 does
+    hash = (hash ^ (hash >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+    sum += hash ^ (hash >> 27U);
+  }
+  return sum;
+}
+
+LayerRuns find_layer_runs(std::span<const std::uint32_t> stream, const KernelSymbols& symbols) {
+  RunFinder finder(stream, symbols);
+  LayerRuns runs;
+  runs.with_attention = finder.find(true);
+  if (!runs.with_attention.empty()) {
+    runs.without_attention = finder.find(false);
+  }
+  return runs;
+}
+
+}  // namespace llmprof

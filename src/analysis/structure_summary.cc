@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times of passes, layers and parts.
+//
+// Layers of one kind hold the same kernels. A kernel's position is that of the same kernel, counted
+// by occurrence, in an example of its kind, so a stray kernel moves no other.
+#include "analysis/structure_summary.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "analysis/kernel_names.h"
+#include "analysis/layer_runs.h"
+#include "analysis/median.h"
+#include "analysis/model_parts.h"
+
+namespace llmprof {
+namespace {
+
+// [begin, end) of a stream's kernels.
+struct Stretch {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+
+// Launches at one position.
+struct Slot {
+  std::uint32_t symbol = 0;
+  std::int64_t launches = 0;
+  std::int64_t total_ns = 0;
+  std::unordered_map<StringId, std::int64_t> names_ns;
+};
+
+// Stretches that hold the same kernels, and the sums of their positions.
+class Block {
+ public:
+  Block(const Trace& trace, const KernelStream& stream, Stretch example) : trace_(&trace) {
+    for (std::uint32_t i = example.begin; i < example.end; ++i) {
+      const std::uint32_t symbol = stream.symbols[i];
+      places_.emplace(std::pair(symbol, counts_[symbol]++), slots_.size());
+      slots_.push_back({symbol, 0, 0, {}});
+    }
+    counts_.clear();
+  }
+
+  // Adds the launches of a stretch and notes the position of each in `slots`, by kernel row.
+  void add(const KernelStream& stream, Stretch stretch, std::uint32_t first_slot,
+           std::vector<std::uint32_t>* slots) {
+    const bool is_equal =
+        stretch.end - stretch.begin == slots_.size() &&
+        std::equal(slots_.begin(), slots_.end(), stream.symbols.begin() + stretch.begin,
+                   [](const Slot& slot, std::uint32_t symbol) { return slot.symbol == symbol; });
+    for (std::uint32_t i = stretch.begin; i < stretch.end; ++i) {
+      const std::uint32_t symbol = stream.symbols[i];
+      std::size_t slot = i - stretch.begin;
+      if (!is_equal) {
+        const auto at = places_.find(std::pair(symbol, counts_[symbol]++));
+        if (at == places_.end()) {
+          continue;  // a stray kernel
+        }
+        slot = at->second;
+      }
+      add_launch(slots_[slot], stream.kernels[i]);
+      if (slots != nullptr) {
+        (*slots)[stream.kernels[i]] = first_slot + static_cast<std::uint32_t>(slot);
+      }
+    }
+    counts_.clear();
+  }
+
+  const std::vector<Slot>& slots() const { return slots_; }
+
+  // Kernels of a stretch that have a position here.
+  std::int64_t num_common(const KernelStream& stream, Stretch stretch) {
+    std::int64_t common = 0;
+    for (std::uint32_t i = stretch.begin; i < stretch.end; ++i) {
+      const std::uint32_t symbol = stream.symbols[i];
+      common += places_.contains(std::pair(symbol, counts_[symbol]++)) ? 1 : 0;
+    }
+    counts_.clear();
+    return common;
+  }
+
+ private:
+  void add_launch(Slot& slot, std::uint32_t row) {
+    const std::int64_t time_ns = trace_->kernels.end_ns[row] - trace_->kernels.start_ns[row];
+    ++slot.launches;
+    slot.total_ns += time_ns;
+    slot.names_ns[trace_->kernels.name[row]] += time_ns;
+  }
+
+  const Trace* trace_;
+  std::vector<Slot> slots_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places_;
+  std::unordered_map<std::uint32_t, std::uint32_t> counts_;
+};
+
+// Kinds of one part of a pass, by the kernels that they hold.
+class Blocks {
+ public:
+  void count(const KernelStream& stream, Stretch stretch) {
+    Kind& kind = kinds_[bag_of(stream.symbols, stretch.begin, stretch.end)];
+    if (kind.count++ == 0) {
+      kind.stream = &stream;
+      kind.example = stretch;
+      kind.order = kinds_.size();
+    }
+    ++total_;
+  }
+
+  // Keeps kinds that are a sixth of all or more, else the most frequent one.
+  void choose(const Trace& trace) {
+    std::vector<const Kind*> chosen;
+    const Kind* most = nullptr;
+    for (const auto& [bag, kind] : kinds_) {
+      if (6 * kind.count >= total_) {
+        chosen.push_back(&kind);
+      }
+      if (most == nullptr || std::pair(-static_cast<std::int64_t>(kind.count), kind.order) <
+                                 std::pair(-static_cast<std::int64_t>(most->count), most->order)) {
+        most = &kind;
+      }
+    }
+    if (chosen.empty() && most != nullptr) {
+      chosen.push_back(most);
+    }
+    std::sort(chosen.begin(), chosen.end(),
+              [](const Kind* a, const Kind* b) { return a->order < b->order; });
+    for (const Kind* kind : chosen) {
+      blocks_.emplace_back(trace, *kind->stream, kind->example);
+      counts_.push_back(0);
+    }
+  }
+
+  // Positions are numbered through all kinds, from `first_slot` on.
+  void add(const KernelStream& stream, Stretch stretch, std::uint32_t first_slot,
+           std::vector<std::uint32_t>* slots) {
+    if (blocks_.empty()) {
+      return;
+    }
+    // The one with the most kernels in common, and the fewest others.
+    const std::uint64_t bag = bag_of(stream.symbols, stretch.begin, stretch.end);
+    const auto [at, is_new] = bags_.try_emplace(bag, 0);
+    if (is_new) {
+      std::int64_t most = INT64_MIN;
+      for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        const auto size = static_cast<std::int64_t>(blocks_[i].slots().size());
+        const std::int64_t likeness = 2 * blocks_[i].num_common(stream, stretch) - size;
+        if (likeness > most) {
+          most = likeness;
+          at->second = i;
+        }
+      }
+    }
+    const std::size_t best = at->second;
+    ++counts_[best];
+    for (std::size_t i = 0; i < best; ++i) {
+      first_slot += static_cast<std::uint32_t>(blocks_[i].slots().size());
+    }
+    blocks_[best].add(stream, stretch, first_slot, slots);
+  }
+
+  std::uint32_t num_slots() const {
+    std::size_t sum = 0;
+    for (const Block& block : blocks_) {
+      sum += block.slots().size();
+    }
+    return static_cast<std::uint32_t>(sum);
+  }
+
+  const std::vector<Block>& blocks() const { return blocks_; }
+  const std::vector<std::int64_t>& counts() const { return counts_; }
+
+ private:
+  struct Kind {
+    std::uint64_t count = 0;
+    std::size_t order = 0;
+    const KernelStream* stream = nullptr;
+    Stretch example;
+  };
+
+  std::map<std::uint64_t, Kind> kinds_;
+  std::uint64_t total_ = 0;
+  std::vector<Block> blocks_;
+  std::vector<std::int64_t> counts_;
+  std::unordered_map<std::uint64_t, std::size_t> bags_;
+};
+
+enum class Where { kPrologue, kLayer, kEpilogue };
+
+// Calls visit(where, stretch) for the prologue, each layer, and the epilogue.
+template <typename Visit>
+void for_each_stretch(const ModelPass& pass, Visit&& visit) {
+  visit(Where::kPrologue, Stretch{pass.begin, pass.layers.front()});
+  for (std::size_t i = 0; i + 1 < pass.layers.size(); ++i) {
+    visit(Where::kLayer, Stretch{pass.layers[i], pass.layers[i + 1]});
+  }
+  visit(Where::kEpilogue, Stretch{pass.layers.back(), pass.end});
+}
+
+// Everything about the passes of one kind.
+class KindSummary {
+ public:
+  // `parts` learns the part of each kernel, numbered from `first_part` on.
+  KindSummary(const Trace& trace, const Rules& rules, const Structure& structure,
+              std::uint32_t kind, std::uint32_t first_part, std::vector<std::uint32_t>* parts)
+      : trace_(trace), rules_(rules), structure_(structure), kind_(kind) {
+    for_each_pass([&](const KernelStream& stream, const ModelPass& pass) {
+      for_each_stretch(pass,
+                       [&](Where where, Stretch stretch) { blocks(where).count(stream, stretch); });
+    });
+    std::array<std::uint32_t, 3> first = {first_part, 0, 0};
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      blocks_[i].choose(trace);
+      if (i + 1 < blocks_.size()) {
+        first[i + 1] = first[i] + blocks_[i].num_slots();
+      }
+    }
+    for_each_pass([&](const KernelStream& stream, const ModelPass& pass) {
+      pass_ns_.push_back(pass.end_ns - pass.start_ns);
+      std::int64_t pass_work_ns = 0;
+      for_each_stretch(pass, [&](Where where, Stretch stretch) {
+        blocks(where).add(stream, stretch, first[static_cast<std::size_t>(where)], parts);
+        const std::int64_t work_ns = kernel_ns(stream, stretch);
+        pass_work_ns += work_ns;
+        if (where == Where::kLayer) {
+          layer_ns_.push_back(work_ns);
+        }
+      });
+      work_ns_.push_back(pass_work_ns);
+      kernel_ns_ += pass_work_ns;
+    });
+  }
+
+  PassSummary pass(const std::string& name) const {
+    const ModelPassKind& kind = structure_.kinds[kind_];
+    PassSummary summary;
+    summary.pass = name;
+    summary.num_passes = static_cast<std::int64_t>(pass_ns_.size());
+    for (const KernelStream& stream : structure_.streams) {
+      summary.num_cut +=
+          std::count_if(stream.passes.begin(), stream.passes.end(),
+                        [&](const ModelPass& one) { return one.kind == kind_ && !one.is_whole; });
+    }
+    summary.num_layers = kind.num_layers;
+    summary.layer_kernels = kind.layer_kernels;
+    const Blocks& layers = blocks_[static_cast<std::size_t>(Where::kLayer)];
+    if (layers.blocks().size() > 1) {
+      for (std::size_t i = 0; i < layers.blocks().size(); ++i) {
+        summary.layer_kinds +=
+            fmt::format("{}{} of {} kernels", i == 0 ? "" : ", ",
+                        layers.counts()[i] / std::max<std::int64_t>(1, summary.num_passes),
+                        layers.blocks()[i].slots().size());
+      }
+    }
+    summary.kernel_ns = kernel_ns_;
+    summary.pass_ns = lower_median(pass_ns_);
+    summary.work_ns = lower_median(work_ns_);
+    summary.layer_ns = lower_median(layer_ns_);
+    summary.signs = fmt::format("{}", fmt::join(kind.signs, "; "));
+    return summary;
+  }
+
+  void add_parts(const std::string& name, std::vector<PartSummary>& parts) const {
+    for (const Where where : {Where::kPrologue, Where::kLayer, Where::kEpilogue}) {
+      const std::vector<Block>& all = blocks_[static_cast<std::size_t>(where)].blocks();
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        add_parts(name, where, all.size() > 1 ? std::optional(i) : std::nullopt, all[i], parts);
+      }
+    }
+  }
+
+ private:
+  template <typename Visit>
+  void for_each_pass(Visit&& visit) const {
+    for (const KernelStream& stream : structure_.streams) {
+      for (const ModelPass& pass : stream.passes) {
+        if (pass.kind == kind_ && pass.is_whole) {
+          visit(stream, pass);
+        }
+      }
+    }
+  }
+
+  Blocks& blocks(Where where) { return blocks_[static_cast<std::size_t>(where)]; }
+
+  std::int64_t kernel_ns(const KernelStream& stream, Stretch stretch) const {
+    std::int64_t sum_ns = 0;
+    for (std::uint32_t i = stretch.begin; i < stretch.end; ++i) {
+      const std::uint32_t row = stream.kernels[i];
+      sum_ns += trace_.kernels.end_ns[row] - trace_.kernels.start_ns[row];
+    }
+    return sum_ns;
+  }
+
+  static std::string name_of(Where where, std::optional<std::size_t> letter) {
+    if (where != Where::kLayer) {
+      return where == Where::kPrologue ? "prologue" : "epilogue";
+    }
+    const auto kind = static_cast<char>('A' + std::min<std::size_t>(letter.value_or(0), 25));
+    return letter ? fmt::format("layer {}", kind) : "layer";
+  }
+
+  void add_parts(const std::string& name, Where where, std::optional<std::size_t> letter,
+                 const Block& block, std::vector<PartSummary>& parts) const {
+    std::vector<PartKernel> kernels;
+    std::vector<PartSummary> rows;
+    for (const Slot& slot : block.slots()) {
+      PartSummary row;
+      row.pass = name;
+      row.place = fmt::format("{} {}", name_of(where, letter), rows.size() + 1);
+      const auto most = std::max_element(
+          slot.names_ns.begin(), slot.names_ns.end(), [](const auto& a, const auto& b) {
+            return std::pair(a.second, b.first) < std::pair(b.second, a.first);
+          });
+      if (most != slot.names_ns.end()) {
+        row.kernel_name = trace_.strings[most->first];
+      }
+      row.launches = slot.launches;
+      row.total_ns = slot.total_ns;
+      row.pass_fraction =
+          kernel_ns_ == 0 ? 0
+                          : static_cast<double>(slot.total_ns) / static_cast<double>(kernel_ns_);
+      kernels.push_back({structure_.symbols.roles[slot.symbol],
+                         std::string(family_of(rules_, row.kernel_name)),
+                         {}});
+      rows.push_back(std::move(row));
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      kernels[i].name = rows[i].kernel_name;
+    }
+    std::vector<std::string> names;
+    if (where == Where::kPrologue) {
+      names = parts_of_prologue(kernels);
+    } else if (where == Where::kEpilogue) {
+      names = parts_of_epilogue(kernels);
+    } else if (structure_.kinds[kind_].is_backward) {
+      for (const PartKernel& kernel : kernels) {
+        names.push_back(kernel.family);
+      }
+    } else {
+      names = parts_of_layer(kernels);
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      rows[i].part = std::move(names[i]);
+      parts.push_back(std::move(rows[i]));
+    }
+  }
+
+  const Trace& trace_;
+  const Rules& rules_;
+  const Structure& structure_;
+  std::uint32_t kind_;
+  std::array<Blocks, 3> blocks_;
+  std::vector<std::int64_t> pass_ns_;
+  std::vector<std::int64_t> work_ns_;
+  std::vector<std::int64_t> layer_ns_;
+  std::int64_t kernel_ns_ = 0;
+};
+
+// "forward", or "forward 1" where several kinds are.
+std::vector<std::string> names_of(const std::vector<ModelPassKind>& kinds) {
+  std::vector<std::string> names;
+  for (const ModelPassKind& kind : kinds) {
+    const auto same = std::count_if(kinds.begin(), kinds.end(), [&](const ModelPassKind& other) {
+      return other.is_backward == kind.is_backward;
+    });
+    std::string name = kind.is_backward ? "backward" : "forward";
+    if (same > 1) {
+      const auto before = std::count_if(kinds.data(), &kind, [&](const ModelPassKind& other) {
+        return other.is_backward == kind.is_backward;
+      });
+      name += fmt::format(" {}", before + 1);
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+void add_short_names(std::vector<PartSummary>& parts) {
+  std::map<std::string, std::string> names;
+  for (const PartSummary& part : parts) {
+    names.try_emplace(part.kernel_name);
+  }
+  std::vector<std::string> whole;
+  for (const auto& [name, text] : names) {
+    whole.push_back(name);
+  }
+  const std::vector<std::string> shortened = short_kernel_names(whole);
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    names[whole[i]] = shortened[i];
+  }
+  for (PartSummary& part : parts) {
+    part.short_name = names[part.kernel_name];
+  }
+}
+
+}  // namespace
+
+StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
+                                     const Structure& structure,
+                                     std::vector<std::uint32_t>* parts) {
+  if (parts != nullptr) {
+    parts->assign(trace.kernels.size(), kNone);
+  }
+  StructureSummary summary;
+  summary.reason = structure.reason;
+  for (const KernelStream& stream : structure.streams) {
+    summary.num_kernels += static_cast<std::int64_t>(stream.kernels.size());
+    summary.num_in_passes += static_cast<std::int64_t>(stream.num_in_passes);
+  }
+  const std::vector<std::string> names = names_of(structure.kinds);
+  for (std::uint32_t kind = 0; kind < structure.kinds.size(); ++kind) {
+    const KindSummary one(trace, rules, structure, kind,
+                          static_cast<std::uint32_t>(summary.parts.size()), parts);
+    summary.passes.push_back(one.pass(names[kind]));
+    one.add_parts(names[kind], summary.parts);
+  }
+  add_short_names(summary.parts);
+  return summary;
+}
+
+}  // namespace llmprof

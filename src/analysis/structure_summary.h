@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The passes, layers and parts of a model as a report shows them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/rules.h"
+#include "analysis/structure.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// All passes with the same layers.
+struct PassSummary {
+  std::string pass;             // "forward", "backward"; with a number where there are several
+  std::int64_t num_passes = 0;  // whole ones
+  std::int64_t num_cut = 0;     // begun before the capture, or not ended in it
+  std::int64_t num_layers = 0;
+  std::int64_t layer_kernels = 0;        // median
+  std::string layer_kinds;               // "12 of 17 kernels, 12 of 18"; empty: all are alike
+  std::int64_t kernel_ns = 0;            // of whole passes
+  std::optional<std::int64_t> pass_ns;   // from its first kernel to the end of its last, median
+  std::optional<std::int64_t> work_ns;   // its kernels, median
+  std::optional<std::int64_t> layer_ns;  // kernels of one layer, median
+  std::string signs;                     // why this is a model
+};
+
+// A kernel's place in a pass.
+struct PartSummary {
+  std::string pass;         // of PassSummary
+  std::string place;        // "prologue 2", "layer 7", "layer B 7" where kinds of layers differ
+  std::string part;         // "qkv", "attention"; the family where it is not known
+  std::string kernel_name;  // the one with the most time
+  std::string short_name;
+  std::int64_t launches = 0;
+  std::int64_t total_ns = 0;
+  double pass_fraction = 0;  // of the kernel time of these passes
+
+  double mean_ns() const {
+    return static_cast<double>(total_ns) / static_cast<double>(launches > 0 ? launches : 1);
+  }
+};
+
+struct StructureSummary {
+  std::string reason;  // why there are no passes; empty: there are
+  std::int64_t num_kernels = 0;
+  std::int64_t num_in_passes = 0;
+  std::vector<PassSummary> passes;
+  std::vector<PartSummary> parts;  // in the order of a pass
+
+  std::optional<double> covered_fraction() const {
+    return num_kernels == 0 ? std::nullopt
+                            : std::optional(static_cast<double>(num_in_passes) /
+                                            static_cast<double>(num_kernels));
+  }
+};
+
+// `parts`, where given, learns the part of each kernel: an index into StructureSummary::parts,
+// kNone outside of passes and for stray kernels.
+StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
+                                     const Structure& structure,
+                                     std::vector<std::uint32_t>* parts = nullptr);
+
+}  // namespace llmprof

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof layers: the passes, layers and parts of the model in a recording.
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/csv.h"
+#include "base/exit_code.h"
+#include "cli/command.h"
+#include "cli/recording_options.h"
+#include "ingest/ingest.h"
+#include "report/metrics.h"
+#include "report/sections.h"
+#include "session/recording.h"
+
+namespace llmprof {
+namespace {
+
+struct LayersOptions {
+  std::string file;
+  bool is_json = false;
+  bool has_kernels = false;
+  RecordingOptions recording;
+};
+
+// One line per kernel in a pass, in order of start on each GPU.
+std::string kernels_text(const Profile& profile) {
+  const Trace& trace = *profile.trace;
+  std::vector<std::uint32_t> parts;
+  const StructureSummary summary =
+      summarise_structure(trace, profile.rules, profile.structure, &parts);
+  std::string text = "device,pid,start_ns,duration_ns,pass,number,layer,part,kernel_name\n";
+  for (const KernelStream& stream : profile.structure.streams) {
+    std::size_t number = 0;
+    for (const ModelPass& pass : stream.passes) {
+      ++number;
+      for (std::uint32_t i = pass.begin; i < pass.end; ++i) {
+        const std::uint32_t row = stream.kernels[i];
+        const auto after = std::upper_bound(pass.layers.begin(), pass.layers.end(), i);
+        const bool is_in_layer = after != pass.layers.begin() && after != pass.layers.end();
+        text += fmt::format(
+            "cuda:{},{},{},{},{},{},{},{},{}\n", trace.devices[stream.device].ordinal,
+            trace.processes[stream.process].pid, trace.kernels.start_ns[row],
+            trace.kernels.end_ns[row] - trace.kernels.start_ns[row], summary.passes[pass.kind].pass,
+            number, is_in_layer ? fmt::to_string(after - pass.layers.begin() - 1) : "",
+            parts[row] == kNone ? "" : csv_cell(summary.parts[parts[row]].part),
+            csv_cell(trace.strings[trace.kernels.name[row]]));
+      }
+    }
+  }
+  return text;
+}
+
+int run_layers(const LayersOptions& options, Context& context) {
+  const Profile profile = profile_recording(options.file, options.recording, context.system);
+  say_how_read(profile, context.console);
+  if (options.has_kernels) {
+    context.console.out(profile.trace ? kernels_text(profile) : "");
+    return kExitOk;
+  }
+  const Metrics metrics = metrics_of(profile.analysis);
+  if (options.is_json) {
+    context.console.out(metrics_json_text(metrics, "structure"));
+    return kExitOk;
+  }
+  SectionOptions shown;
+  shown.is_terminal = true;
+  shown.has_all_parts = true;
+  context.console.out(
+      terminal_text(section_document(metrics, {"model"}, shown), context.console.width()));
+  return kExitOk;
+}
+
+}  // namespace
+
+Command layers_command() {
+  auto options = std::make_shared<LayersOptions>();
+  Command command;
+  command.name = "layers";
+  command.summary = "Print the passes and layers of a model, read from the order of its kernels";
+  command.options = {
+      required({"FILE", "", recording_kinds(false) + ", or a bundle", &options->file}),
+      {"--kernels", "", "Each kernel with its pass, layer and part, as CSV", &options->has_kernels},
+      {"--json", "", "The part `structure` of metrics.json", &options->is_json},
+  };
+  add_recording_options(command, options->recording);
+  command.examples = "  llmprof layers run.sqlite\n";
+  command.run = [options](Context& context) { return run_layers(*options, context); };
+  return command;
+}
+
+}  // namespace llmprof

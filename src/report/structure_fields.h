@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Field descriptions of passes, layers and parts: see metric_fields.h.
+#pragma once
+
+#include "report/metric_field.h"
+#include "report/metrics.h"
+
+namespace llmprof {
+
+template <typename F>
+void describe(const PassSummary*, F&& f) {
+  using T = PassSummary;
+  const auto count = [](std::string_view text) {
+    return number("1", "", "kernels", "structure", text);
+  };
+  const auto median = [](std::string_view of, std::string_view text) {
+    return number("ns", of, "kernels", "structure", text);
+  };
+  f("pass", &T::pass, row_name("forward or backward, numbered where several kinds are"));
+  f("passes", &T::num_passes, count("whole passes, of all GPUs"));
+  f("cut_passes", &T::num_cut, count("passes begun before the capture, or not ended in it"));
+  f("layers", &T::num_layers, count("layers of a pass"));
+  f("layer_kernels", &T::layer_kernels, count("kernels of a layer, median"));
+  f("layer_kinds", &T::layer_kinds, maybe("layers by their kernels; null: all are alike"));
+  f("kernel_ns", &T::kernel_ns, median("passes", "sum of the kernels of whole passes"));
+  f("pass_median_ns", &T::pass_ns,
+    median("passes", "from the first kernel to the end of the last, median"));
+  f("work_median_ns", &T::work_ns, median("passes", "sum of a pass's kernels, median"));
+  f("layer_median_ns", &T::layer_ns, median("layers", "sum of a layer's kernels, median"));
+  f("signs", &T::signs, plain("why this is a model"));
+}
+
+template <typename F>
+void describe(const PartSummary*, F&& f) {
+  using T = PartSummary;
+  f("pass", &T::pass, row_name("the pass it is of", 1));
+  f("place", &T::place, row_name("prologue, layer or epilogue, and the position in it from 1", 2));
+  f("part", &T::part, plain("part of the model; the kernel's family where it is not certain"));
+  f("kernel_name", &T::kernel_name, plain("the kernel that takes most time there"));
+  f("short_name", &T::short_name, plain("its short name"));
+  f("launches", &T::launches,
+    number("1", "", "kernels", "structure.parts", "launches at this position"));
+  f("total_ns", &T::total_ns,
+    number("ns", "launches", "kernels", "structure.parts", "sum of their durations"));
+  f("mean_ns", &T::mean_ns,
+    number("ns", "launches", "kernels", "structure.parts", "total_ns / launches"));
+  f("pass_fraction", &T::pass_fraction,
+    is_part(number("fraction", "launches", "kernels", "structure.parts",
+                   "total_ns / kernel_ns of the pass")));
+}
+
+template <typename F>
+void describe(const StructureSummary*, F&& f) {
+  using T = StructureSummary;
+  const auto count = [](std::string_view text) {
+    return number("1", "", "kernels", "structure", text);
+  };
+  f("reason", &T::reason, maybe("why nothing was recovered; null: it was"));
+  f("kernels", &T::num_kernels, count("kernels of the recording"));
+  f("kernels_in_passes", &T::num_in_passes, count("of these, in a pass"));
+  f("covered_fraction", &T::covered_fraction,
+    is_part(number("fraction", "kernels", "kernels", "structure", "kernels_in_passes / kernels")));
+  f("passes", &T::passes, plain("passes through the layers, by kind"));
+  f("parts", &T::parts, plain("kernels by their place, in the order of a pass"));
+}
+
+}  // namespace llmprof

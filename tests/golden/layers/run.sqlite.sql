@@ -1,0 +1,1 @@
+-- engine --layers 6 --steps 6 --whole-layers

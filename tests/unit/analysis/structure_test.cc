@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/structure.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "analysis/model_parts.h"
+#include "analysis/model_trace.h"
+#include "analysis/rules_json.h"
+#include "analysis/structure_summary.h"
+#include "config/presets.h"
+#include "trace_builder.h"
+
+namespace llmprof {
+namespace {
+
+Rules rules() {
+  return rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
+}
+
+// Kernels whose layer is not the true one. Those of a pass that was not found count as wrong.
+int num_wrong(const ModelTrace& made, const Structure& structure) {
+  std::vector<std::optional<int>> found(made.layers.size());
+  for (const KernelStream& stream : structure.streams) {
+    for (const ModelPass& pass : stream.passes) {
+      for (std::uint32_t i = pass.begin; i < pass.end; ++i) {
+        const auto after = std::upper_bound(pass.layers.begin(), pass.layers.end(), i);
+        found[stream.kernels[i]] = static_cast<int>(after - pass.layers.begin()) - 1;
+      }
+    }
+  }
+  int wrong = 0;
+  for (std::size_t row = 0; row < found.size(); ++row) {
+    wrong += made.layers[row] && made.layers[row] != found[row] ? 1 : 0;
+  }
+  return wrong;
+}
+
+std::string text_of(const ModelTraceOptions& o) {
+  return fmt::format(
+      "{} layers, {} passes, {} kinds, {} devices, fused {}, experts {}, comm {}, first norm {}, "
+      "autotuned {}, plain {}, stray {}",
+      o.num_layers, o.num_passes, o.num_kinds, o.num_devices, o.is_fused_attention, o.has_experts,
+      o.has_communication, o.is_first_norm_other, o.has_autotuned_names, o.num_plain_kernels,
+      o.stray_share);
+}
+
+TEST(Structure, OfRandomModelsIsExactOrNotClaimed) {
+  const Rules known = rules();
+  int num_found = 0;
+  int num_beside_strays = 0;
+  int num_wrong_beside_strays = 0;
+  const int num_models = 300;
+  for (int seed = 0; seed < num_models; ++seed) {
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    const ModelTraceOptions options = random_model(random);
+    SCOPED_TRACE(fmt::format("seed {}: {}", seed, text_of(options)));
+    const ModelTrace made = make_model_trace(options, random);
+    const Structure structure = find_structure(made.trace, known);
+    if (!structure.is_found()) {
+      continue;
+    }
+    ++num_found;
+    ASSERT_EQ(structure.kinds.size(), 1U);
+    EXPECT_EQ(structure.kinds[0].num_layers, static_cast<std::uint32_t>(options.num_layers));
+    EXPECT_EQ(structure.kinds[0].num_passes,
+              static_cast<std::uint32_t>(options.num_passes * options.num_devices));
+    EXPECT_GE(structure.kinds[0].signs.size(), 2U);
+    if (options.stray_share > 0) {
+      num_wrong_beside_strays += num_wrong(made, structure);
+      num_beside_strays += static_cast<int>(made.layers.size());
+    } else {
+      EXPECT_EQ(num_wrong(made, structure), 0);
+    }
+  }
+  EXPECT_EQ(num_found, num_models);
+  EXPECT_LE(1000.0 * num_wrong_beside_strays, num_beside_strays) << num_wrong_beside_strays;
+}
+
+TEST(Structure, OfShuffledRowsIsTheSame) {
+  std::mt19937 random(1);
+  ModelTraceOptions options;
+  options.num_kinds = 2;
+  const ModelTrace made = make_model_trace(options, random);
+  const StructureSummary summary =
+      summarise_structure(made.trace, rules(), find_structure(made.trace, rules()));
+  ASSERT_EQ(summary.passes.size(), 1U);
+  EXPECT_EQ(summary.passes[0].num_layers, 12);
+  EXPECT_EQ(summary.passes[0].num_passes, 3);
+  EXPECT_EQ(summary.passes[0].layer_kinds, "6 of 12 kernels, 6 of 13 kernels");
+  EXPECT_EQ(summary.covered_fraction(), 1.0);
+}
+
+TEST(Structure, PartsHaveTheirTimes) {
+  std::mt19937 random(1);
+  const ModelTrace made = make_model_trace({}, random);
+  const StructureSummary summary =
+      summarise_structure(made.trace, rules(), find_structure(made.trace, rules()));
+  std::vector<std::string> parts;
+  std::int64_t total_ns = 0;
+  for (const PartSummary& part : summary.parts) {
+    parts.push_back(part.place + ": " + part.part);
+    total_ns += part.total_ns;
+  }
+  EXPECT_EQ(parts, (std::vector<std::string>{
+                       "prologue 1: other", "prologue 2: embedding", "layer 1: input norm",
+                       "layer 2: qkv", "layer 3: elementwise", "layer 4: elementwise",
+                       "layer 5: rope", "layer 6: kv store", "layer 7: attention", "layer 8: o",
+                       "layer 9: post-attention norm", "layer 10: gate_up", "layer 11: activation",
+                       "layer 12: down", "epilogue 1: final norm", "epilogue 2: lm_head",
+                       "epilogue 3: sampling"}));
+  std::int64_t kernel_ns = 0;
+  for (std::size_t i = 0; i < made.trace.kernels.size(); ++i) {
+    kernel_ns += made.trace.kernels.end_ns[i] - made.trace.kernels.start_ns[i];
+  }
+  EXPECT_EQ(total_ns, kernel_ns) << "without stray kernels every nanosecond has a part";
+  EXPECT_EQ(summary.passes[0].kernel_ns, kernel_ns);
+}
+
+// Blocks that repeat, but are no model.
+TEST(Structure, IsNotClaimedForOtherLoops) {
+  const std::vector<std::vector<std::string_view>> loops = {
+      {"gemm"},
+      {"gemm", "relu_kernel"},
+      {"conv2d_kernel", "batch_norm_kernel", "relu_kernel", "conv2d_kernel", "add_kernel"},
+      {"stencil", "reduce_kernel", "copy_kernel", "update", "halo", "norm_kernel"},
+      {"rms_norm", "gemm", "flash_fwd", "gemm", "rms_norm", "gemm", "silu", "gemm"}};
+  for (const auto& loop : loops) {
+    TraceBuilder builder;
+    const std::uint16_t process = builder.add_process();
+    const std::uint32_t stream = builder.add_stream(process, builder.add_device());
+    std::int64_t now_ns = 0;
+    for (int i = 0; i < 50; ++i) {
+      for (const std::string_view name : loop) {
+        builder.kernel(stream, now_ns, now_ns + 100, name);
+        now_ns += 150;
+      }
+    }
+    const Structure structure = find_structure(builder.finish(), rules());
+    EXPECT_FALSE(structure.is_found()) << loop.front();
+    EXPECT_FALSE(structure.reason.empty());
+  }
+}
+
+}  // namespace
+}  // namespace llmprof
