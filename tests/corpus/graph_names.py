@@ -130,6 +130,9 @@ def main():
             expect(len(named["operators"]["layers"]) == 36, "SGLang's replay lacks layers of the model")
             check_beside(arguments.program, folder, capture, replay, num_kernels)
     check_strangers(arguments.program, folder)
+    # This one holds the capture and its first replay.
+    names = analyze(arguments.program, folder / PAIRS[3][0])["graph_names"]
+    expect(names["kernels"] == names["by_order"] == 1566, f"{PAIRS[3][0]} alone: {names}")
 
 
 if __name__ == "__main__":
