@@ -13,6 +13,7 @@
 #include "analysis/counters/ncu_join.h"
 #include "analysis/efficiency_result.h"
 #include "analysis/findings/findings.h"
+#include "analysis/graph_names.h"
 #include "analysis/host_phases.h"
 #include "analysis/launch_groups.h"
 #include "analysis/ledger_history.h"
@@ -110,6 +111,7 @@ struct RangeTotal {
   std::int64_t host_ns = 0;    // from push to pop, of those that ended
   std::int64_t kernels = 0;    // launched inside, also inside ranges within; an opaque graph is one
   std::int64_t kernel_ns = 0;  // their durations
+  std::int64_t captured_ns = 0;  // of these, of CUDA graphs that were captured inside
 };
 
 // Ranges that could name a stage, where no stage is known.
@@ -203,6 +205,7 @@ struct Analysis {
   std::vector<Composition> compositions;      // by stage, then sequences
   std::optional<StructureSummary> structure;  // nullopt: a summary, or no kernels
   std::optional<Operators> operators;         // nullopt: no source of names
+  std::optional<GraphNames> graph_names;      // nullopt: no kernel was launched by a CUDA graph
   Findings findings;                          // what to fix first; filled when all else is there
   Diagnostics diagnostics;
 };

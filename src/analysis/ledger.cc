@@ -399,8 +399,8 @@ class LedgerMaker {
   void collect(const Table& table, const Origins& origins, KindOf kind_of) {
     for (std::size_t row = 0; row < table.size(); ++row) {
       bool is_graph_node = false;
-      if constexpr (requires { table.is_graph_node; }) {
-        is_graph_node = table.is_graph_node[row] != 0;
+      if constexpr (requires { table.is_graph_node(row); }) {
+        is_graph_node = table.is_graph_node(row);
       }
       devices_[table.device[row]].work.push_back(
           {table.start_ns[row], table.end_ns[row], origins.call[row], origins.instance[row],

@@ -74,6 +74,11 @@ std::string_view module_path(std::string_view text) {
   return text.substr(0, text.find('\''));
 }
 
+std::string_view path_of_module(std::string_view text) {
+  const std::string_view path = module_path(text);
+  return path.empty() ? text : path;
+}
+
 std::string over_layers(std::string_view module) {
   const auto layer = layer_of(module);
   if (!layer || module.starts_with(kModuleEvent)) {

@@ -26,6 +26,9 @@ bool is_operator_text(std::string_view range_text);
 // The module of a range pushed by vLLM or SGLang; empty for other ranges.
 std::string_view module_path(std::string_view range_text);
 
+// The same, but the text itself where it is not such a range.
+std::string_view path_of_module(std::string_view text);
+
 // "model.layers.*.mlp": the same for this part of every layer.
 std::string over_layers(std::string_view module);
 

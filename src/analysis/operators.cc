@@ -11,7 +11,9 @@
 //   GPU                        [ gemm ]            counts for aten::addmm
 //
 // So rows do not overlap, and their sum is part of all kernel time. The rest was launched by code
-// that names no operator (a CUDA graph replay, a kernel library called from Python).
+// that names no operator (a kernel library called from Python, a CUDA graph whose capture is
+// unknown). A kernel of a graph whose nodes have names (graph_names.h) belongs to the operator that
+// was open when its node was captured, whatever is around the launch of the graph.
 //
 // Names come from the profiler's own events (PyTorch traces) or from NVTX ranges pushed by PyTorch
 // (emit_nvtx, nsys --pytorch) and by the layer hooks of vLLM and SGLang. Calls and operators are
@@ -30,7 +32,10 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "analysis/graph_names.h"
+#include "analysis/host_scopes.h"
 #include "analysis/kernels.h"
 #include "analysis/operator_names.h"
 
@@ -160,11 +165,12 @@ class Rows {
  public:
   explicit Rows(const Stages& stages) : stages_(stages) {}
 
-  void add(std::uint32_t name, std::uint32_t stage, std::uint32_t row, std::int64_t duration_ns) {
+  // `call` is equal for kernels that one call of the operator launched.
+  void add(std::uint32_t name, std::uint32_t stage, std::uint64_t call, std::int64_t duration_ns) {
     Sum& sum = sums_[(static_cast<std::uint64_t>(name) << 32) | stage];
     sum.total_ns += duration_ns;
     ++sum.num_kernels;
-    sum.calls += std::exchange(sum.last_row, row) != row ? 1 : 0;
+    sum.calls += std::exchange(sum.last_call, call) != call ? 1 : 0;
   }
 
   std::vector<OperatorRecord> records(const std::vector<std::string>& names) const {
@@ -189,7 +195,7 @@ class Rows {
     std::int64_t total_ns = 0;
     std::int64_t num_kernels = 0;
     std::int64_t calls = 0;
-    std::uint32_t last_row = kNone;
+    std::uint64_t last_call = UINT64_MAX;
   };
   const Stages& stages_;
   std::unordered_map<std::uint64_t, Sum> sums_;
@@ -254,7 +260,8 @@ class Summary {
         attribution_(attribution),
         launches_(trace, attribution),
         table_(table),
-        texts_(texts) {}
+        texts_(texts),
+        scopes_(trace) {}
 
   // Sums kernel time by the innermost operator or module around each launch.
   void add_rows(std::vector<std::uint32_t> rows, bool are_modules, Operators& operators) const {
@@ -263,16 +270,17 @@ class Summary {
     Names names(trace_.strings);
     Rows sums(stages_);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      if (found[i] == kNone) {
+      const std::uint32_t kernel = launches_.kernels[i];
+      const Source source = source_of(kernel, are_modules ? scopes_.module : scopes_.op, found[i]);
+      if (!source.is_known) {
         continue;
       }
-      const std::uint32_t kernel = launches_.kernels[i];
-      const std::uint32_t name = names.number(texts_[found[i]], [&](std::string_view text) {
-        return are_modules ? over_layers(path_of(text)) : std::string(operator_name(text));
+      const std::uint32_t name = names.number(source.text, [&](std::string_view text) {
+        return are_modules ? over_layers(path_of_module(text)) : std::string(operator_name(text));
       });
       // Each name is split by stage, so that prefill and decode stay apart.
       const std::uint32_t instance = attribution_.kernels.instance[kernel];
-      sums.add(name, instance == kNone ? kNone : stages_.instances[instance].stage, found[i],
+      sums.add(name, instance == kNone ? kNone : stages_.instances[instance].stage, source.call,
                duration_of(kernel));
       operators.covered_ns += duration_of(kernel);
     }
@@ -284,7 +292,7 @@ class Summary {
   void add_layers(const std::vector<std::uint32_t>& modules, Operators& operators) const {
     std::vector<std::uint32_t> rows;
     for (const std::uint32_t row : modules) {
-      if (layer_of(path_of(trace_.strings[texts_[row]]))) {
+      if (layer_of(path_of_module(trace_.strings[texts_[row]]))) {
         rows.push_back(row);
       }
     }
@@ -292,20 +300,21 @@ class Summary {
         Nest(table_, std::move(rows)).around(trace_, attribution_, launches_, true);
     std::map<std::pair<std::string, std::int64_t>, LayerTotal> layers;
     std::map<std::string, std::size_t> order;  // of the stacks of layers, as they are first run
-    std::uint32_t last = kNone;
+    std::uint64_t last = UINT64_MAX;
     LayerTotal* total = nullptr;
     for (std::size_t i = 0; i < found.size(); ++i) {
-      if (found[i] == kNone) {
+      const Source source = source_of(launches_.kernels[i], scopes_.layer, found[i]);
+      if (!source.is_known) {
         continue;
       }
       // Launches are in order of time within a thread: another range is a further call of its
       // layer.
-      if (found[i] != last) {
-        const auto layer = layer_of(path_of(trace_.strings[texts_[found[i]]]));
+      if (source.call != last) {
+        const auto layer = layer_of(path_of_module(trace_.strings[source.text]));
         order.try_emplace(std::string(layer->stack), order.size());
         total = &layers[{std::string(layer->stack), layer->index}];
         ++total->calls;
-        last = found[i];
+        last = source.call;
       }
       total->total_ns += duration_of(launches_.kernels[i]);
     }
@@ -313,9 +322,24 @@ class Summary {
   }
 
  private:
-  static std::string_view path_of(std::string_view text) {
-    const std::string_view path = module_path(text);
-    return path.empty() ? text : path;
+  // What names a kernel.
+  struct Source {
+    bool is_known = false;
+    StringId text{};
+    std::uint64_t call = 0;
+  };
+
+  // The scope of a kernel's graph node, as `scopes` has it, else the row around its launch.
+  Source source_of(std::uint32_t kernel, const std::vector<std::uint32_t>& scopes,
+                   std::uint32_t row) const {
+    const std::uint32_t inner = trace_.graph_nodes[trace_.kernels.graph_node[kernel]].scope;
+    const std::uint32_t scope = inner == kNone ? kNone : scopes[inner];
+    if (scope != kNone) {
+      // Each launch of the graph is a call of all that is in it.
+      const std::uint64_t launch = attribution_.kernels.call[kernel];
+      return {true, trace_.host_scopes[scope].name, (launch << 32) | scope};
+    }
+    return row == kNone ? Source{} : Source{true, texts_[row], row};
   }
 
   std::int64_t duration_of(std::uint32_t kernel) const {
@@ -328,7 +352,29 @@ class Summary {
   Launches launches_;
   const Table& table_;
   const Column<StringId>& texts_;
+  ScopeNames scopes_;
 };
+
+// "PyTorch's profiler, in CUDA graphs of the capture trace".
+std::string source_words(const Trace& trace, bool is_profiler, const Sources& sources) {
+  std::vector<std::string_view> of_graphs;
+  const GraphNames names = count_graph_names(trace);
+  if (names.by_nvtx > 0) {
+    of_graphs.push_back("NVTX ranges at capture");
+  }
+  if (names.by_annotations > 0) {
+    of_graphs.push_back("annotations");
+  }
+  if (names.by_order > 0) {
+    of_graphs.push_back("the capture trace");
+  }
+  const std::string in_graphs = fmt::format("{}", fmt::join(of_graphs, " and "));
+  if (sources.is_empty()) {
+    return in_graphs;
+  }
+  return fmt::format("{}{}{}", is_profiler ? "PyTorch's profiler" : "NVTX ranges",
+                     in_graphs.empty() ? "" : ", in CUDA graphs of ", in_graphs);
+}
 
 }  // namespace
 
@@ -340,15 +386,19 @@ std::optional<Operators> summarise_operators(const Trace& trace, const Stages& s
   }
   const bool is_profiler = trace.ops.size() > 0;
   Sources sources = is_profiler ? sources_of(trace.ops) : sources_of(trace);
-  if (sources.is_empty()) {
+  const auto has_scope = [&](ScopeKind kind) {
+    return std::any_of(trace.host_scopes.begin(), trace.host_scopes.end(),
+                       [&](const HostScope& scope) { return scope.kind == kind; });
+  };
+  const bool has_operators = !sources.operators.empty() || has_scope(ScopeKind::kOperator);
+  if (!has_operators && sources.modules.empty() && !has_scope(ScopeKind::kModule)) {
     return std::nullopt;
   }
   Operators operators;
   operators.is_gpu_time = true;
   operators.whole_ns = whole_ns;
-  const bool has_operators = !sources.operators.empty();
   operators.source = fmt::format("{} of {}", has_operators ? "operators" : "modules",
-                                 is_profiler ? "PyTorch's profiler" : "NVTX ranges");
+                                 source_words(trace, is_profiler, sources));
   const auto fill = [&](const auto& table, const Column<StringId>& texts) {
     const Summary summary(trace, stages, attribution, table, texts);
     summary.add_layers(sources.modules, operators);

@@ -84,7 +84,7 @@ struct Candidate {
   void add(const RangeTotal& range) {
     ++num_names;
     mark.instances += range.instances;
-    mark.kernel_ns += range.kernel_ns;
+    mark.kernel_ns += range.kernel_ns - range.captured_ns;  // a stage is where work is launched
     mark.host_ns += range.host_ns;
   }
 };

@@ -121,6 +121,11 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
     return summarise_operators(trace, stages, attribution, analysis.kernel_ns);
   });
 
+  // How many kernels of CUDA graphs the names above include.
+  if (const GraphNames names = count_graph_names(trace); names.num_kernels > 0) {
+    analysis.graph_names = names;
+  }
+
   // Timeline; its gaps come from the ledger.
   std::optional<TimelineMaker> maker;
   if (options.has_timeline) {

@@ -9,13 +9,19 @@
 // work does not grow with the depth of the stack, which is large in PyTorch traces. Start/end
 // ranges do not nest and are only used for stages.
 //
+// A kernel of a CUDA graph also counts for the ranges that were open when its node was captured
+// (graph_names.h). A name that is open around launches of graphs as well counts for those alone, so
+// that no kernel counts twice for it.
+//
 // What it gets wrong: ranges that overlap without nesting, which NVTX cannot record but a damaged
 // file can contain.
 #include "analysis/ranges.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
+#include <type_traits>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -38,7 +44,10 @@ class RangeSums {
       : trace_(trace),
         last_ns_(last_ns),
         kernel_ns_(trace.ranges.size()),
-        kernels_(trace.ranges.size()) {
+        kernels_(trace.ranges.size()),
+        launches_graph_(trace.ranges.size()),
+        scope_ns_(trace.host_scopes.size()),
+        scope_kernels_(trace.host_scopes.size()) {
     stacks_.resize(trace.threads.size());
     for (std::uint32_t row = 0; row < trace.ranges.size(); ++row) {
       if (trace.ranges.kind[row] == RangeKind::kPushPop) {
@@ -54,13 +63,22 @@ class RangeSums {
     }
   }
 
-  void add(std::uint32_t call, std::int64_t duration_ns) {
+  void add(std::uint32_t call, std::int64_t duration_ns, bool is_graph) {
     for (auto& [domain, stack] : stacks_[trace_.api_calls.thread[call]]) {
       const std::uint32_t row = stack.timeline.find(trace_.api_calls.start_ns[call]);
       if (row != kNone) {
         kernel_ns_[row] += duration_ns;
         ++kernels_[row];
+        launches_graph_[row] = launches_graph_[row] || is_graph;
       }
+    }
+  }
+
+  // The ranges around the capture of a kernel's node.
+  void add_captured(const GraphNode& node, std::int64_t duration_ns) {
+    if (node.route == NameRoute::kNvtx) {
+      scope_ns_[node.scope] += duration_ns;
+      ++scope_kernels_[node.scope];
     }
   }
 
@@ -72,7 +90,7 @@ class RangeSums {
       }
     }
     // Ranges of one domain and text are one row; start/end ranges may overlap and are not counted.
-    std::map<std::pair<StringId, StringId>, RangeTotal> by_name;
+    std::map<Name, RangeTotal> by_name;
     for (std::uint32_t row = 0; row < trace_.ranges.size(); ++row) {
       if (trace_.ranges.kind[row] != RangeKind::kPushPop) {
         continue;
@@ -85,6 +103,7 @@ class RangeSums {
       total.kernel_ns += kernel_ns_[row];
       total.kernels += kernels_[row];
     }
+    add_scopes(by_name);
     std::vector<RangeTotal> totals;
     for (auto& [name, total] : by_name) {
       const std::string_view domain = trace_.strings[name.first];
@@ -99,6 +118,36 @@ class RangeSums {
   }
 
  private:
+  using Name = std::pair<StringId, StringId>;  // domain and text
+
+  // Adds what was captured in each name, except where the name is open around launches of graphs.
+  void add_scopes(std::map<Name, RangeTotal>& by_name) {
+    std::set<Name> around_launches;
+    for (std::uint32_t row = 0; row < trace_.ranges.size(); ++row) {
+      if (launches_graph_[row]) {
+        around_launches.emplace(trace_.ranges.domain[row], trace_.ranges.text[row]);
+      }
+    }
+    // Parents come before the scopes inside them.
+    for (std::size_t i = scope_ns_.size(); i-- > 0;) {
+      const HostScope& scope = trace_.host_scopes[i];
+      const Name name(scope.domain, scope.name);
+      if (scope_kernels_[i] == 0) {
+        continue;
+      }
+      if (!around_launches.contains(name)) {
+        RangeTotal& total = by_name[name];
+        total.kernel_ns += scope_ns_[i];
+        total.captured_ns += scope_ns_[i];
+        total.kernels += scope_kernels_[i];
+      }
+      if (scope.parent != kNone) {
+        scope_ns_[scope.parent] += scope_ns_[i];
+        scope_kernels_[scope.parent] += scope_kernels_[i];
+      }
+    }
+  }
+
   std::int64_t end_of(std::uint32_t row) const {
     const std::int64_t end = trace_.ranges.end_ns[row];
     return end == kOpenEnd ? std::max(last_ns_, trace_.ranges.start_ns[row]) : end;
@@ -117,6 +166,7 @@ class RangeSums {
       if (!open.empty()) {
         kernel_ns_[open.back()] += kernel_ns_[inner];
         kernels_[open.back()] += kernels_[inner];
+        launches_graph_[open.back()] = launches_graph_[open.back()] || launches_graph_[inner];
       }
     };
     for (const std::uint32_t row : rows) {
@@ -134,6 +184,9 @@ class RangeSums {
   std::int64_t last_ns_;
   std::vector<std::int64_t> kernel_ns_;  // by row of the ranges
   std::vector<std::int64_t> kernels_;
+  std::vector<bool> launches_graph_;
+  std::vector<std::int64_t> scope_ns_;  // by host scope
+  std::vector<std::int64_t> scope_kernels_;
   std::vector<std::map<StringId, Stack>> stacks_;  // by thread, then domain
 };
 
@@ -145,10 +198,16 @@ std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& 
     last_ns = std::max(last_ns, end);
   }
   RangeSums sums(trace, last_ns);
-  const auto add = [&](const auto& table, const Origins& origins) {
+  const auto add = [&]<typename Table>(const Table& table, const Origins& origins) {
     for (std::size_t row = 0; row < table.size(); ++row) {
+      const std::int64_t duration_ns = table.end_ns[row] - table.start_ns[row];
+      bool is_graph = true;
+      if constexpr (std::is_same_v<Table, Kernels>) {
+        is_graph = table.is_graph_node(row);
+        sums.add_captured(trace.graph_nodes[table.graph_node[row]], duration_ns);
+      }
       if (origins.call[row] != kNone) {
-        sums.add(origins.call[row], table.end_ns[row] - table.start_ns[row]);
+        sums.add(origins.call[row], duration_ns, is_graph);
       }
     }
   };

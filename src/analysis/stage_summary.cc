@@ -15,8 +15,8 @@ void add_table_time(const Stages& stages, const Origins& origins, const Table& t
                     std::vector<StageSummary>& summaries) {
   for (std::size_t row = 0; row < table.size(); ++row) {
     bool is_graph = true;
-    if constexpr (requires { table.is_graph_node; }) {
-      is_graph = table.is_graph_node[row] != 0;
+    if constexpr (requires { table.is_graph_node(row); }) {
+      is_graph = table.is_graph_node(row);
     }
     for (const std::uint32_t instance : {origins.instance[row], origins.nested[row]}) {
       if (instance != kNone) {

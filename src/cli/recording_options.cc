@@ -21,7 +21,12 @@ void add_mark_options(Command& command, RecordingOptions& target) {
         "Ranges of this name are this stage; NAME* for a prefix; may be repeated", &target.marks},
        {"--step", "NAME", "Each range of this name is one step; may be repeated",
         &target.step_names},
-       rules_option(target.rules)});
+       rules_option(target.rules),
+       {"--annotations", "FILE", "Names of CUDA graph nodes: PyTorch's kernel_annotations_*.json",
+        &target.graph_names.annotations},
+       {"--capture-trace", "FILE",
+        "Recording of a graph's capture, or of the program without graphs; may be repeated",
+        &target.graph_names.capture_traces}});
 }
 
 void add_part_options(Command& command, RecordingOptions& target) {

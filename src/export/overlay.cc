@@ -37,7 +37,8 @@ std::string shown_name(std::string_view text) {
   return printable(text.substr(0, kMostBytes)) + fmt::format("... ({} bytes)", text.size());
 }
 
-Overlay::Overlay(const Profile& profile) : profile_(profile), texts_(profile.trace->strings) {
+Overlay::Overlay(const Profile& profile)
+    : profile_(profile), texts_(profile.trace->strings), scopes_(*profile.trace) {
   // The most frequent texts first: small numbers are short in a file.
   for (const auto& [target, text] : {std::pair{&arg_stage_, "stage"},
                                      {&arg_kernel_, "kernel"},
@@ -47,6 +48,9 @@ Overlay::Overlay(const Profile& profile) : profile_(profile), texts_(profile.tra
                                      {&arg_open_, "open"},
                                      {&arg_domain_, "domain"},
                                      {&arg_payload_, "payload"},
+                                     {&arg_operator_, "operator"},
+                                     {&arg_module_, "module"},
+                                     {&arg_range_, "range"},
                                      {&copy_, "memcpy"},  // "copy" is a family of kernels
 
                                      {&stage_, "stage"},
@@ -171,6 +175,22 @@ TextId Overlay::stage_of(std::uint32_t instance) const {
   return instance == kNone ? outside_ : stage_names_[profile_.stages.instances[instance].stage];
 }
 
+// What was open when a graph node was captured: nothing around the launch of the graph tells it.
+void Overlay::add_captured_names(std::uint32_t node, Arguments& into) const {
+  const std::uint32_t scope = trace().graph_nodes[node].scope;
+  if (scope == kNone) {
+    return;
+  }
+  const auto add = [&](TextId argument, std::uint32_t named) {
+    if (named != kNone) {
+      into.push_back({argument, texts_.of_recorded(trace().host_scopes[named].name)});
+    }
+  };
+  add(arg_operator_, scopes_.op[scope]);
+  add(arg_module_, scopes_.module[scope]);
+  add(arg_range_, trace().host_scopes[scope].kind == ScopeKind::kRange ? scope : kNone);
+}
+
 void Overlay::kernel_arguments(std::size_t row, Arguments& into) const {
   const Kernels& kernels = trace().kernels;
   const std::uint32_t instance = profile_.attribution.kernels.instance[row];
@@ -181,6 +201,7 @@ void Overlay::kernel_arguments(std::size_t row, Arguments& into) const {
   if (texts_[whole] != texts_[kernel_name(row)]) {
     into.push_back({arg_kernel_, whole});
   }
+  add_captured_names(kernels.graph_node[row], into);
   if (covered_.empty()) {
     return;
   }

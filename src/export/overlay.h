@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/host_scopes.h"
 #include "analysis/profile.h"
 #include "export/event_sink.h"
 #include "trace/trace.h"
@@ -43,6 +44,7 @@ class Overlay {
   void range_arguments(std::size_t row, Arguments& into) const;
 
  private:
+  void add_captured_names(std::uint32_t node, Arguments& into) const;
   // Identifies launches of the same group: a kernel in one shape, stage, GPU and process.
   struct LaunchKey {
     std::uint32_t name, mangled, shape, stage;
@@ -60,6 +62,7 @@ class Overlay {
 
   const Profile& profile_;
   ExportTexts texts_;
+  ScopeNames scopes_;
   std::vector<TextId> stage_names_;
   std::vector<TextId> short_names_;  // by StringId of kernels
   std::vector<TextId> families_;
@@ -68,6 +71,7 @@ class Overlay {
   std::vector<Arguments> counter_arguments_;
   std::array<TextId, 256> copy_names_{};
   TextId outside_{}, graph_name_{}, graph_family_{}, copy_{}, stage_{}, api_{}, nvtx_{};
+  TextId arg_operator_{}, arg_module_{}, arg_range_{};
   TextId arg_stage_{}, arg_kernel_{}, arg_shape_{}, arg_bytes_{}, arg_tokens_{}, arg_open_{},
       arg_domain_{}, arg_payload_{};
 };

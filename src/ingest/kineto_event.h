@@ -39,7 +39,8 @@ struct KinetoEvent {
   std::int64_t bytes = 0;
   std::uint32_t correlation = kNone;
   LaunchShape shape;
-  bool is_graph_node = false;
+  std::uint64_t graph_node = 0;  // id of the node that ran as this kernel; 0: none, or not told
+  std::string_view launched;     // of a call, where the profiler tells: the kernel
   std::string_view module_path;  // of an operator, where the profiler was asked for it
 };
 

@@ -158,7 +158,9 @@ void KinetoEventReader::read_arg(std::string_view key, ondemand::value& value) {
   } else if (key == "block") {
     read_sizes(value, event.shape.block);
   } else if (key == "graph node id") {
-    event.is_graph_node = integer_of(value.raw_json_token()).value_or(0) != 0;
+    event.graph_node = static_cast<std::uint64_t>(integer_of(value.raw_json_token()).value_or(0));
+  } else if (key == "kernel") {
+    event.launched = text_of(value);
   } else if (key == "Module Hierarchy") {
     event.module_path = text_of(value);
   }
@@ -181,8 +183,10 @@ bool KinetoEventReader::read_args(ondemand::value& value) {
       ++key_end;
     }
     read_arg({key, static_cast<std::size_t>(key_end - key)}, field.value());
-    if (event.kind == KinetoKind::kCall && event.correlation != kNone) {
-      break;  // all that is wanted of a call
+    // That is all that is wanted of a call, but those of ROCm also tell the kernel.
+    if (event.kind == KinetoKind::kCall && event.correlation != kNone &&
+        !event.name.starts_with("hip")) {
+      break;
     }
   }
   return true;

@@ -3,10 +3,8 @@
 
 #include <string_view>
 
-#define SIMDJSON_DEVELOPMENT_CHECKS 0  // what a file says must not end the program
-#include <simdjson.h>
-
 #include "ingest/kineto_event.h"
+#include "ingest/simdjson_parser.h"
 
 namespace llmprof {
 

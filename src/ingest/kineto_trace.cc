@@ -14,6 +14,7 @@
 #include "ingest/kineto_trace.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -138,7 +139,7 @@ void KinetoTrace::add_kernel(const KinetoEvent& event) {
   add_gpu_columns(kernels_, kernel);
   kernels_.name.push_back(trace_.strings.intern(event.name));
   kernels_.shape.push_back(shape_of(event.shape));
-  kernels_.is_graph_node.push_back(event.is_graph_node ? 1 : 0);
+  kernels_.graph_node.push_back(node_of(event.graph_node));
 }
 
 void KinetoTrace::add_copy(const KinetoEvent& event) {
@@ -154,6 +155,12 @@ void KinetoTrace::add_call(const KinetoEvent& event, StringId name) {
   calls_.correlation.push_back(event.correlation);
   if (event.correlation != kNone && trace_.strings[name].ends_with("GraphLaunch")) {
     graph_launches_.push_back(event.correlation);
+  }
+  has_captures_ |= trace_.strings[name].find("BeginCapture") != std::string_view::npos;
+  if (!event.launched.empty() && event.correlation != kNone) {
+    launches_.push_back({event.correlation,
+                         {event.start_ns, calls_.thread[calls_.size() - 1],
+                          trace_.strings.intern(event.launched)}});
   }
 }
 
@@ -224,6 +231,18 @@ std::uint32_t KinetoTrace::shape_of(const LaunchShape& shape) {
   return entry->second;
 }
 
+std::uint32_t KinetoTrace::node_of(std::uint64_t id) {
+  if (id == 0) {
+    return kNoNode;
+  }
+  const auto [entry, is_new] =
+      nodes_.try_emplace(id, static_cast<std::uint32_t>(trace_.graph_nodes.size()));
+  if (is_new) {
+    trace_.graph_nodes.push_back({id, 0});
+  }
+  return entry->second;
+}
+
 // The process with the most calls; a dummy if nothing of the host was recorded.
 std::uint16_t KinetoTrace::launching_process() {
   if (trace_.processes.empty()) {
@@ -250,8 +269,27 @@ void KinetoTrace::mark_graph_nodes() {
   for (std::size_t row = 0; row < trace_.kernels.size(); ++row) {
     const bool is_launched_so = std::binary_search(graph_launches_.begin(), graph_launches_.end(),
                                                    trace_.kernels.correlation[row]);
-    trace_.kernels.is_graph_node[row] |= is_launched_so ? 1 : 0;
+    if (is_launched_so && !trace_.kernels.is_graph_node(row)) {
+      trace_.kernels.graph_node[row] = kUnnumberedNode;
+    }
   }
+}
+
+// A launch that was captured ran nothing itself.
+void KinetoTrace::find_captured_launches() {
+  std::vector<std::uint32_t> ran(trace_.kernels.correlation.begin(),
+                                 trace_.kernels.correlation.end());
+  std::sort(ran.begin(), ran.end());
+  for (const auto& [correlation, launch] : launches_) {
+    if (!std::binary_search(ran.begin(), ran.end(), correlation)) {
+      trace_.captured_launches.push_back(launch);
+    }
+  }
+  std::sort(trace_.captured_launches.begin(), trace_.captured_launches.end(),
+            [](const CapturedLaunch& a, const CapturedLaunch& b) {
+              return std::tuple(a.thread, a.time_ns, a.kernel) <
+                     std::tuple(b.thread, b.time_ns, b.kernel);
+            });
 }
 
 void KinetoTrace::place_gpu_work() {
@@ -261,6 +299,9 @@ void KinetoTrace::place_gpu_work() {
   }
   std::ranges::fill(trace_.kernels.process.span(), process);
   std::ranges::fill(trace_.copies.process.span(), process);
+  for (GraphNode& node : trace_.graph_nodes) {
+    node.process = process;
+  }
 }
 
 // Attributes that this format lacks are filled with their "absent" values.
@@ -292,6 +333,9 @@ Trace KinetoTrace::finish() {
   finish_columns();
   place_gpu_work();
   mark_graph_nodes();
+  if (has_captures_ && !launches_.empty()) {
+    find_captured_launches();
+  }
   trace_.capture.has_kernel_table = trace_.kernels.size() > 0;
   trace_.capture.has_cuda =
       trace_.kernels.size() + trace_.copies.size() + trace_.api_calls.size() > 0;

@@ -68,8 +68,10 @@ class KinetoTrace {
   std::uint16_t device_of(std::int64_t ordinal);
   std::uint32_t stream_of(const KinetoEvent& event);
   std::uint32_t shape_of(const LaunchShape& shape);
+  std::uint32_t node_of(std::uint64_t id);
   std::uint16_t launching_process();
   void mark_graph_nodes();
+  void find_captured_launches();
   void place_gpu_work();
   void finish_columns();
 
@@ -92,8 +94,12 @@ class KinetoTrace {
   std::map<std::int64_t, std::uint16_t> devices_;
   std::map<StreamInfo, std::uint32_t> streams_;
   std::map<LaunchShape, std::uint32_t> shapes_;
-  std::vector<std::uint32_t> graph_launches_;  // correlation ids
-  std::uint32_t legacy_correlation_ = kNone;   // of the kernel that comes next
+  std::unordered_map<std::uint64_t, std::uint32_t> nodes_;  // by their ids
+  std::vector<std::uint32_t> graph_launches_;               // correlation ids
+  std::vector<std::pair<std::uint32_t, CapturedLaunch>>
+      launches_;  // that tell their kernel, by correlation
+  bool has_captures_ = false;
+  std::uint32_t legacy_correlation_ = kNone;  // of the kernel that comes next
 
   std::optional<std::int64_t> first_ns_;
   std::int64_t sum_ns_ = 0;

@@ -77,6 +77,12 @@ struct NvtxRow {
 };
 
 // GPUs of the machine: TARGET_INFO_GPU, or TARGET_INFO_CUDA_GPU before 2021 with names of its own.
+struct NodeRow {
+  enum { kStart, kThread, kNode, kOriginal, kNumColumns };
+  static constexpr std::array kNames = {"start", "globalTid", "graphNodeId", "originalGraphNodeId"};
+  static_assert(kNames.size() == kNumColumns);
+};
+
 struct DeviceRow {
   enum { kCudaDevice, kId, kName, kNumSms, kMemory, kMemoryBandwidth, kClock, kNumColumns };
   static constexpr std::array kNames = {

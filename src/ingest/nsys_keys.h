@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbering of the processes, devices, streams, shapes and threads in an nsys export, per chunk of
-// rows, and lookup of texts by nsys' own ids.
+// Numbering of the processes, devices, streams, shapes, threads and graph nodes in an nsys export,
+// per chunk of rows, and lookup of texts by nsys' own ids.
 #pragma once
 
 #include <compare>
@@ -28,8 +28,12 @@ template <typename Key>
 class Dictionary {
  public:
   std::uint32_t id(const Key& key) {
-    if (!keys.empty() && key == keys[last_]) {
-      return last_;
+    // Rows repeat the key before them, or, as the nodes of a graph do, a whole sequence of keys.
+    for (const std::uint32_t guess : {last_, last_ + 1}) {
+      if (guess < keys.size() && key == keys[guess]) {
+        last_ = guess;
+        return guess;
+      }
     }
     const auto [entry, is_new] = ids_.try_emplace(key, static_cast<std::uint32_t>(keys.size()));
     if (is_new) {
@@ -90,6 +94,12 @@ struct StreamKey {
   auto operator<=>(const StreamKey&) const = default;
 };
 
+struct NodeKey {
+  std::uint32_t process = 0;  // of the same chunk
+  std::uint64_t node = 0;
+  auto operator<=>(const NodeKey&) const = default;
+};
+
 // Sum of durations, which must fit 63 bits, and number of implausible events.
 struct SeenTimes {
   std::int64_t num_implausible = 0;
@@ -116,6 +126,7 @@ struct ChunkKeys {
   Dictionary<StreamKey> streams;
   Dictionary<LaunchShape> shapes;
   Dictionary<std::uint64_t> threads;
+  Dictionary<NodeKey> nodes;
 };
 
 }  // namespace llmprof

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of processes, threads, GPUs, streams and launch shapes of an nsys export.
+// Numbers of processes, threads, GPUs, streams, launch shapes and graph nodes of an nsys export.
 //
 // A device number is CUDA's number for the GPU within a process. Where the export says which GPU
 // that was (TARGET_INFO_CUDA_DEVICE), device 0 of two processes may be two GPUs.
@@ -72,6 +72,10 @@ std::uint32_t TraceNumbers::stream(const StreamInfo& stream) {
 
 std::uint32_t TraceNumbers::shape(const LaunchShape& shape) {
   return number_in(trace_.shapes, shapes_, shape, [&] { return shape; });
+}
+
+std::uint32_t TraceNumbers::node(const GraphNode& node) {
+  return number_in(trace_.graph_nodes, nodes_, node, [&] { return node; });
 }
 
 // Adapters of other vendors are in the same table, with zeros and CUDA number 0, so a row counts

@@ -31,6 +31,7 @@ class TraceNumbers {
   std::uint16_t device(const DeviceKey& key);
   std::uint32_t stream(const StreamInfo& stream);
   std::uint32_t shape(const LaunchShape& shape);
+  std::uint32_t node(const GraphNode& node);
 
  private:
   Trace& trace_;
@@ -40,6 +41,7 @@ class TraceNumbers {
   std::map<std::pair<bool, std::int64_t>, std::uint16_t> devices_;
   std::map<StreamInfo, std::uint32_t> streams_;
   std::map<LaunchShape, std::uint32_t> shapes_;
+  std::map<GraphNode, std::uint32_t> nodes_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> gpu_of_;  // (pid, CUDA's number)
 };
 

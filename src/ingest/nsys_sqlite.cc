@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_columns.h"
+#include "ingest/nsys_graph_nodes.h"
 #include "ingest/nsys_keys.h"
 #include "ingest/nsys_numbers.h"
 #include "ingest/nsys_outline.h"
@@ -114,6 +115,7 @@ class Loader {
     read_capture_info();
     load_tables();
     numbers_.read_devices(file_);
+    read_node_creations(file_, numbers_, trace_);
     add_diagnostics();
     return std::move(trace_);
   }
@@ -253,6 +255,7 @@ class Loader {
     numbers_.read_device_map(file_);
     join_gpu_keys(kernels, kernel_keys, 0, trace_.kernels);
     join_shapes(kernels, kernel_keys);
+    join_nodes(kernels, kernel_keys);
     join_gpu_keys(copies, copy_keys, 0, trace_.copies);
     join_gpu_keys(memsets, memset_keys, first_memset, trace_.copies);
     join_gpu_keys(graphs, graph_keys, 0, trace_.graphs);
@@ -288,7 +291,10 @@ class Loader {
     }
     trace_.kernels.shape[row] = keys.shapes.id(shape);
     const SqlValue& node = values[KernelRow::kGraphNode];
-    trace_.kernels.is_graph_node[row] = node.is_null() || node.as_integer() == 0 ? 0 : 1;
+    const auto id = node.is_null() ? 0 : static_cast<std::uint64_t>(node.as_integer());
+    // Chunks number their nodes from 1, because 0 is kNoNode.
+    trace_.kernels.graph_node[row] =
+        id == 0 ? kNoNode : keys.nodes.id({trace_.kernels.process[row], id}) + 1;
   }
 
   void keep_call(std::size_t row, const SqlValue* values, ChunkKeys& keys) {
@@ -395,6 +401,17 @@ class Loader {
         shapes.push_back(numbers_.shape(shape));
       }
       renumber(trace_.kernels.shape.span().subspan(first, num_rows), shapes);
+    });
+  }
+
+  void join_nodes(const TableScan& scan, const std::vector<ChunkKeys>& keys) {
+    each_chunk(scan, keys, [&](const ChunkKeys& mine, std::size_t first, std::size_t num_rows) {
+      std::vector<std::uint32_t> nodes = {kNoNode};
+      for (const NodeKey& key : mine.nodes.keys) {
+        nodes.push_back(
+            numbers_.node({key.node, numbers_.process(mine.processes.keys[key.process])}));
+      }
+      renumber(trace_.kernels.graph_node.span().subspan(first, num_rows), nodes);
     });
   }
 

@@ -185,6 +185,19 @@ void describe(const LayerTotal*, F&& f) {
 }
 
 template <typename F>
+void describe(const GraphNames*, F&& f) {
+  using T = GraphNames;
+  const auto kernels = [](std::string_view text) {
+    return number("1", "", "marks kernels", "graph_names", text);
+  };
+  f("kernels", &T::num_kernels, kernels("kernels that CUDA graphs launched"));
+  f("named", &T::named, kernels("of these, with names: by_nvtx + by_annotations + by_order"));
+  f("by_nvtx", &T::by_nvtx, kernels("by the NVTX ranges open when the node was captured"));
+  f("by_annotations", &T::by_annotations, kernels("by PyTorch's annotations, by node id"));
+  f("by_order", &T::by_order, kernels("by alignment with the launches of a capture trace"));
+}
+
+template <typename F>
 void describe(const OperatorsMetrics*, F&& f) {
   using T = OperatorsMetrics;
   f("source", &T::source, plain("what names the operators"));

@@ -154,6 +154,22 @@ Section counters_section(const Metrics& metrics, const SectionOptions& options) 
   return section;
 }
 
+// "421 of 421 kernels of CUDA graphs have names: 421 by order".
+std::string graph_names_text(const GraphNames& names) {
+  const std::pair<std::int64_t, const char*> routes[] = {
+      {names.by_nvtx, "by the NVTX ranges open at their capture"},
+      {names.by_annotations, "by annotations of their nodes"},
+      {names.by_order, "by the order of launches in a capture trace"}};
+  std::vector<std::string> parts;
+  for (const auto& [count, route] : routes) {
+    if (count > 0) {
+      parts.push_back(fmt::format("{} {}", count, route));
+    }
+  }
+  return fmt::format("{} of {} kernels of CUDA graphs have names{}{}.", names.named(),
+                     names.num_kernels, parts.empty() ? "" : ": ", fmt::join(parts, ", "));
+}
+
 // Operators come from marks of the recording or from a table of the program itself; `source` says
 // which.
 Section operators_section(const Metrics& metrics, const SectionOptions& options) {
@@ -167,6 +183,14 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
     return section;
   }
   const OperatorsMetrics& operators = *metrics.operators;
+  if (metrics.graph_names) {
+    section.notes.push_back(graph_names_text(*metrics.graph_names));
+    if (metrics.graph_names->named() < metrics.graph_names->num_kernels) {
+      section.notes.emplace_back(
+          "Those without count for what launched the graph, if that has a name; --capture-trace FILE "
+          "or --annotations FILE may name them (docs/marking.md).");
+    }
+  }
   section.paragraphs.push_back(
       fmt::format("{} of {} rows, {}; {}. They cover {} of {}.", table.rows.size(),
                   operators.rows.size(), printable(operators.source), printable(operators.time_of),

@@ -50,6 +50,8 @@ void describe(const Metrics*, F&& f) {
   f("unmatched_names", &T::unmatched_names,
     items(plain("kernels without a family, where they take much time"), 0, 10));
   f("operators", &T::operators, plain("operators of a framework; null where none are named"));
+  f("graph_names", &T::graph_names,
+    plain("names of kernels in CUDA graphs; null where no graph launched kernels"));
   f("ranges", &T::ranges, plain("NVTX ranges by name, the first hundred"));
   f("host_phases", &T::host_phases, plain("parts of a step on the host, as engines mark them"));
   f("possible_marks", &T::possible_marks,

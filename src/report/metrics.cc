@@ -249,6 +249,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   if (analysis.operators) {
     metrics.operators = operators_of(*analysis.operators);
   }
+  metrics.graph_names = analysis.graph_names;
   metrics.possible_marks = analysis.possible_marks;
   // Programs may name every range differently; the rest is in `llmprof ranges`.
   constexpr std::size_t kMostRanges = 100;

@@ -261,6 +261,7 @@ struct Metrics {
   std::vector<KernelMetrics> kernels;
   std::vector<std::string> unmatched_names;
   std::optional<OperatorsMetrics> operators;
+  std::optional<GraphNames> graph_names;
   std::vector<RangeTotal> ranges;
   std::vector<HostPhase> host_phases;
   std::vector<PossibleMark> possible_marks;

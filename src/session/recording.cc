@@ -156,11 +156,17 @@ void select_part(const RecordingOptions& options, const Rules& rules, const std:
 // The first option that changes how a recording is read; empty: none is given.
 std::string reading_options(const RecordingOptions& options) {
   const std::pair<const char*, bool> given[] = {
-      {"--rules", !options.rules.empty()},      {"--mark", !options.marks.empty()},
-      {"--step", !options.step_names.empty()},  {"--from", options.window.from.has_value()},
-      {"--to", options.window.to.has_value()},  {"--steps", options.window.steps.has_value()},
-      {"--trim", options.window.is_trimmed},    {"--gpu", options.filter.device.has_value()},
-      {"--pid", options.filter.pid.has_value()}};
+      {"--rules", !options.rules.empty()},
+      {"--mark", !options.marks.empty()},
+      {"--step", !options.step_names.empty()},
+      {"--from", options.window.from.has_value()},
+      {"--to", options.window.to.has_value()},
+      {"--steps", options.window.steps.has_value()},
+      {"--trim", options.window.is_trimmed},
+      {"--gpu", options.filter.device.has_value()},
+      {"--pid", options.filter.pid.has_value()},
+      {"--annotations", !options.graph_names.annotations.empty()},
+      {"--capture-trace", !options.graph_names.capture_traces.empty()}};
   for (const auto& [option, is_given] : given) {
     if (is_given) {
       return option;
@@ -184,6 +190,10 @@ Profile profile_of(const std::string& path, const RecordingOptions& options, con
     const PassTimer::Scope pass(wants.timer, "load");
     return load_input(file, static_cast<unsigned>(options.num_threads));
   }();
+  if (Trace* trace = std::get_if<Trace>(&recording)) {
+    const PassTimer::Scope pass(wants.timer, "graph names");
+    name_graph_kernels(recording_in(path), options.graph_names, options.memory_limit_bytes, *trace);
+  }
   select_part(options, rules, path, recording);
   Profile made = profile(std::move(recording), std::move(rules),
                          {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{},

@@ -14,6 +14,7 @@
 #include "base/json_fwd.h"
 #include "capture/system.h"
 #include "report/metrics.h"
+#include "session/graph_name_files.h"
 #include "trace/filter.h"
 #include "trace/trace_outline.h"
 
@@ -27,6 +28,7 @@ struct RecordingOptions {
   std::vector<std::string> step_names;  // of ranges that are steps
   std::string rules;             // a file of rules; empty: the one in the user's home, if any
   std::vector<std::string> ncu;  // counters to join; empty: those of the bundle
+  GraphNameFiles graph_names;
   std::int64_t num_threads = 2;
   std::optional<std::uint64_t> memory_limit_bytes;
   Parallelism parallelism;  // how ranks share the model, where the user says so

@@ -405,7 +405,9 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     is_clean = true;
     ProfileOptions options;
     options.has_timeline = true;
-    profile_ = profile(load_trace(sqlite, kReadThreads), setup_.rules, options);
+    Trace trace = load_trace(sqlite, kReadThreads);
+    name_graph_kernels(sqlite, {}, std::nullopt, trace);
+    profile_ = profile(std::move(trace), setup_.rules, options);
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), ""}});
     if (!is_clean) {

@@ -24,7 +24,9 @@
 
 namespace llmprof {
 
-inline constexpr std::uint32_t kNone = UINT32_MAX;  // no such row
+inline constexpr std::uint32_t kNone = UINT32_MAX;   // no such row
+inline constexpr std::uint32_t kNoNode = 0;          // of a kernel that no CUDA graph launched
+inline constexpr std::uint32_t kUnnumberedNode = 1;  // one did, but its nodes have no ids
 
 // Grid and block of a launch. There are few distinct ones, so kernels refer to them by index.
 struct LaunchShape {
@@ -45,7 +47,7 @@ struct LaunchShape {
   }
 };
 
-// GPU kernels, 41 bytes each.
+// GPU kernels, 44 bytes each.
 template <template <typename> class Column>
 struct KernelsOf {
   Column<std::int64_t> start_ns;
@@ -53,13 +55,14 @@ struct KernelsOf {
   Column<StringId> name;          // demangled
   Column<StringId> mangled_name;  // 0 where the recording has none
   Column<std::uint32_t> correlation;
-  Column<std::uint32_t> shape;    // into Trace::shapes
-  Column<std::uint32_t> stream;   // into Trace::streams
-  Column<std::uint16_t> process;  // into Trace::processes
-  Column<std::uint16_t> device;   // into Trace::devices
-  Column<std::uint8_t> is_graph_node;
+  Column<std::uint32_t> shape;       // into Trace::shapes
+  Column<std::uint32_t> stream;      // into Trace::streams
+  Column<std::uint16_t> process;     // into Trace::processes
+  Column<std::uint16_t> device;      // into Trace::devices
+  Column<std::uint32_t> graph_node;  // into Trace::graph_nodes; kNoNode outside CUDA graphs
 
   std::size_t size() const { return start_ns.size(); }
+  bool is_graph_node(std::size_t row) const { return graph_node[row] != kNoNode; }
 };
 using Kernels = KernelsOf<Column>;
 
@@ -176,6 +179,44 @@ struct StreamInfo {
   auto operator<=>(const StreamInfo&) const = default;
 };
 
+// How a graph node got its names, the most trusted way first.
+enum class NameRoute : std::uint8_t { kUnnamed, kNvtx, kAnnotations, kOrder };
+
+// A node of a CUDA graph that ran as a kernel, once or many times.
+struct GraphNode {
+  std::uint64_t id = 0;  // unique in its process; 0 where the recording does not number nodes
+  std::uint16_t process = 0;
+  NameRoute route = NameRoute::kUnnamed;
+  std::uint32_t scope = kNone;  // into Trace::host_scopes: the innermost around its creation
+
+  auto operator<=>(const GraphNode&) const = default;
+};
+
+// An operator, module or NVTX range that was open on the host when graph nodes were made. Its
+// parent, the one around it, comes before it in the table.
+enum class ScopeKind : std::uint8_t { kOperator, kModule, kRange };
+struct HostScope {
+  StringId name{};
+  StringId domain{};  // of a range
+  std::uint32_t parent = kNone;
+  ScopeKind kind = ScopeKind::kOperator;
+};
+
+// Creation of a graph node on the host, by capture or as a copy of another node.
+struct NodeCreation {
+  std::uint64_t node = 0;
+  std::uint64_t original = 0;  // the node it copies; 0: none
+  std::int64_t time_ns = 0;
+  std::uint32_t thread = 0;
+};
+
+// A launch that was captured into a graph instead of run, where the recording names its kernel.
+struct CapturedLaunch {
+  std::int64_t time_ns = 0;
+  std::uint32_t thread = 0;
+  StringId kernel{};
+};
+
 // A GPU that did work. Unknown properties are 0 or empty.
 struct DeviceInfo {
   std::uint32_t ordinal = 0;  // as CUDA numbers it
@@ -224,6 +265,12 @@ struct Trace {
   std::vector<ProcessInfo> processes;
   std::vector<ThreadInfo> threads;
   std::vector<DeviceInfo> devices;
+  std::vector<GraphNode> graph_nodes =
+      std::vector<GraphNode>(2);       // kNoNode, kUnnumberedNode, those with ids
+  std::vector<HostScope> host_scopes;  // of graph nodes that have names
+  // What names are found by (analysis/graph_names.h).
+  std::vector<NodeCreation> node_creations;
+  std::vector<CapturedLaunch> captured_launches;  // by thread and time
   Diagnostics diagnostics;
 };
 

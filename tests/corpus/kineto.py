@@ -115,11 +115,12 @@ def check(program, path):
     assert told == ([orphans] if orphans else []), (path.name, told, orphans)
     linked = 0
     if metrics["operators"]:
-        linked = check_operators(path, events, metrics["operators"], capture["kernel_ns"])
+        names = metrics["graph_names"]
+        linked = check_operators(path, events, metrics["operators"], capture["kernel_ns"], names and names["named"] > 0)
     return metrics, linked
 
 
-def check_operators(path, events, operators, kernel_ns):
+def check_operators(path, events, operators, kernel_ns, has_graph_names):
     assert operators["whole_ns"] == kernel_ns and "kernels" in operators["time_of"], path.name
     assert operators["covered_ns"] == sum(row["total_ns"] for row in operators["rows"]) <= kernel_ns, path.name
     assert all(row["total_ns"] > 0 and row["kernels"] >= row["calls"] > 0 for row in operators["rows"]), path.name
@@ -127,6 +128,8 @@ def check_operators(path, events, operators, kernel_ns):
     found = collections.Counter()
     for row in operators["rows"]:
         found[row["name"]] += row["total_ns"]
+    if has_graph_names:
+        return 0  # what launched a graph does not name its kernels: graph_names.py has those
     defined = operators_by_time(events)
     missed = sum(abs(found[name] - defined[name]) for name in set(found) | set(defined))
     assert missed <= 0.002 * kernel_ns, (path.name, missed, found - defined, defined - found)

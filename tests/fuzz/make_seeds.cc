@@ -142,7 +142,8 @@ void write_sqlite(const fs::path& golden, const char* name, const fs::path& out)
 }
 
 void run(const fs::path& golden, const fs::path& out) {
-  for (const char* name : {"analyze-model", "analyze-graph", "analyze-nocuda"}) {
+  for (const char* name :
+       {"analyze-model", "analyze-graph", "analyze-graph-nodes", "analyze-nocuda"}) {
     write_sqlite(golden, name, out);
   }
   write_seed(out, "kineto", "trace.json", read_file(golden / "analyze-kineto/trace.json"));
@@ -159,6 +160,10 @@ void run(const fs::path& golden, const fs::path& out) {
       }
     }
   }
+  write_seed(out, "kineto", "capture.json",
+             read_file(golden / "analyze-capture-trace/capture.json"));
+  write_seed(out, "graph_annotations", "names.json",
+             read_file(golden / "analyze-graph-annotations/names.json"));
   write_seed(out, "ncu_rep", "two", ncu_seed());
   write_seed(out, "ncu_csv", "details.csv", read_file(golden / "ncu-csv/details.csv"));
   write_seed(out, "ncu_csv", "raw.csv", read_file(golden / "analyze-sqlite-ncu/counters.csv"));

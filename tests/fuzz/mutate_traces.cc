@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analysis/graph_names.h"
 #include "analysis/profile.h"
 #include "base/error.h"
 #include "base/gzip_reader.h"
@@ -82,7 +83,9 @@ std::vector<std::string> seeds_of(const char* corpus) {
 // Whether it was a trace after all; its figures must add up then.
 bool read_all(const std::filesystem::path& file, bool& adds_up) {
   try {
-    const Analysis analysis = profile(load_trace(file, 1), Rules()).analysis;
+    Trace trace = load_trace(file, 1);
+    name_nodes_by_order(trace, trace);
+    const Analysis analysis = profile(std::move(trace), Rules()).analysis;
     adds_up = metrics_json(analysis).contains("operators");
     for (const StageLedger& ledger : analysis.ledgers) {
       adds_up = adds_up && ledger.ledger.sum_ns() == ledger.ledger.window_ns;

@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include "analysis/graph_names.h"
 #include "analysis/profile.h"
 #include "analysis/step_markers.h"
 #include "base/error.h"
@@ -23,6 +24,7 @@
 #include "fleet/merge/merge.h"
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/summary_file.h"
+#include "ingest/graph_annotations.h"
 #include "ingest/ingest.h"
 #include "ingest/ncu_csv.h"
 #include "ingest/ncu_rep.h"
@@ -73,7 +75,14 @@ void check_analysis(const Analysis& analysis) {
 
 void run_trace(std::string_view bytes) {
   const MemoryFile file(bytes);
-  check_analysis(profile(load_trace(file.path(), 1), Rules()).analysis);
+  Trace trace = load_trace(file.path(), 1);
+  name_nodes_by_nvtx(trace);
+  name_nodes_by_order(trace, trace);
+  check_analysis(profile(std::move(trace), Rules()).analysis);
+}
+
+void run_annotations(std::string_view bytes) {
+  parse_graph_annotations(bytes, "names.json");
 }
 
 void run_ncu_rep(std::string_view bytes) {
@@ -193,6 +202,7 @@ constexpr std::array kTargets = {
     FuzzTarget{"ncu_csv", answered<run_ncu_csv>},
     FuzzTarget{"nsys_csv", answered<run_nsys_csv>},
     FuzzTarget{"operators_csv", answered<run_operators>},
+    FuzzTarget{"graph_annotations", answered<run_annotations>},
     FuzzTarget{"gguf", answered<run_gguf>},
     FuzzTarget{"safetensors", answered<run_safetensors>},
     FuzzTarget{"llm_config", answered<run_llm_config>},

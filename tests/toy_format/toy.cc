@@ -70,7 +70,7 @@ Recording load_toy(const InputFile& file, unsigned /*num_threads*/) {
   fill_column(rows.size(), std::uint32_t{0}, kernels.stream);
   fill_column(rows.size(), std::uint16_t{0}, kernels.process);
   fill_column(rows.size(), std::uint16_t{0}, kernels.device);
-  fill_column(rows.size(), std::uint8_t{0}, kernels.is_graph_node);
+  fill_column(rows.size(), kNoNode, kernels.graph_node);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     kernels.start_ns[row] = rows[row].start_ns;
     kernels.end_ns[row] = rows[row].end_ns;

@@ -97,7 +97,7 @@ class TraceBuilder {
     const StreamInfo& of = trace_.streams[stream];
     append(kernels_, start_ns, end_ns, trace_.strings.intern(name),
            trace_.strings.intern(extras.mangled), correlation, extras.shape, stream, of.process,
-           of.device, extras.is_graph_node ? std::uint8_t{1} : std::uint8_t{0});
+           of.device, extras.is_graph_node ? kUnnumberedNode : kNoNode);
   }
 
   void copy(std::uint32_t stream, std::int64_t start_ns, std::int64_t end_ns,

@@ -115,7 +115,7 @@ TEST(KinetoJson, ReadsWhatTheProfilerWritesToday) {
   EXPECT_EQ(trace.kernels.start_ns[0], 110250);
   EXPECT_EQ(trace.kernels.end_ns[0], 114375);
   EXPECT_EQ(trace.kernels.correlation[0], 77U);
-  EXPECT_EQ(trace.kernels.is_graph_node[0], 0);
+  EXPECT_FALSE(trace.kernels.is_graph_node(0));
   EXPECT_EQ(trace.shapes[trace.kernels.shape[0]].text(), "8x4x1/128x1x1");
   ASSERT_EQ(trace.copies.size(), 2U);
   EXPECT_EQ(trace.copies.kind[0], CopyKind::kHostToDevice);
@@ -183,8 +183,9 @@ TEST(KinetoJson, KernelsOfAGraphLaunchAreItsNodes) {
                                          kernel("c", 5, R"(, "graph node id": 8)")));
   ASSERT_EQ(trace.kernels.size(), 3U);
   EXPECT_THAT(
-      std::vector<int>(trace.kernels.is_graph_node.begin(), trace.kernels.is_graph_node.end()),
-      ElementsAre(1, 0, 1));
+      std::vector<std::uint32_t>(trace.kernels.graph_node.begin(), trace.kernels.graph_node.end()),
+      ElementsAre(kUnnumberedNode, kNoNode, 2));
+  EXPECT_EQ(trace.graph_nodes[2].id, 8U);
 }
 
 TEST(KinetoJson, FieldsComeInAnyOrder) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/graph_names.h"
 #include "analysis/profile.h"
 #include "expect_error.h"
 #include "ingest/ingest.h"
@@ -87,6 +88,46 @@ TEST_F(NsysSqlite, StagesWhoseWindowsDoNotFitAreRefused) {
            "100 + i, 16777216, 1 FROM n;");
   expect_error([&] { profile(std::move(trace), Rules()); }, ErrorKind::kInput,
                HasSubstr("stages last longer than a century together"), _);
+}
+
+constexpr const char* kGraphKernels =
+    "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN graphNodeId;"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (300, 400, 0, 1, 7, 1, 16777216, 1, 21), "
+    "(400, 500, 0, 1, 7, 1, 33554432, 1, 21), (500, 600, 0, 1, 7, 1, 16777216, 1, NULL), "
+    "(600, 700, 0, 1, 7, 1, 16777216, 1, 21), (700, 800, 0, 1, 7, 1, 16777216, 1, -5);";
+
+TEST_F(NsysSqlite, NodesAreNumberedByProcessAndId) {
+  const Trace trace = load(kGraphKernels);
+  EXPECT_THAT(trace.kernels.graph_node.span(), ElementsAre(kNoNode, 2, 3, kNoNode, 2, 4));
+  ASSERT_EQ(trace.graph_nodes.size(), 5U);
+  EXPECT_EQ(trace.graph_nodes[2].id, 21U);
+  EXPECT_EQ(trace.graph_nodes[3].id, 21U);
+  EXPECT_NE(trace.graph_nodes[2].process, trace.graph_nodes[3].process);
+  EXPECT_EQ(trace.graph_nodes[4].id, static_cast<std::uint64_t>(-5));
+}
+
+TEST_F(NsysSqlite, CreationsOfNodesThatCannotBeAreLeftOut) {
+  Trace trace = load(std::string(kGraphKernels) +
+                     "CREATE TABLE CUDA_GRAPH_NODE_EVENTS(start, globalTid, graphNodeId, "
+                     "originalGraphNodeId);"
+                     "INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (6, 16777217, 11, NULL), "
+                     "(7, 16777217, 21, 11), (NULL, 16777217, 12, NULL), (8, NULL, 13, NULL), "
+                     "(9, 16777217, NULL, 11), ('x', 'y', 'z', 'w'), (10, 16777217, -5, -5), "
+                     "(-9223372036854775808, 16777217, 14, 9223372036854775807);"
+                     "CREATE TABLE CUDA_GRAPH_EVENTS(start, globalTid, nameId, graphId);"
+                     "INSERT INTO CUDA_GRAPH_EVENTS VALUES (6, 16777217, 1, 1);");
+  EXPECT_EQ(trace.node_creations.size(), 4U);
+  name_nodes_by_nvtx(trace);
+  EXPECT_EQ(count_graph_names(trace).by_nvtx, 2);  // not of the other process
+  EXPECT_EQ(trace.strings[trace.host_scopes[trace.graph_nodes[2].scope].name], "prefill");
+}
+
+// A copy cannot be told from a captured node then.
+TEST_F(NsysSqlite, NodesWithoutTheColumnOfOriginalsHaveNoNames) {
+  const Trace trace = load(std::string(kGraphKernels) +
+                           "CREATE TABLE CUDA_GRAPH_NODE_EVENTS(start, globalTid, graphNodeId);"
+                           "INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (6, 16777217, 21);");
+  EXPECT_TRUE(trace.node_creations.empty());
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Creations of CUDA graph nodes in nsys exports.
+//
+// A row tells a node's id, when and on which thread it was made, and which node it copies: graphs
+// are captured once, and instantiated as copies. Since 2023 the table is CUDA_GRAPH_NODE_EVENTS;
+// 2022 has the same columns in CUDA_GRAPH_EVENTS, which later versions use for whole graphs.
+//
+// Without the column of originals a copy cannot be told from a captured node, and its time, that of
+// the instantiation, would give it the wrong names. Such tables are left out.
+#include "ingest/nsys_graph_nodes.h"
+
+#include "ingest/nsys_columns.h"
+
+namespace llmprof {
+
+void read_node_creations(const SqliteFile& file, TraceNumbers& numbers, Trace& trace) {
+  if (trace.graph_nodes.size() <= kUnnumberedNode + 1) {
+    return;
+  }
+  for (const char* table : {"CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS"}) {
+    const TableScan scan(file, table, column_names<NodeRow>());
+    if (!scan.has_column(NodeRow::kNode) || !scan.has_column(NodeRow::kOriginal)) {
+      continue;
+    }
+    for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
+      scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
+        const bool is_usable = row[NodeRow::kStart].kind == SqlValue::Kind::kInteger &&
+                               row[NodeRow::kThread].kind == SqlValue::Kind::kInteger &&
+                               row[NodeRow::kNode].as_integer() != 0;
+        if (is_usable) {
+          NodeCreation& creation = trace.node_creations.emplace_back();
+          creation.node = static_cast<std::uint64_t>(row[NodeRow::kNode].as_integer());
+          creation.original = static_cast<std::uint64_t>(row[NodeRow::kOriginal].as_integer());
+          creation.time_ns = row[NodeRow::kStart].integer;
+          creation.thread =
+              numbers.thread(static_cast<std::uint64_t>(row[NodeRow::kThread].integer));
+        }
+      });
+    }
+  }
+}
+
+}  // namespace llmprof

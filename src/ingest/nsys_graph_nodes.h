@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ingest/nsys_numbers.h"
+#include "ingest/sqlite_file.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// The creations of graph nodes in an export, where any kernel is one. After the kernels.
+void read_node_creations(const SqliteFile& file, TraceNumbers& numbers, Trace& trace);
+
+}  // namespace llmprof
