@@ -6,7 +6,7 @@ In README.md and docs/*.md a block fenced as ```console is a session: a line `$ 
 empty directory a document, and what follows it must be what is printed (both streams). A line `...` stands for any
 lines. An exit code other than 0 is noted on the command as `# exit 2`.
 
-A comment `<!-- recording NAME.sqlite of CASE -->` makes the recording of a golden case there first; `<!-- screen 100x40 -->` says
+A comment `<!-- recording NAME.sqlite of CASE -->` makes the recording of a golden case (CASE/FILE: of its FILE.sql) there first; `<!-- screen 100x40 -->` says
 that every session of the document, with what it prints, fits a terminal of that size.
 
 A command that is only mentioned, `llmprof compare --json` in a sentence or in a block of another kind, may name only commands and
@@ -104,7 +104,8 @@ class Document:
 
     def make_recordings(self, text, directory):
         for name, case in RECORDING.findall(text):
-            make_recording(pathlib.Path(directory) / name, case)
+            folder, _, file = case.partition("/")
+            make_recording(pathlib.Path(directory) / name, folder, f"{file or 'run.sqlite'}.sql")
 
     def check_typed(self, block):
         for line in block.splitlines():

@@ -7,10 +7,13 @@
 A worker thread marks each step, launches its kernels and goes on to the next step while the GPU still runs this one.
 The workers of a replica mark the same steps, each on its own GPU, and meet in every all-reduce. In each process that
 GPU is device 0, as under CUDA_VISIBLE_DEVICES. The same shapes as tests/unit/analysis/engine_trace.cc.
+
+  make_engine_trace.py OUT.sqlite --workers 2 --rank 1      only what one rank records, with the clock of its own session
 """
 import argparse
 import json
 import pathlib
+import random
 import shlex
 import sqlite3
 
@@ -34,7 +37,9 @@ TABLES = {
     "NVTX_EVENTS": "start, end, eventType, text TEXT, globalTid, textId, domainId",
     "TARGET_INFO_GPU": "id, name TEXT, totalMemory, memoryBandwidth, clockRate, smCount, cuDevice",
     "TARGET_INFO_CUDA_DEVICE": "gpuId, cudaId, pid",
+    "TARGET_INFO_SESSION_START_TIME": "utcEpochNs",
 }
+UTC = 1_790_000_000_000_000_000  # at time 0 of the simulation
 
 
 def parser_of_shapes():
@@ -54,6 +59,11 @@ def parser_of_shapes():
     parser.add_argument("--eager", action="store_true", help="launch each kernel; else a decode step is one graph")
     parser.add_argument("--startup", action="store_true", help="copies and fills before the first step")
     parser.add_argument("--tail", action="store_true", help="idle time after the last step")
+    parser.add_argument("--rank", type=int, help="only the rows of this rank, counted over all replicas")
+    parser.add_argument("--session-us", type=int, default=0, help="start of the recording's own clock")
+    parser.add_argument("--clock-error-us", type=int, default=0, help="of the UTC time that it says it began")
+    parser.add_argument("--no-utc", action="store_true", help="it does not say when it began")
+    parser.add_argument("--jitter-us", type=int, default=0, help="most by which a launch is late, other for each worker")
     return parser
 
 
@@ -72,10 +82,32 @@ class Worker:
 class Engine:
     def __init__(self, shape):
         self.shape = shape
+        self.random = random.Random(1)
         self.rows = {table: [] for table in TABLES}
         self.strings = {}
         self.replicas = [self.replica(number) for number in range(shape.replicas)]
         self.rows["StringIds"] = [(number, text) for text, number in self.strings.items()]
+        if not shape.no_utc:
+            utc = UTC + (shape.session_us + shape.clock_error_us) * US
+            self.rows["TARGET_INFO_SESSION_START_TIME"] = [(utc,)]
+        if shape.rank is not None:
+            self.keep_rank(4000 + shape.rank)
+
+    def keep_rank(self, pid):
+        """Leaves what a recording of this process alone has, on its own clock."""
+        def is_kept(table, row):
+            names = [column.split()[0] for column in TABLES[table].split(", ")]
+            of = dict(zip(names, row))
+            owner = of.get("globalPid", of.get("globalTid"))
+            return of.get("pid", pid) == pid if owner is None else owner >> 24 & 0xffffff == pid
+
+        def moved(table, row):
+            is_timed = TABLES[table].startswith("start, end")
+            return tuple(value - self.shape.session_us * US if is_timed and i < 2 else value
+                         for i, value in enumerate(row))
+
+        for table, rows in self.rows.items():
+            self.rows[table] = [moved(table, row) for row in rows if is_kept(table, row)]
 
     def text(self, text):
         return self.strings.setdefault(text, len(self.strings) + 1)
@@ -183,7 +215,7 @@ class Engine:
             self.wait(worker, worker.ends[number - 1 - depth], "cudaEventSynchronize_v3020")
         begin = worker.host
         end = None
-        worker.host += self.shape.prepare_us * US
+        worker.host += self.shape.prepare_us * US + self.random.randrange(self.shape.jitter_us * US + 1)
         launched = []
         for row, (name, _, part) in enumerate(work):
             if part == "sampling" and self.shape.after_marker and end is None:

@@ -299,8 +299,9 @@ Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& given)
   result.model = setup.model_name;
   result.num_gpus = setup.num_gpus.value_or(count_gpus(analysis));
   const std::int64_t num_ranks = analysis.capture.world_size.value_or(1);
+  const auto num_files = static_cast<std::int64_t>(analysis.capture.files.size());
   // Without the number of GPUs per copy of the model no denominator is known.
-  if (!setup.num_gpus && num_ranks > result.num_gpus) {
+  if (!setup.num_gpus && num_ranks > std::max(result.num_gpus, num_files)) {
     setup.gpu = {std::nullopt,
                  fmt::format("the recording holds {} of a job's {} ranks, and not how they share "
                              "the model: --tp N says how many GPUs hold one copy of it",

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "analysis/stages.h"
@@ -48,6 +49,16 @@ struct RankGroups {
   // The group of an instance; 0 if the instance belongs to no process.
   std::uint32_t group_of_instance(const Trace& trace, const StageInstance& instance) const;
 };
+
+// What a mark says of a step: stage, tokens, sequences. Its times differ between ranks.
+using StepMark = std::tuple<std::size_t, std::int64_t, std::int64_t>;
+
+// Marks of each process, in time order.
+std::vector<std::vector<StepMark>> marks_by_process(const Trace& trace, const Stages& stages);
+
+// Whether two processes mark the same steps. A recording may begin or end between two ranks, so one
+// mark more or less at an end is no difference.
+bool are_same_steps(const std::vector<StepMark>& a, const std::vector<StepMark>& b);
 
 // `is_communication` is by StringId.
 RankGroups find_rank_groups(const Trace& trace, const Stages& stages,

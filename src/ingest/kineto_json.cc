@@ -7,14 +7,15 @@
 //
 // The text is one object, and its member `traceEvents` is nearly all of it. Other members are small
 // and may come before or after it, in any order; they name the GPUs, the rank and the versions.
-// `baseTimeNanoseconds` is the origin of the trace's clock and is not needed, because times are
-// only compared with each other. A truncated file yields what was read before, with a diagnostic.
+// `baseTimeNanoseconds` is the UTC time of the trace's zero; without it times count from 1970. A
+// truncated file yields what was read before, with a diagnostic.
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "ingest/ingest.h"
 #include "ingest/kineto_outline.h"
@@ -65,6 +66,7 @@ class KinetoLoader {
     trace_.capture.tool_version = tool_version_;
     trace_.capture.rank = integer_member(distributed_, "rank");
     trace_.capture.world_size = integer_member(distributed_, "world_size");
+    trace_.capture.utc_ns = utc_at_zero();
     add_diagnostics();
     return std::move(trace_);
   }
@@ -115,6 +117,8 @@ class KinetoLoader {
       devices_ = parsed(text);
     } else if (key == "\"distributedInfo\"") {
       distributed_ = parsed(text);
+    } else if (key == "\"baseTimeNanoseconds\"") {
+      base_ns_ = parse_whole(text);
     } else if (key == "\"schemaVersion\"") {
       schema_version_ = text;
     } else if (key == "\"cupti_version\"") {
@@ -122,6 +126,16 @@ class KinetoLoader {
     } else if (key == "\"roctracer_version\"") {
       tool_version_ = "roctracer " + text;
     }
+  }
+
+  // Times since 1970 that are before 2001 are of another clock.
+  std::optional<std::int64_t> utc_at_zero() const {
+    constexpr std::int64_t kEarliestNs = 1'000'000'000'000'000'000;
+    if (base_ns_) {
+      return *base_ns_ >= kEarliestNs ? base_ns_ : std::nullopt;
+    }
+    return builder_.first_ns().value_or(0) >= kEarliestNs ? std::optional<std::int64_t>(0)
+                                                          : std::nullopt;
   }
 
   // JSON without usable events is more likely a wrong file than an empty trace.
@@ -204,6 +218,7 @@ class KinetoLoader {
   std::string tool_version_;
   Json devices_;
   Json distributed_;
+  std::optional<std::int64_t> base_ns_;
   Trace trace_;
 };
 

@@ -52,6 +52,8 @@ class KinetoTrace {
   // Events dropped because of impossible times.
   std::uint64_t num_implausible() const { return num_implausible_; }
   std::uint64_t num_kept() const { return num_kept_; }
+  // Start of the first event of the file.
+  std::optional<std::int64_t> first_ns() const { return first_ns_; }
 
   // Completes the trace. Its devices are those that did work, without names.
   Trace finish();

@@ -150,6 +150,15 @@ class Loader {
         }
       });
     }
+    const auto start_columns = file_.columns_of("TARGET_INFO_SESSION_START_TIME");
+    if (std::ranges::count(start_columns, "utcEpochNs") > 0) {
+      file_.query("SELECT min(utcEpochNs) FROM TARGET_INFO_SESSION_START_TIME",
+                  [&](const auto& row) {
+                    if (row[0].as_integer() > 0) {
+                      capture.utc_ns = row[0].as_integer();
+                    }
+                  });
+    }
     // nsys writes the end of the recording as the end of ranges that had none.
     if (file_.has_table("ANALYSIS_DETAILS")) {
       file_.query("SELECT max(duration) FROM ANALYSIS_DETAILS", [&](const auto& row) {

@@ -21,6 +21,18 @@ std::optional<WindowMetrics> window_of(const CaptureInfo& info) {
                        window.end_ns - window.capture_start_ns, window.why};
 }
 
+std::optional<std::vector<FileMetrics>> files_of(const CaptureInfo& info) {
+  if (info.files.empty()) {
+    return std::nullopt;
+  }
+  std::vector<FileMetrics> files;
+  for (const SourceFile& file : info.files) {
+    files.push_back({file.path, file.rank, file.devices, file.shift_ns,
+                     file.clock == info.files.front().clock, file.clock_source});
+  }
+  return files;
+}
+
 // In the order of the members of CaptureMetrics.
 CaptureMetrics capture_of(const Analysis& analysis) {
   const CaptureInfo& info = analysis.capture;
@@ -39,7 +51,8 @@ CaptureMetrics capture_of(const Analysis& analysis) {
           analysis.stage_overlap_ns,
           analysis.outside_ns,
           analysis.stage_source,
-          window_of(info)};
+          window_of(info),
+          files_of(info)};
 }
 
 LatencyMetrics latency_of(const Latency& latency) {

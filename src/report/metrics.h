@@ -31,6 +31,16 @@ struct WindowMetrics {
   std::string why;
 };
 
+// One of the files of a job that were analyzed together.
+struct FileMetrics {
+  std::string file;
+  std::optional<std::int64_t> rank;
+  std::vector<std::string> devices;
+  std::int64_t shift_ns = 0;
+  bool is_aligned = true;
+  std::string clock;
+};
+
 // The recording as a whole.
 struct CaptureMetrics {
   std::string format;
@@ -49,6 +59,7 @@ struct CaptureMetrics {
   std::int64_t outside_stages_ns = 0;
   std::string stage_source;
   std::optional<WindowMetrics> window;
+  std::optional<std::vector<FileMetrics>> files;
 };
 
 // One GPU of the machine, at the start of the run.

@@ -49,6 +49,20 @@ void describe(const WindowMetrics*, F&& f) {
 }
 
 template <typename F>
+void describe(const FileMetrics*, F&& f) {
+  using T = FileMetrics;
+  f("file", &T::file, row_name("its name, or its path where names are alike"));
+  f("rank", &T::rank,
+    number("1", "", "", "capture.files", "of its name, or as the recording says"));
+  f("devices", &T::devices, plain("its GPUs; numbered anew where two files use the same number"));
+  f("shift_ns", &T::shift_ns,
+    is_signed(number("ns", "", "", "capture.files",
+                     "added to its times, to have them on the clock of the first file")));
+  f("is_aligned", &T::is_aligned, plain("whether its times can be compared with the first file's"));
+  f("clock", &T::clock, plain("how its clock was aligned"));
+}
+
+template <typename F>
 void describe(const CaptureMetrics*, F&& f) {
   using T = CaptureMetrics;
   f("format", &T::format, plain("the format of the recording"));
@@ -81,6 +95,7 @@ void describe(const CaptureMetrics*, F&& f) {
            "of the duration: in no stage's window"));
   f("stage_source", &T::stage_source, plain("which marks name the stages"));
   f("window", &T::window, plain("the part of the recording that was analyzed; null: all of it"));
+  f("files", &T::files, plain("the files of a job, in the order of ranks; null: one file"));
 }
 
 template <typename F>

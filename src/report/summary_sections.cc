@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/text.h"
 #include "report/member_table.h"
@@ -69,6 +70,29 @@ void add_latency(const Metrics& metrics, LatencyMetrics AggregateMetrics::*laten
   }
 }
 
+// The file that a GPU is of, where there are several; empty: there is one.
+std::string file_of_device(const Metrics& metrics, const std::string& device) {
+  for (const FileMetrics& file : metrics.capture.files.value_or(std::vector<FileMetrics>())) {
+    if (std::ranges::find(file.devices, device) != file.devices.end()) {
+      return printable(file.file);
+    }
+  }
+  return "";
+}
+
+// "4 files of one job: rank0.sqlite (cuda:0), rank1.sqlite (cuda:1), ...".
+std::string files_sentence(const std::vector<FileMetrics>& files) {
+  constexpr std::size_t kMostFiles = 8;
+  std::string text = fmt::format("{} files of one job: ", files.size());
+  for (std::size_t i = 0; i < std::min(files.size(), kMostFiles); ++i) {
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", printable(files[i].file),
+                        files[i].devices.empty()
+                            ? "no GPU work"
+                            : printable(fmt::format("{}", fmt::join(files[i].devices, ", "))));
+  }
+  return text + (files.size() > kMostFiles ? ", ..." : "") + ".";
+}
+
 }  // namespace
 
 std::string tool_of(const Metrics& metrics) {
@@ -82,13 +106,17 @@ Section summary_section(const Metrics& metrics, const SectionOptions& options) {
     section.paragraphs.push_back("Only a part of the recording was analyzed: " +
                                  printable(metrics.capture.window->why) + ".");
   }
+  if (metrics.capture.files && !options.is_terminal) {
+    section.paragraphs.push_back(files_sentence(*metrics.capture.files));
+  }
   // On the terminal, findings have a section of their own.
   if (options.is_terminal) {
     for (const DeviceMetrics& device : metrics.devices) {
+      const std::string file = file_of_device(metrics, device.device);
       section.notes.push_back(fmt::format(
-          "{}  {}  {} kernels", printable(device.device),
+          "{}  {}  {} kernels{}", printable(device.device),
           device.name.empty() ? "n/a (the recording does not name it)" : printable(device.name),
-          device.num_kernels));
+          device.num_kernels, file.empty() ? "" : "  of " + file));
     }
     return section;
   }

@@ -106,12 +106,13 @@ class NameFiles {
   }
 
   void align(const std::string& file) {
-    const InputFile input(file);
+    std::vector<InputFile> input;
+    input.emplace_back(file);
     if (memory_bytes_) {
       fit_into_memory(input, *memory_bytes_, {});
     }
     constexpr unsigned kReaders = 1;
-    const AlignedKernels aligned = name_nodes_by_order(load_trace(input, kReaders), trace_);
+    const AlignedKernels aligned = name_nodes_by_order(load_trace(input.front(), kReaders), trace_);
     say(file, aligned.num_aligned,
         aligned.num_known == 0
             ? "it does not tell which kernels were launched: a capture recorded on CUDA names no "

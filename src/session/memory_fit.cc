@@ -42,21 +42,26 @@ std::string elsewhere(const MemoryPlan& plan) {
       format_bytes(machine_bytes(plan.peak_bytes)));
 }
 
-std::optional<Diagnostic> fit_into_memory(const InputFile& recording, std::uint64_t limit_bytes,
-                                          const PlannedOutput& output) {
-  const TraceOutline outline = outline_trace(recording);
+std::optional<Diagnostic> fit_into_memory(const std::vector<InputFile>& files,
+                                          std::uint64_t limit_bytes, const PlannedOutput& output) {
+  TraceOutline outline = outline_trace(files.front());
+  for (std::size_t i = 1; i < files.size(); ++i) {
+    outline.add(outline_trace(files[i]));
+  }
   const MemoryPlan plan = plan_memory(outline, output);
   if (plan.peak_bytes <= limit_bytes) {
     return std::nullopt;
   }
   if (plan.coarse_peak_bytes > limit_bytes) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("{} needs {} of memory for its {}{} events, and {} are allowed",
-                            recording.path().string(), format_bytes(plan.coarse_peak_bytes),
-                            outline.is_estimate ? "about " : "", with_commas(outline.num_events()),
-                            format_bytes(limit_bytes)),
-                fmt::format("--memory-limit {} if the machine has it; else {}",
-                            plan.coarse_peak_bytes, elsewhere(plan)));
+    throw Error(
+        ErrorKind::kEnvironment,
+        fmt::format("{}{} needs {} of memory for its {}{} events, and {} are allowed",
+                    files.front().path().string(),
+                    files.size() > 1 ? fmt::format(" with {} more", files.size() - 1) : "",
+                    format_bytes(plan.coarse_peak_bytes), outline.is_estimate ? "about " : "",
+                    with_commas(outline.num_events()), format_bytes(limit_bytes)),
+        fmt::format("--memory-limit {} if the machine has it; else {}", plan.coarse_peak_bytes,
+                    elsewhere(plan)));
   }
   return Diagnostic{"memory_limit", Severity::kInfo, 1,
                     fmt::format("the timeline of report.html has fewer columns and slices, to stay "

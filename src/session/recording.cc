@@ -20,6 +20,7 @@
 #include "config/presets.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
+#include "session/job_files.h"
 #include "session/memory_fit.h"
 #include "session/named_model.h"
 #include "session/operator_table.h"
@@ -175,25 +176,36 @@ std::string reading_options(const RecordingOptions& options) {
   return "";
 }
 
-// Loads the recording and profiles it alone.
-Profile profile_of(const std::string& path, const RecordingOptions& options, const System& system,
-                   const ProfileWants& wants) {
+// Loads the recording, or those of one job, and profiles it alone.
+Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions& options,
+                   const System& system, const ProfileWants& wants) {
   check_window(options.window);
+  check_job_files(paths);
   Rules rules = marked_rules(options, system);  // a mistake in a file of rules shows at once
-  const InputFile file = readable_recording(path, system, wants.timer);
+  std::vector<InputFile> files;
+  for (const std::string& path : paths) {
+    files.push_back(readable_recording(path, system, wants.timer));
+  }
   std::optional<Diagnostic> shortage;
   if (options.memory_limit_bytes) {
-    shortage = fit_into_memory(file, *options.memory_limit_bytes,
+    shortage = fit_into_memory(files, *options.memory_limit_bytes,
                                {wants.has_timeline, wants.has_export, 0});
   }
-  Recording recording = [&] {
+  Recording recording = [&]() -> Recording {
     const PassTimer::Scope pass(wants.timer, "load");
-    return load_input(file, static_cast<unsigned>(options.num_threads));
+    const auto num_threads = static_cast<unsigned>(options.num_threads);
+    return files.size() == 1
+               ? load_input(files.front(), num_threads)
+               : load_job({paths, files, rules, options.parallelism, options.graph_names,
+                           options.memory_limit_bytes, num_threads});
   }();
-  if (Trace* trace = std::get_if<Trace>(&recording)) {
+  Trace* trace = std::get_if<Trace>(&recording);
+  if (trace != nullptr && paths.size() == 1) {
     const PassTimer::Scope pass(wants.timer, "graph names");
-    name_graph_kernels(recording_in(path), options.graph_names, options.memory_limit_bytes, *trace);
+    name_graph_kernels(recording_in(paths.front()), options.graph_names, options.memory_limit_bytes,
+                       *trace);
   }
+  const std::string path = job_name(paths);
   select_part(options, rules, path, recording);
   Profile made = profile(std::move(recording), std::move(rules),
                          {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{},
@@ -217,11 +229,22 @@ Rules recording_rules(const std::string& file, const System& system) {
 
 Profile profile_recording(const std::string& path, const RecordingOptions& options,
                           const System& system, const ProfileWants& wants) {
-  Profile made = profile_of(path, options, system, wants);
+  return profile_recordings({path}, options, system, wants);
+}
+
+Profile profile_recordings(const std::vector<std::string>& paths, const RecordingOptions& options,
+                           const System& system, const ProfileWants& wants) {
+  Profile made = profile_of(paths, options, system, wants);
   Evidence evidence;
-  evidence.counters =
-      counters_of(options.ncu.empty() ? counters_in(path) : options.ncu, wants.timer);
-  read_operators(path, evidence);
+  std::vector<std::string> counters = options.ncu;
+  for (std::size_t i = 0; options.ncu.empty() && i < paths.size(); ++i) {
+    const std::vector<std::string> found = counters_in(paths[i]);
+    counters.insert(counters.end(), found.begin(), found.end());
+  }
+  evidence.counters = counters_of(counters, wants.timer);
+  if (paths.size() == 1) {
+    read_operators(paths.front(), evidence);  // a table is of one process
+  }
   evidence.model = wants.model;
   evidence.gpus = known_gpus;
   complete(made, std::move(evidence), wants.timer);
@@ -230,24 +253,39 @@ Profile profile_recording(const std::string& path, const RecordingOptions& optio
 
 Profile profile_for_plan(const std::string& path, const RecordingOptions& options,
                          const System& system) {
-  return profile_of(path, options, system, {});
+  return profile_of({path}, options, system, {});
 }
 
 TraceOutline outline_recording(const std::string& path) {
   return outline_trace(recording_in(path));
 }
 
+TraceOutline outline_recordings(const std::vector<std::string>& paths) {
+  check_job_files(paths);
+  TraceOutline outline = outline_recording(paths.front());
+  for (std::size_t i = 1; i < paths.size(); ++i) {
+    outline.add(outline_recording(paths[i]));
+  }
+  return outline;
+}
+
 LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& options,
+                           const System& system, bool has_timeline) {
+  return load_metrics(std::vector{path}, options, system, has_timeline);
+}
+
+LoadedMetrics load_metrics(const std::vector<std::string>& paths, const RecordingOptions& options,
                            const System& system, bool has_timeline) {
   constexpr std::uint64_t kMostBytes = 512 * kMiB;
   constexpr int kVersion = 1;
   std::error_code ignored;
+  const std::string& path = paths.front();
   const std::filesystem::path inside = std::filesystem::path(path) / "metrics.json";
   const bool is_bundle = std::filesystem::is_regular_file(inside, ignored);
-  if (!is_bundle && std::filesystem::path(path).extension() != ".json") {
+  if (paths.size() > 1 || (!is_bundle && std::filesystem::path(path).extension() != ".json")) {
     ProfileWants wants;
     wants.has_timeline = has_timeline;
-    Profile made = profile_recording(path, options, system, wants);
+    Profile made = profile_recordings(paths, options, system, wants);
     Metrics metrics = metrics_of(made.analysis);
     Json json = metrics_json(metrics);
     return {std::make_shared<Json>(std::move(json)), std::move(metrics), std::move(made)};
@@ -274,7 +312,7 @@ LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& opti
   if (has_timeline && is_bundle && !recording_of_bundle(path).empty()) {
     ProfileWants wants;
     wants.has_timeline = true;
-    loaded.profile = profile_of(path, options, system, wants);
+    loaded.profile = profile_of({path}, options, system, wants);
   }
   return loaded;
 }

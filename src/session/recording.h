@@ -53,6 +53,10 @@ Rules recording_rules(const std::string& file, const System& system);
 Profile profile_recording(const std::string& path, const RecordingOptions& options,
                           const System& system, const ProfileWants& wants = {});
 
+// The same for the files of one job, each with some of its ranks, read as one recording.
+Profile profile_recordings(const std::vector<std::string>& paths, const RecordingOptions& options,
+                           const System& system, const ProfileWants& wants = {});
+
 // What the recording alone shows: no counters, no findings. For plans, and for `explain`, which
 // needs its rows.
 Profile profile_for_plan(const std::string& path, const RecordingOptions& options,
@@ -60,6 +64,8 @@ Profile profile_for_plan(const std::string& path, const RecordingOptions& option
 
 // What a recording holds, as far as that is known without reading it: not of a report.
 TraceOutline outline_recording(const std::string& path);
+// The same for all files of one job together.
+TraceOutline outline_recordings(const std::vector<std::string>& paths);
 
 // metrics.json, with a timeline where one was asked for and the recording is there.
 struct LoadedMetrics {
@@ -71,6 +77,10 @@ struct LoadedMetrics {
 // metrics.json of a bundle or file, or made of a recording. `has_timeline` also profiles the
 // recording of a bundle, where it holds one.
 LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& options,
+                           const System& system, bool has_timeline = false);
+
+// The same for the files of one job: made of their recordings if there are several.
+LoadedMetrics load_metrics(const std::vector<std::string>& paths, const RecordingOptions& options,
                            const System& system, bool has_timeline = false);
 
 // The counters in the files, merged; absent without files.

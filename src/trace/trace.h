@@ -162,6 +162,7 @@ using Ops = OpsOf<Column>;
 struct ProcessInfo {
   std::uint64_t global_id = 0;  // as the recording identifies it
   std::uint32_t pid = 0;
+  std::uint16_t file = 0;  // into CaptureInfo::files, where there are several
 };
 
 struct ThreadInfo {
@@ -235,6 +236,25 @@ struct CaptureWindow {
   std::string why;                    // in words: "steps 10..20 of 64"
 };
 
+// What the name of a file says of the rank that wrote it: "dp0_pp1_tp3", "rank-3".
+struct RankName {
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> tensor;
+  std::optional<std::int64_t> pipeline;
+  std::optional<std::int64_t> data;
+};
+
+// One of several files that were joined to one recording.
+struct SourceFile {
+  std::string path;
+  RankName name;
+  std::optional<std::int64_t> rank;  // of its name, or else as the recording says
+  std::int64_t shift_ns = 0;         // added to its times
+  std::uint32_t clock = 0;           // times of files with the same number can be compared
+  std::string clock_source;          // how that is known, in words
+  std::vector<std::string> devices;  // its GPUs, as they are named here
+};
+
 // Properties of the recording as a whole.
 struct CaptureInfo {
   std::string path;
@@ -246,8 +266,10 @@ struct CaptureInfo {
   std::optional<std::int64_t> world_size;  // their number
   bool has_cuda = false;                   // any table of CUDA activity
   bool has_kernel_table = false;
+  std::optional<std::int64_t> utc_ns;   // UTC at time 0 of the recording's clock
   std::optional<CaptureWindow> window;  // nullopt: all of it
   std::vector<std::string> messages;    // warnings and errors of the tool itself
+  std::vector<SourceFile> files;        // empty: all is of one file
 };
 
 // A whole recording in memory.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -25,6 +26,22 @@ struct TraceOutline {
 
   std::uint64_t num_events() const {
     return num_kernels + num_copies + num_graphs + num_calls + num_ranges + num_ops;
+  }
+
+  // Counts those of another file of the same job in.
+  void add(const TraceOutline& other) {
+    file_bytes += other.file_bytes;
+    num_kernels += other.num_kernels;
+    num_copies += other.num_copies;
+    num_graphs += other.num_graphs;
+    num_calls += other.num_calls;
+    num_ranges += other.num_ranges;
+    num_ops += other.num_ops;
+    num_texts += other.num_texts;
+    text_bytes += other.text_bytes;
+    name_ids = std::max(name_ids, other.name_ids);
+    num_devices += other.num_devices;
+    is_estimate = is_estimate || other.is_estimate;
   }
 };
 

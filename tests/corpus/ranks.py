@@ -4,12 +4,15 @@
 
 What merge must say is worked out here a second time, from the recordings themselves: SQL on the one, json on the
 other. The n-th communication kernel of a stream is the n-th collective.
+
+The same ranks, one file each, through analyze: one job, whose clocks agree as far as its collectives do.
 """
 import argparse
 import collections
 import gzip
 import json
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -87,6 +90,53 @@ def kineto_ranks(path):
     return {trace["distributedInfo"]["rank"]: streams}, trace["distributedInfo"]["world_size"]
 
 
+def write_rank(recording, pid, path, utc_error_ns=0):
+    """What this process alone would have recorded."""
+    shutil.copy(recording, path)
+    path.chmod(0o600)
+    with sqlite3.connect(path) as database:
+        for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            columns = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
+            for column in columns & {"globalPid", "globalTid"}:
+                database.execute(f"DELETE FROM {table} WHERE ({column} >> 24) & 0xffffff != ?", (pid,))
+        database.execute("UPDATE TARGET_INFO_SESSION_START_TIME SET utcEpochNs = utcEpochNs + ?", (utc_error_ns,))
+    database.close()
+
+
+def kernel_rows(metrics):
+    """Without what depends on the other rows."""
+    return sorted(json.dumps({key: value for key, value in row.items() if key not in ("kernel_fraction", "short_name")})
+                  for row in metrics["kernels"])
+
+
+def check_files_of_nsys(program, recording, scratch):
+    with sqlite3.connect(f"file:{recording}?mode=ro", uri=True) as database:
+        pids = [pid for (pid,) in database.execute(
+            "SELECT DISTINCT (globalPid >> 24) & 0xffffff FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY 1")]
+    whole = json.loads(run(program, "analyze", recording, "--json"))
+    for utc_error_ns in (0, 5_000_000):
+        files = [scratch / f"rank-{rank}.sqlite" for rank in range(len(pids))]
+        for rank, (pid, path) in enumerate(zip(pids, files)):
+            write_rank(recording, pid, path, rank * utc_error_ns)
+        joined = json.loads(run(program, "analyze", *files, "--json"))
+        shift_ns = joined["capture"]["files"][1]["shift_ns"]
+        assert abs(shift_ns) <= (30_000 if utc_error_ns else 0), joined["capture"]["files"]
+        assert kernel_rows(joined) == kernel_rows(whole)
+        if utc_error_ns == 0:
+            assert joined["ledgers"] == whole["ledgers"]
+        print(recording.name, f"{utc_error_ns} ns off:", joined["capture"]["files"][1]["clock"])
+
+
+def check_files_of_kineto(program, paths):
+    """Two ranks of a data-parallel training: two groups, every kernel as in its own file."""
+    joined = json.loads(run(program, "analyze", *paths, "--json"))
+    alone = [json.loads(run(program, "analyze", path, "--json")) for path in paths]
+    assert [file["rank"] for file in joined["capture"]["files"]] == [0, 1]
+    assert [group["steps"] for group in joined["rank_groups"]] == [2, 2], joined["rank_groups"]
+    assert kernel_rows(joined) == sorted(row for one in alone for row in kernel_rows(one))
+    assert joined["capture"]["kernel_ns"] == sum(one["capture"]["kernel_ns"] for one in alone)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
@@ -108,6 +158,8 @@ def main():
             assert "streams" in found["communicators_by"][0], found
             print(recording.name, {k: found[k] for k in ("num", "total_ns", "transfer_ns", "waiting_ns")},
                   [(row["rank"], row["last"], row["blamed_ns"]) for row in fleet["rank_table"]])
+            check_files_of_nsys(options.program, recording, scratch)
+        check_files_of_kineto(options.program, kineto)
         ranks = {}
         for path in kineto:
             run(options.program, "analyze", path, "--out", scratch / path.name, "--trace-budget", "0")

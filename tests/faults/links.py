@@ -92,11 +92,6 @@ def refuse(result, place, word="is a link"):
     return "incomplete, said"
 
 
-def check_inner_folder(command, place):
-    plant(place, ["run"], place.inside)
-    return refuse(command.run(place.folder), place)
-
-
 def check_rank(command, place):
     plant(place, ["job"], place.inside)
     ranks = {"LLMPROF_RUN_ID": "job", "RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
@@ -123,12 +118,12 @@ def main(asked, scratch):
     commands = {command.name: command for command in common.commands(asked.program, asked.workload, scratch)}
     for command in commands.values():
         command.learn(scratch / "reference" / command.name.replace(" ", "_") / "out")
-    run, two = commands["run"], commands["analyze --out, two"]
+    run = commands["run"]
     checks = [(command.name, fault, check_files, command, target) for command in commands.values() if command is not run
               for fault, target in (("to a file", "file"), ("to nothing", "absent"), ("to a folder", "inside"))]
     checks += [("scrub", f"{suffix} to a file", check_journals, commands["scrub"], suffix) for suffix in ("-journal", "-wal", "-shm")]
     checks += [("run", "as a bundle", check_run, run), ("run, of a rank", "as the run's folder", check_rank, run),
-               (two.name, "as an inner folder", check_inner_folder, two), ("run", "modes", check_modes, run)]
+               ("run", "modes", check_modes, run)]
     for i, (name, fault, check, command, *more) in enumerate(checks):
         place = Place(scratch / f"place{i}")
         more = [getattr(place, word, word) if isinstance(word, str) else word for word in more]

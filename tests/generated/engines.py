@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of engines that were never run, through the program: steps, periods, windows, tokens and time per token
-are those of the simulation, to the nanosecond."""
+are those of the simulation, to the nanosecond. The same job in one file per rank gives the same figures."""
 import argparse
 import itertools
 import json
@@ -62,6 +62,49 @@ def check_latencies(aggregates, replicas):
     assert abs(aggregates["decode_tokens_per_s"] - rate) < rate * 1e-6, (aggregates, rate)
 
 
+def job_shapes():
+    """Options of a job, and those of the clocks of its ranks."""
+    for workers, replicas in itertools.product((1, 2, 4, 8), (1, 2)):
+        job = ["--workers", workers, "--replicas", replicas, "--mixed-every", 3, "--engine", "sglang", "--startup",
+               "--tail"]
+        yield job, []
+        if replicas == 1 and workers > 1:
+            yield job, ["--clock-error-us", 30]
+            # Hosts whose clocks differ, or say nothing: ranks that begin apart and end together are enough.
+            yield [*job, "--steps", 24, "--jitter-us", 80, "--depth", 0], ["--clock-error-us", 30_000]
+            yield [*job, "--steps", 24, "--jitter-us", 80, "--depth", 0], ["--no-utc"]
+
+
+def comparable(metrics):
+    """All but the zero of the clock and the names of files."""
+    del metrics["capture"]["start_ns"], metrics["capture"]["files"]
+    return metrics
+
+
+def check_job(program, directory, job, clock):
+    def analyze(*files):
+        command = [program, "analyze", *files, "--json", "--model", "llama_3_1_8b", "--context", "500"]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, timeout=120).stdout)
+
+    def write(name, options):
+        engine = Engine(parser_of_shapes().parse_args([str(option) for option in options]))
+        write_sqlite(engine, directory / name)
+        return directory / name
+
+    whole = analyze(write("whole.sqlite", job))
+    num_ranks = job[1] * job[3]
+    ranks = []
+    for rank in range(num_ranks):
+        error = [rank * value if isinstance(value, int) else value for value in clock]
+        ranks.append(write(f"rank-{rank}.sqlite", [*job, "--rank", rank, "--session-us", 7 * rank, *error]))
+    joined = analyze(*reversed(ranks))  # the order of files means nothing
+    assert broken_laws(joined) == [], broken_laws(joined)
+    if num_ranks > 1:
+        assert [file["rank"] for file in joined["capture"]["files"]] == list(range(num_ranks))
+    assert all(row["mfu"]["wall_fraction"] for row in joined["efficiency"]["stages"]), "MFU must be compared"
+    assert comparable(joined) == comparable(whole), ("one file per rank differs", job, clock)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
@@ -80,6 +123,9 @@ def main():
             except AssertionError:
                 print("in the recording of make_engine_trace.py " + " ".join(options), file=sys.stderr)
                 raise
+            count += 1
+        for job, clock in job_shapes():
+            check_job(arguments.program, pathlib.Path(directory), job, clock)
             count += 1
     print(f"{count} engines are told as they are")
     return 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof analyze: what a recording shows.
+// llmprof analyze: what a recording shows, or the recordings of one job together.
 #include <memory>
 
 #include <fmt/format.h>
@@ -41,27 +41,16 @@ struct AnalyzeOptions {
   EfficiencySetup setup;  // what the command line says of it; model_setup() adds the rest
 };
 
-// Where the results of a file go. Results of several files get a folder each, named like the file.
-std::filesystem::path result_folder(const AnalyzeOptions& options, const std::string& file) {
-  std::filesystem::path out = options.out;
-  std::error_code failure;
-  std::filesystem::create_directories(out, failure);
-  if (failure) {
-    throw Error(ErrorKind::kFailure,
-                fmt::format("cannot create {}: {}", out.string(), failure.message()));
-  }
-  if (options.files.size() > 1) {
-    out /= std::filesystem::path(file).stem();
-    make_inner_folder(out);
-  }
-  return out;
-}
-
-Metrics write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& options,
-                      const std::string& file) {
+Metrics write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& options) {
   const PassTimer::Scope pass(&timer, "write");
   ReportFolder folder;
-  folder.directory = result_folder(options, file);
+  folder.directory = options.out;
+  std::error_code failure;
+  std::filesystem::create_directories(folder.directory, failure);
+  if (failure) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot create {}: {}", options.out, failure.message()));
+  }
   folder.trace_budget_bytes = options.trace_budget_bytes;
   folder.identity.run_id = options.run_id;
   folder.identity.llmprof_version = program_version();
@@ -119,41 +108,35 @@ void check_model_options(const AnalyzeOptions& options) {
 int run_analyze(const AnalyzeOptions& options, Context& context) {
   check_model_options(options);
   if (options.plan) {
-    return print_plans({options.files, options.out, options.trace_budget_bytes,
-                        options.recording.memory_limit_bytes, options.json},
-                       context);
+    return print_plan({options.files, options.out, options.trace_budget_bytes,
+                       options.recording.memory_limit_bytes, options.json},
+                      context);
   }
   SectionOptions shown;
   shown.top = options.top.rows;
   shown.is_terminal = true;
   shown.is_verbose = options.verbose;
-  const std::optional<EfficiencySetup> model = model_setup(options);
-  for (const std::string& file : options.files) {
-    PassTimer timer;
-    ProfileWants wants;
-    wants.has_timeline = wants.has_export = !options.out.empty();
-    wants.model = model;
-    wants.timer = &timer;
-    Profile profile = profile_recording(file, options.recording, context.system, wants);
-    Metrics metrics;
-    if (!options.out.empty()) {
-      metrics = write_results(profile, timer, options, file);
-    }
-    if (!options.stage.empty()) {
-      keep_stage(options.stage, profile.analysis);
-    }
-    if (options.out.empty() || !options.stage.empty()) {
-      metrics = metrics_of(profile.analysis);
-    }
-    if (options.files.size() > 1 && !options.json) {
-      context.console.out(fmt::format("== {}\n", printable(file)));
-    }
-    context.console.out(
-        options.json ? metrics_json_text(metrics)
-                     : terminal_text(terminal_document(metrics, shown), context.console.width()));
-    if (options.self_profile) {
-      context.console.err(timer_text(timer));
-    }
+  PassTimer timer;
+  ProfileWants wants;
+  wants.has_timeline = wants.has_export = !options.out.empty();
+  wants.model = model_setup(options);
+  wants.timer = &timer;
+  Profile profile = profile_recordings(options.files, options.recording, context.system, wants);
+  Metrics metrics;
+  if (!options.out.empty()) {
+    metrics = write_results(profile, timer, options);
+  }
+  if (!options.stage.empty()) {
+    keep_stage(options.stage, profile.analysis);
+  }
+  if (options.out.empty() || !options.stage.empty()) {
+    metrics = metrics_of(profile.analysis);
+  }
+  context.console.out(
+      options.json ? metrics_json_text(metrics)
+                   : terminal_text(terminal_document(metrics, shown), context.console.width()));
+  if (options.self_profile) {
+    context.console.err(timer_text(timer));
   }
   return kExitOk;
 }
@@ -166,7 +149,8 @@ Command analyze_command() {
   command.name = "analyze";
   command.summary = "Analyze a recording: stages, where the time went, kernels, findings";
   command.options = {
-      required({"FILE", "", recording_kinds(true) + ", or a bundle", &options->files}),
+      required({"FILE", "", recording_kinds(true) + ", or a bundle; several: ranks of one job",
+                &options->files}),
       ncu_option(options->recording.ncu),
       {"--out", "DIR",
        "Write report.html, metrics.json, summary.llmprof and the other files of a report there",
@@ -197,11 +181,11 @@ Command analyze_command() {
       {"--context", "C", "Mean context length of a decode step in tokens, if no mark says",
        &options->setup.context},
       {"--tp", "N",
-       "Tensor-parallel ranks that share one copy of the model, if the recording does "
-       "not show it",
+       "Tensor-parallel ranks that share one copy of the model, if the recordings do not show it",
        &options->recording.parallelism.tensor},
       {"--pp", "N", "Pipeline stages that share it", &options->recording.parallelism.pipeline},
-      {"--dp", "N", "Replicas of the model in the recording", &options->recording.parallelism.data},
+      {"--dp", "N", "Replicas of the model in the recordings",
+       &options->recording.parallelism.data},
       {"--image", "WxH", "Size of the image in the prompt, in pixels", &options->image},
       json_option(options->json),
   };
@@ -210,6 +194,7 @@ Command analyze_command() {
       "  llmprof analyze run.sqlite --out report\n"
       "  llmprof analyze run.sqlite --ncu counters.ncu-rep\n"
       "  llmprof analyze run.sqlite --model llama_3_1_8b\n"
+      "  llmprof analyze rank0.sqlite rank1.sqlite --model llama_3_1_8b\n"
       "  llmprof analyze huge.sqlite --plan\n";
   command.run = [options](Context& context) { return run_analyze(*options, context); };
   return command;

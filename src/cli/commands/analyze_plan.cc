@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "capture/machine.h"
+#include "session/job_files.h"
 #include "session/memory_fit.h"
 #include "session/recording.h"
 
@@ -131,24 +132,20 @@ PlannedOutput output_of(const PlanRequest& options) {
 
 }  // namespace
 
-int print_plans(const PlanRequest& options, Context& context) {
+int print_plan(const PlanRequest& options, Context& context) {
   const PlannedOutput output = output_of(options);
-  bool all_fit = true;
-  for (const std::string& name : options.files) {
-    PlannedFile file;
-    file.name = name;
-    file.outline = outline_recording(name);
-    file.plan = plan_memory(file.outline, output);
-    file.room.is_limit = options.memory_limit_bytes.has_value();
-    file.room.memory_bytes =
-        file.room.is_limit ? options.memory_limit_bytes : available_memory_bytes(context.system);
-    if (output.has_picture) {
-      file.room.disk_bytes = free_bytes(options.out);
-    }
-    all_fit = all_fit && file.fits();
-    context.console.out(options.json ? to_json_text(json_of_plan(file)) : text_of(file));
+  PlannedFile file;
+  file.name = job_name(options.files);
+  file.outline = outline_recordings(options.files);
+  file.plan = plan_memory(file.outline, output);
+  file.room.is_limit = options.memory_limit_bytes.has_value();
+  file.room.memory_bytes =
+      file.room.is_limit ? options.memory_limit_bytes : available_memory_bytes(context.system);
+  if (output.has_picture) {
+    file.room.disk_bytes = free_bytes(options.out);
   }
-  return all_fit ? kExitOk : kExitEnvironment;
+  context.console.out(options.json ? to_json_text(json_of_plan(file)) : text_of(file));
+  return file.fits() ? kExitOk : kExitEnvironment;
 }
 
 }  // namespace llmprof

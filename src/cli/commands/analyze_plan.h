@@ -18,7 +18,7 @@ struct PlanRequest {
   std::optional<std::uint64_t> memory_limit_bytes;  // absent: what is free here
   bool json = false;
 };
-// kExitOk if all fit, else kExitEnvironment.
-int print_plans(const PlanRequest& options, Context& context);
+// kExitOk if they fit, else kExitEnvironment.
+int print_plan(const PlanRequest& options, Context& context);
 
 }  // namespace llmprof

@@ -18,7 +18,8 @@ namespace llmprof {
 int run_export(const ExportRequest& options, Context& context) {
   ProfileWants wants;
   wants.has_export = true;
-  const Profile profile = profile_recording(options.file, options.recording, context.system, wants);
+  const Profile profile =
+      profile_recordings(options.files, options.recording, context.system, wants);
   say_how_read(profile, context.console);
   const ExportResult written =
       write_export(options.format, options.out, options.budget_bytes, profile);
@@ -42,7 +43,8 @@ Command export_command() {
   command.name = "export";
   command.summary = "Convert a recording for Perfetto, pprof or Chrome";
   command.options = {
-      required({"FILE", "", recording_kinds(false) + ", or a bundle", &options->file}),
+      required({"FILE", "", recording_kinds(false) + ", or a bundle; several: ranks of one job",
+                &options->files}),
       {"--format", "FORMAT",
        "pftrace (ui.perfetto.dev), pprof (go tool pprof) or chrome (JSON, chrome://tracing)",
        &options->format, export_formats()},

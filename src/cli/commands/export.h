@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "export/event_walk.h"
@@ -10,7 +11,7 @@
 namespace llmprof {
 
 struct ExportRequest {
-  std::string file;
+  std::vector<std::string> files;  // one recording, or those of one job
   std::string format = "pftrace";
   std::string out;  // empty: the format's own name, in the working directory
   std::uint64_t budget_bytes = kTraceBudgetBytes;

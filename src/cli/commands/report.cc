@@ -22,7 +22,7 @@ namespace llmprof {
 namespace {
 
 struct ReportCommandOptions {
-  std::string file;
+  std::vector<std::string> files;
   std::string format = "terminal";
   std::string sections;
   RowLimit top{10};
@@ -48,12 +48,12 @@ Document document_for(const ReportCommandOptions& options, const Metrics& metric
 
 int run_report(const ReportCommandOptions& options, Context& context) {
   if (const auto& known = export_formats(); std::ranges::count(known, options.format) > 0) {
-    return run_export({options.file, options.format, "", kTraceBudgetBytes, options.recording},
+    return run_export({options.files, options.format, "", kTraceBudgetBytes, options.recording},
                       context);
   }
   const bool is_page = options.format == "html" && options.ci.empty();
   const LoadedMetrics loaded =
-      load_metrics(options.file, options.recording, context.system, is_page);
+      load_metrics(options.files, options.recording, context.system, is_page);
   const Metrics& metrics = loaded.metrics;
   if (is_page) {
     context.console.out(page_html(metrics, *loaded.json,
@@ -69,7 +69,7 @@ int run_report(const ReportCommandOptions& options, Context& context) {
       context.console.err(fmt::format(
           "{}: no kernel was recorded, so there is no time of kernels to follow; llmprof report {} "
           "--section findings says what to do\n",
-          printable(options.file), printable(options.file)));
+          printable(options.files.front()), printable(options.files.front())));
       return kExitInconclusive;
     }
     return kExitOk;
@@ -95,7 +95,8 @@ Command report_command() {
   command.name = "report";
   command.summary = "Show the report of a bundle or recording, whole or in part";
   command.options = {
-      required({"BUNDLE", "", "A bundle, a metrics.json, or a recording", &options->file}),
+      required({"BUNDLE", "", "A bundle, a metrics.json, or a recording; several: ranks of one job",
+                &options->files}),
       one_of(
           {"terminal", "html", "md", "json", "csv", "pftrace", "pprof", "chrome"},
           {"--format", "FORMAT",

@@ -110,6 +110,7 @@ TEST(KinetoJson, ReadsWhatTheProfilerWritesToday) {
   EXPECT_EQ(trace.capture.tool_version, "CUPTI 28");
   EXPECT_EQ(trace.capture.rank, 3);
   EXPECT_EQ(trace.capture.world_size, 8);
+  EXPECT_EQ(trace.capture.utc_ns, 1719853884000000000);
   ASSERT_EQ(trace.kernels.size(), 1U);
   EXPECT_EQ(trace.strings[trace.kernels.name[0]], "gemm<\"4\", int>");
   EXPECT_EQ(trace.kernels.start_ns[0], 110250);
@@ -137,6 +138,22 @@ TEST(KinetoJson, ReadsWhatTheProfilerWritesToday) {
   EXPECT_EQ(trace.devices[0].num_sms, 8U);
   EXPECT_EQ(trace.processes[trace.kernels.process[0]].pid, 9U);
   EXPECT_TRUE(trace.diagnostics.empty());
+}
+
+TEST(KinetoJson, KnowsUtcAsFarAsTheFileDoes) {
+  const auto utc_of = [](const std::string& ts, const std::string& member) {
+    return load_text(
+               R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "k",
+      "pid": 0, "tid": 7, "dur": 2, "args": {"device": 0}, "ts": )" +
+               ts + "}]" + member + "}")
+        .capture.utc_ns;
+  };
+  EXPECT_EQ(utc_of("4909733317121.5", R"(, "baseTimeNanoseconds": 1775078550000000000)"),
+            1775078550000000000);
+  EXPECT_EQ(utc_of("1682725898082228", ""), 0);      // microseconds since 1970
+  EXPECT_EQ(utc_of("12345.678", ""), std::nullopt);  // since the start of something
+  EXPECT_EQ(utc_of("1", R"(, "baseTimeNanoseconds": 17)"), std::nullopt);
+  EXPECT_EQ(utc_of("1", R"(, "baseTimeNanoseconds": 99999999999999999999)"), std::nullopt);
 }
 
 TEST(KinetoJson, ReadsTheSpellingOf2021) {

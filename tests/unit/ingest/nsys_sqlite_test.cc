@@ -60,6 +60,17 @@ TEST_F(NsysSqlite, EventsThatLieAYearAwayAreLeftOutAndCounted) {
   EXPECT_EQ(profile(std::move(trace), Rules()).analysis.kernel_ns, 200);
 }
 
+TEST_F(NsysSqlite, KnowsUtcAsFarAsTheFileDoes) {
+  EXPECT_EQ(load("").capture.utc_ns, std::nullopt);
+  const std::string table = "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs, utcTime);";
+  EXPECT_EQ(load(table).capture.utc_ns, std::nullopt);
+  EXPECT_EQ(
+      load(table + "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (17, 'x');").capture.utc_ns,
+      17);
+  EXPECT_EQ(load("CREATE TABLE TARGET_INFO_SESSION_START_TIME(other);").capture.utc_ns,
+            std::nullopt);
+}
+
 TEST_F(NsysSqlite, SumsThatDoNotFitAreRefused) {
   expect_error(
       [&] {

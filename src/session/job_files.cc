@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several recordings of one job, one file per rank or host, read as one.
+//
+// A few files are read in full. Jobs of hundreds of ranks are joined from summaries instead
+// (llmprof merge), whose size does not depend on the recording's.
+#include "session/job_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "analysis/clock_alignment.h"
+#include "analysis/rank_names.h"
+#include "base/error.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::size_t kMostFiles = 64;
+
+// File names where they tell the files apart, else paths as given.
+std::vector<std::string> labels_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> labels;
+  for (const std::string& path : paths) {
+    labels.push_back(std::filesystem::path(path).filename().string());
+  }
+  const std::set<std::string> distinct(labels.begin(), labels.end());
+  return distinct.size() == labels.size() && !distinct.contains("") ? labels : paths;
+}
+
+bool is_empty(const RankName& name) {
+  return !name.rank && !name.tensor && !name.pipeline && !name.data;
+}
+
+// Of the file, or of the folder it lies in.
+RankName name_of(const std::filesystem::path& path) {
+  const RankName name = rank_in_name(path.filename().string());
+  return is_empty(name) ? rank_in_name(path.parent_path().filename().string()) : name;
+}
+
+// In the order in which engines number ranks. Files that say nothing keep their order.
+void sort_by_rank(std::vector<TracePart>& parts) {
+  const auto key = [](const TracePart& part) {
+    const RankName& name = part.file.name;
+    return std::tuple(name.data.value_or(0), name.pipeline.value_or(0), name.tensor.value_or(0),
+                      part.file.rank.value_or(0));
+  };
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const TracePart& a, const TracePart& b) { return key(a) < key(b); });
+}
+
+void check_formats(const TracePart& first, const TracePart& part) {
+  const FormatInfo& a = first.trace.capture.format;
+  const FormatInfo& b = part.trace.capture.format;
+  if (a.name != b.name) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} is {}, and {} is {}: files of one job have one format",
+                            first.file.path, a.name, part.file.path, b.name),
+                "analyze them one by one");
+  }
+}
+
+Trace trace_of(const InputFile& file, const std::string& label, unsigned num_threads) {
+  Recording recording = load_input(file, num_threads);
+  if (Trace* trace = std::get_if<Trace>(&recording)) {
+    return std::move(*trace);
+  }
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("{} has totals without times: it cannot be joined with other files", label),
+      "use the recordings that the totals were made from");
+}
+
+}  // namespace
+
+void check_job_files(const std::vector<std::string>& paths) {
+  if (paths.size() > kMostFiles) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("{} files are given, and at most {} are read together", paths.size(),
+                    kMostFiles),
+        "analyze each rank with --out DIR; llmprof merge joins the summaries of any number");
+  }
+  std::set<std::filesystem::path> seen;
+  for (const std::string& path : paths) {
+    std::error_code failure;
+    const std::filesystem::path real = std::filesystem::canonical(path, failure);
+    if (!failure && !seen.insert(real).second) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} is given twice", path),
+                  "several files are taken as ranks of one job: give each once");
+    }
+  }
+}
+
+std::string job_name(const std::vector<std::string>& paths) {
+  return paths.size() == 1 ? paths.front()
+                           : fmt::format("{} and {} more", paths.front(), paths.size() - 1);
+}
+
+Trace load_job(const JobFiles& job) {
+  const std::vector<std::string> labels = labels_of(job.paths);
+  std::vector<TracePart> parts;
+  for (std::size_t i = 0; i < job.files.size(); ++i) {
+    TracePart& part = parts.emplace_back();
+    part.trace = trace_of(job.files[i], labels[i], job.num_threads);
+    name_graph_kernels(job.paths[i], job.graph_names, job.memory_limit_bytes, part.trace);
+    part.file.path = labels[i];
+    part.file.name = name_of(job.paths[i]);
+    part.file.rank = part.file.name.rank ? part.file.name.rank : part.trace.capture.rank;
+    check_formats(parts.front(), part);
+  }
+  sort_by_rank(parts);
+  const Diagnostics notes = align_clocks(job.rules, job.parallelism, parts);
+  Trace whole = join_traces(std::move(parts));
+  whole.diagnostics.insert(whole.diagnostics.end(), notes.begin(), notes.end());
+  return whole;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,1 @@
+-- engine --workers 2 --steps 9 --layers 1 --rank 0
