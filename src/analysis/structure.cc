@@ -56,9 +56,13 @@ std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& sy
     streams[current].kernels.push_back(row);
   }
   for (KernelStream& stream : streams) {
+    // By name where all else is equal: the order of rows in a file is arbitrary.
     const auto order = [&](std::uint32_t a, std::uint32_t b) {
-      return std::tuple(kernels.start_ns[a], kernels.end_ns[a], kernels.correlation[a]) <
-             std::tuple(kernels.start_ns[b], kernels.end_ns[b], kernels.correlation[b]);
+      const auto key = [&](std::uint32_t row) {
+        return std::tuple(kernels.start_ns[row], kernels.end_ns[row], kernels.correlation[row]);
+      };
+      return key(a) != key(b) ? key(a) < key(b)
+                              : trace.strings[kernels.name[a]] < trace.strings[kernels.name[b]];
     };
     if (!std::is_sorted(stream.kernels.begin(), stream.kernels.end(), order)) {
       std::sort(stream.kernels.begin(), stream.kernels.end(), order);
@@ -68,9 +72,12 @@ std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& sy
       stream.symbols.push_back(symbols.of_name[static_cast<std::size_t>(kernels.name[row])]);
     }
   }
-  std::sort(streams.begin(), streams.end(), [](const KernelStream& a, const KernelStream& b) {
-    return std::pair(a.device, a.process) < std::pair(b.device, b.process);
-  });
+  const auto number = [&](const KernelStream& stream) {
+    return std::tuple(trace.devices[stream.device].ordinal, trace.processes[stream.process].pid,
+                      trace.processes[stream.process].global_id);
+  };
+  std::sort(streams.begin(), streams.end(),
+            [&](const KernelStream& a, const KernelStream& b) { return number(a) < number(b); });
   return streams;
 }
 
@@ -668,10 +675,9 @@ class Finder {
       RunPasses found = passes_of(compute.symbols, structure_.symbols, run);
       if (!found.passes.empty() && found.kind.signs.size() >= 2) {
         add(std::move(found), stream);
-      } else if (found.reason.empty()) {
-        structure_.reason = "only one sign of layers: two are needed";
-      } else {
-        structure_.reason = found.reason;
+      } else if (structure_.reason.empty()) {
+        structure_.reason =
+            found.reason.empty() ? "only one sign of layers: two are needed" : found.reason;
       }
     }
     if (!stream.passes.empty()) {
@@ -739,13 +745,14 @@ Structure find_structure(const Trace& trace, const Rules& rules) {
   Structure structure;
   structure.symbols = find_symbols(trace, rules);
   structure.streams = streams_of(trace, structure.symbols);
-  structure.reason = "no block of kernels with attention and matrix products repeats";
   Finder finder(trace, structure);
   for (KernelStream& stream : structure.streams) {
     finder.find(stream);
   }
   if (structure.is_found()) {
     structure.reason.clear();
+  } else if (structure.reason.empty()) {
+    structure.reason = "no block of kernels with attention and matrix products repeats";
   }
   return structure;
 }

@@ -49,7 +49,7 @@ struct KernelStream {
 struct Structure {
   KernelSymbols symbols;
   std::vector<ModelPassKind> kinds;
-  std::vector<KernelStream> streams;  // by device, then process
+  std::vector<KernelStream> streams;  // by the numbers of device and process
   std::string reason;                 // why there are no passes; empty: there are
 
   bool is_found() const { return !kinds.empty(); }

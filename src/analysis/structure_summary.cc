@@ -265,6 +265,7 @@ class KindSummary {
     }
     summary.kernel_ns = kernel_ns_;
     summary.pass_ns = lower_median(pass_ns_);
+    summary.period_ns = lower_median(periods_of_passes());
     summary.work_ns = lower_median(work_ns_);
     summary.layer_ns = lower_median(layer_ns_);
     summary.signs = fmt::format("{}", fmt::join(kind.signs, "; "));
@@ -290,6 +291,19 @@ class KindSummary {
         }
       }
     }
+  }
+
+  std::vector<std::int64_t> periods_of_passes() const {
+    std::vector<std::int64_t> periods_ns;
+    for (const KernelStream& stream : structure_.streams) {
+      for (std::size_t i = 0; i + 1 < stream.passes.size(); ++i) {
+        const ModelPass& one = stream.passes[i];
+        if (one.kind == kind_ && one.is_whole) {
+          periods_ns.push_back(stream.passes[i + 1].start_ns - one.start_ns);
+        }
+      }
+    }
+    return periods_ns;
   }
 
   Blocks& blocks(Where where) { return blocks_[static_cast<std::size_t>(where)]; }
@@ -319,10 +333,11 @@ class KindSummary {
       PartSummary row;
       row.pass = name;
       row.place = fmt::format("{} {}", name_of(where, letter), rows.size() + 1);
-      const auto most = std::max_element(
-          slot.names_ns.begin(), slot.names_ns.end(), [](const auto& a, const auto& b) {
-            return std::pair(a.second, b.first) < std::pair(b.second, a.first);
-          });
+      const auto most = std::max_element(slot.names_ns.begin(), slot.names_ns.end(),
+                                         [&](const auto& a, const auto& b) {
+                                           return std::pair(a.second, trace_.strings[b.first]) <
+                                                  std::pair(b.second, trace_.strings[a.first]);
+                                         });
       if (most != slot.names_ns.end()) {
         row.kernel_name = trace_.strings[most->first];
       }

@@ -22,9 +22,11 @@ struct PassSummary {
   std::int64_t num_layers = 0;
   std::int64_t layer_kernels = 0;  // median
   bool is_backward = false;
-  std::string layer_kinds;               // "12 of 17 kernels, 12 of 18"; empty: all are alike
-  std::int64_t kernel_ns = 0;            // of whole passes
-  std::optional<std::int64_t> pass_ns;   // from its first kernel to the end of its last, median
+  std::string layer_kinds;              // "12 of 17 kernels, 12 of 18"; empty: all are alike
+  std::int64_t kernel_ns = 0;           // of whole passes
+  std::optional<std::int64_t> pass_ns;  // from its first kernel to the end of its last, median
+  // From its first kernel to that of the next pass on its GPU, median; nullopt: none follows.
+  std::optional<std::int64_t> period_ns;
   std::optional<std::int64_t> work_ns;   // its kernels, median
   std::optional<std::int64_t> layer_ns;  // kernels of one layer, median
   std::string signs;                     // why this is a model

@@ -27,6 +27,8 @@ void describe(const PassSummary*, F&& f) {
   f("kernel_ns", &T::kernel_ns, median("passes", "sum of the kernels of whole passes"));
   f("pass_median_ns", &T::pass_ns,
     median("passes", "from the first kernel to the end of the last, median"));
+  f("period_median_ns", &T::period_ns,
+    median("passes", "from the first kernel of a pass to that of the next one, median"));
   f("work_median_ns", &T::work_ns, median("passes", "sum of a pass's kernels, median"));
   f("layer_median_ns", &T::layer_ns, median("layers", "sum of a layer's kernels, median"));
   f("signs", &T::signs, plain("why this is a model"));

@@ -22,7 +22,8 @@ ReportTable pass_table(const Metrics& metrics) {
                    {"passes", Unit::kCount, &Row::num_passes},
                    {"layers", Unit::kCount, &Row::num_layers},
                    {"kernels per layer", Unit::kCount, &Row::layer_kernels},
-                   {"pass", Unit::kDuration, &Row::pass_ns},
+                   {"pass time", Unit::kDuration, &Row::pass_ns},
+                   {"period", Unit::kDuration, &Row::period_ns},
                    {"its kernels", Unit::kDuration, &Row::work_ns},
                    {"one layer", Unit::kDuration, &Row::layer_ns}});
 }

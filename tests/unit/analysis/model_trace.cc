@@ -122,6 +122,9 @@ ModelTrace make_model_trace(const ModelTraceOptions& options, std::mt19937& rand
       now_ns += 30'000;
     }
   }
+  if (options.has_shuffled_rows) {
+    builder.shuffle(random);
+  }
   made.trace = builder.finish();
   return made;
 }

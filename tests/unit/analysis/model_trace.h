@@ -26,6 +26,7 @@ struct ModelTraceOptions {
   bool has_autotuned_names = false;  // products are called differently from layer to layer
   int num_plain_kernels = 2;         // copies and the like between the others
   double stray_share = 0;            // kernels that slip in anywhere
+  bool has_shuffled_rows = false;    // ModelTrace::layers is not of them
 };
 
 // A kernel that takes longer than it should.

@@ -81,17 +81,29 @@ TEST(Structure, OfRandomModelsIsExactOrNotClaimed) {
 }
 
 TEST(Structure, OfShuffledRowsIsTheSame) {
-  std::mt19937 random(1);
   ModelTraceOptions options;
   options.num_kinds = 2;
-  const ModelTrace made = make_model_trace(options, random);
-  const StructureSummary summary =
-      summarise_structure(made.trace, rules(), find_structure(made.trace, rules()));
-  ASSERT_EQ(summary.passes.size(), 1U);
-  EXPECT_EQ(summary.passes[0].num_layers, 12);
-  EXPECT_EQ(summary.passes[0].num_passes, 3);
-  EXPECT_EQ(summary.passes[0].layer_kinds, "6 of 12 kernels, 6 of 13 kernels");
-  EXPECT_EQ(summary.covered_fraction(), 1.0);
+  options.num_devices = 2;
+  options.has_autotuned_names = true;
+  std::vector<std::string> texts;
+  for (const bool is_shuffled : {false, true}) {
+    std::mt19937 random(1);
+    options.has_shuffled_rows = is_shuffled;
+    const ModelTrace made = make_model_trace(options, random);
+    const StructureSummary summary =
+        summarise_structure(made.trace, rules(), find_structure(made.trace, rules()));
+    ASSERT_EQ(summary.passes.size(), 1U);
+    EXPECT_EQ(summary.passes[0].num_layers, 12);
+    EXPECT_EQ(summary.passes[0].num_passes, 6);
+    EXPECT_EQ(summary.passes[0].layer_kinds, "6 of 12 kernels, 6 of 13 kernels");
+    EXPECT_EQ(summary.covered_fraction(), 1.0);
+    std::string& text = texts.emplace_back();
+    for (const PartSummary& part : summary.parts) {
+      text += fmt::format("{} {} {} {} {}\n", part.place, part.part, part.kernel_name,
+                          part.launches, part.total_ns);
+    }
+  }
+  EXPECT_EQ(texts[0], texts[1]);
 }
 
 TEST(Structure, PartsHaveTheirTimes) {
