@@ -181,7 +181,7 @@ KnownLaunches::Places KnownLaunches::search(std::span<const std::uint32_t> repla
   if (is_new && replay.size() >= kShort) {
     seen.offset = rarest_seed(replay);
   }
-  const Places nowhere(replay.size(), kNone);
+  Places nowhere(replay.size(), kNone);
   // Another replay may have the same hash: its offset, or places, must not be used.
   if (seen.offset + (replay.size() < kShort ? 0 : kSeed) > replay.size()) {
     return nowhere;

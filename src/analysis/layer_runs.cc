@@ -167,13 +167,18 @@ bool is_near(std::uint32_t period, std::uint32_t other) {
 // Kernels that no run covers yet.
 class Free {
  public:
-  explicit Free(std::size_t size) : sums_(size + 1) { std::iota(sums_.begin(), sums_.end(), 0U); }
+  explicit Free(std::size_t size) : size_(size) {}
 
   bool has_most_of(const Train& train) const {
-    return 5 * (sums_[train.end()] - sums_[train.begin()]) > 4 * (train.end() - train.begin());
+    return sums_.empty() ||
+           5 * (sums_[train.end()] - sums_[train.begin()]) > 4 * (train.end() - train.begin());
   }
   void take(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& stretches) {
-    std::vector<bool> is_free(sums_.size() - 1);
+    if (sums_.empty()) {
+      sums_.resize(size_ + 1);
+      std::iota(sums_.begin(), sums_.end(), 0U);
+    }
+    std::vector<bool> is_free(size_);
     for (std::size_t i = 0; i < is_free.size(); ++i) {
       is_free[i] = sums_[i + 1] > sums_[i];
     }
@@ -186,7 +191,8 @@ class Free {
   }
 
  private:
-  std::vector<std::uint32_t> sums_;
+  std::size_t size_;
+  std::vector<std::uint32_t> sums_;  // empty: all are free
 };
 
 // The shortest period among the candidates that cover most.

@@ -368,7 +368,7 @@ std::string source_words(const Trace& trace, bool is_profiler, const Sources& so
   if (names.by_order > 0) {
     of_graphs.push_back("the capture trace");
   }
-  const std::string in_graphs = fmt::format("{}", fmt::join(of_graphs, " and "));
+  std::string in_graphs = fmt::format("{}", fmt::join(of_graphs, " and "));
   if (sources.is_empty()) {
     return in_graphs;
   }

@@ -139,9 +139,9 @@ class RankSigns {
 
  private:
   const SourceFile& file_of(std::uint16_t process) const {
-    static const SourceFile unknown;
+    static const SourceFile kUnknown;
     const std::vector<SourceFile>& files = trace_.capture.files;
-    return files.empty() ? unknown : files[trace_.processes[process].file];
+    return files.empty() ? kUnknown : files[trace_.processes[process].file];
   }
 
   const Trace& trace_;

@@ -22,6 +22,7 @@ namespace llmprof {
 namespace {
 
 constexpr std::int64_t kPauseNs = 1'000'000;
+constexpr std::size_t kLongRun = 8;  // layers: no chance
 constexpr std::int64_t kClearGapNs = 5'000;
 
 using Stream = std::span<const std::uint32_t>;
@@ -42,18 +43,30 @@ std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& sy
   const Kernels& kernels = trace.kernels;
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::size_t> indexes;
   std::vector<KernelStream> streams;
+  std::vector<std::size_t> sizes;
   std::size_t current = 0;
-  for (std::uint32_t row = 0; row < kernels.size(); ++row) {
+  // Rows of one stream are mostly adjacent.
+  const auto find = [&](std::uint32_t row) {
     if (streams.empty() || streams[current].device != kernels.device[row] ||
         streams[current].process != kernels.process[row]) {
       const auto [at, is_new] =
           indexes.try_emplace({kernels.device[row], kernels.process[row]}, streams.size());
       if (is_new) {
         streams.push_back({kernels.device[row], kernels.process[row], {}, {}, {}, 0});
+        sizes.push_back(0);
       }
       current = at->second;
     }
-    streams[current].kernels.push_back(row);
+    return current;
+  };
+  for (std::uint32_t row = 0; row < kernels.size(); ++row) {
+    ++sizes[find(row)];
+  }
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    streams[i].kernels.reserve(sizes[i]);
+  }
+  for (std::uint32_t row = 0; row < kernels.size(); ++row) {
+    streams[find(row)].kernels.push_back(row);
   }
   for (KernelStream& stream : streams) {
     // By name where all else is equal: the order of rows in a file is arbitrary.
@@ -442,8 +455,11 @@ class Cutter {
     std::vector<ModelPass>& passes = stream_.passes;
     for (std::size_t i = 0; i + 1 < passes.size(); ++i) {
       const std::uint32_t at = cut_between(passes[i].layers.back(), passes[i + 1].layers.front());
-      passes[i].end = at;
-      passes[i + 1].begin = at;
+      // What stands further away is other work.
+      passes[i].end = std::min(at, passes[i].layers.back() + most_beside(passes[i]));
+      passes[i + 1].begin =
+          std::max(at, passes[i + 1].layers.front() -
+                           std::min(passes[i + 1].layers.front(), most_beside(passes[i + 1])));
     }
     if (!passes.empty()) {
       reach_back(passes.front());
@@ -459,6 +475,11 @@ class Cutter {
   }
 
  private:
+  // Kernels of a prologue or epilogue, at most: an optimizer has more than a layer.
+  static std::uint32_t most_beside(const ModelPass& pass) {
+    return 512 + 4 * (pass.layers[1] - pass.layers[0]);
+  }
+
   std::int64_t gap_before(std::uint32_t position) const {
     return trace_.kernels.start_ns[stream_.kernels[position]] -
            trace_.kernels.end_ns[stream_.kernels[position - 1]];
@@ -593,6 +614,19 @@ RunPasses passes_of(Stream stream, const KernelSymbols& symbols, const LayerRun&
       result.passes.push_back(std::move(pass));
     }
   }
+  // Chance makes short runs too: one kernel that recurs evenly, a few times, here and there.
+  std::size_t num_in_layers = 0;
+  for (const ModelPass& pass : result.passes) {
+    num_in_layers += pass.layers.back() - pass.layers.front();
+  }
+  const bool is_long = num_layers >= kLongRun;
+  if ((run.num_agreeing < 2 && (!is_long || num_whole < 3)) ||
+      (!is_long && 2 * num_in_layers < stream.size()) ||
+      (run.num_agreeing < 3 && 10 * num_in_layers < stream.size())) {
+    result.passes.clear();
+    result.reason = "what repeats is too short, or too little of the recording";
+    return result;
+  }
   const auto& example = *std::find_if(result.passes.begin(), result.passes.end(),
                                       [](const ModelPass& pass) { return pass.is_whole; });
   const std::string ends = ends_text(stream, symbols, example);
@@ -644,6 +678,8 @@ struct ComputeStream {
   std::vector<std::uint32_t> positions;  // in the whole stream, and its size at the end
 
   ComputeStream(const KernelStream& stream, const KernelSymbols& known) {
+    symbols.reserve(stream.symbols.size());
+    positions.reserve(stream.symbols.size() + 1);
     for (std::uint32_t i = 0; i < stream.symbols.size(); ++i) {
       if (known.roles[stream.symbols[i]] != KernelRole::kComm) {
         symbols.push_back(stream.symbols[i]);
@@ -727,6 +763,9 @@ class Finder {
         return;
       }
       forward.erase(std::prev(after));  // followed by one only
+    }
+    if (found.kind.signs.size() < 2) {
+      return;
     }
     found.kind.is_backward = true;
     found.kind.signs.insert(found.kind.signs.begin(),

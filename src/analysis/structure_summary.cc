@@ -36,6 +36,8 @@ struct Slot {
   std::int64_t launches = 0;
   std::int64_t total_ns = 0;
   std::unordered_map<StringId, std::int64_t> names_ns;
+  std::int64_t* last_ns = nullptr;  // in names_ns: mostly the same kernel again
+  StringId last_name{};
 };
 
 // Stretches that hold the same kernels, and the sums of their positions.
@@ -45,7 +47,7 @@ class Block {
     for (std::uint32_t i = example.begin; i < example.end; ++i) {
       const std::uint32_t symbol = stream.symbols[i];
       places_.emplace(std::pair(symbol, counts_[symbol]++), slots_.size());
-      slots_.push_back({symbol, 0, 0, {}});
+      slots_.push_back({symbol, 0, 0, {}, nullptr, {}});
     }
     counts_.clear();
   }
@@ -93,7 +95,12 @@ class Block {
     const std::int64_t time_ns = trace_->kernels.end_ns[row] - trace_->kernels.start_ns[row];
     ++slot.launches;
     slot.total_ns += time_ns;
-    slot.names_ns[trace_->kernels.name[row]] += time_ns;
+    const StringId name = trace_->kernels.name[row];
+    if (slot.last_ns == nullptr || slot.last_name != name) {
+      slot.last_ns = &slot.names_ns[name];
+      slot.last_name = name;
+    }
+    *slot.last_ns += time_ns;
   }
 
   const Trace* trace_;
@@ -408,6 +415,7 @@ void add_short_names(std::vector<PartSummary>& parts) {
     names.try_emplace(part.kernel_name);
   }
   std::vector<std::string> whole;
+  whole.reserve(names.size());
   for (const auto& [name, text] : names) {
     whole.push_back(name);
   }

@@ -191,6 +191,23 @@ TEST(SlowPasses, AreNoneWhereAllTakeTheSame) {
   EXPECT_TRUE(find_slow_passes(made.trace, structure, summary, parts).empty());
 }
 
+// Kernels of a model in no order at all.
+TEST(Structure, IsNotClaimedForChance) {
+  const std::vector<std::string_view> names = {"gemm",   "flash_fwd", "rms_norm",
+                                               "silu",   "rope",      "softmax",
+                                               "argmax", "gather",    "copy_kernel"};
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    std::mt19937 random(seed);
+    std::uniform_int_distribution<std::size_t> choice(0, names.size() - 1);
+    TraceBuilder builder;
+    const std::uint32_t stream = builder.add_stream(builder.add_process(), builder.add_device());
+    for (std::int64_t i = 0; i < 20'000; ++i) {
+      builder.kernel(stream, 150 * i, 150 * i + 100, names[choice(random)]);
+    }
+    EXPECT_FALSE(find_structure(builder.finish(), rules()).is_found()) << seed;
+  }
+}
+
 // Blocks that repeat, but are no model.
 TEST(Structure, IsNotClaimedForOtherLoops) {
   const std::vector<std::vector<std::string_view>> loops = {
