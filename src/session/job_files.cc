@@ -25,6 +25,7 @@ constexpr std::size_t kMostFiles = 64;
 // File names where they tell the files apart, else paths as given.
 std::vector<std::string> labels_of(const std::vector<std::string>& paths) {
   std::vector<std::string> labels;
+  labels.reserve(paths.size());
   for (const std::string& path : paths) {
     labels.push_back(std::filesystem::path(path).filename().string());
   }

@@ -183,6 +183,7 @@ Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions
   check_job_files(paths);
   Rules rules = marked_rules(options, system);  // a mistake in a file of rules shows at once
   std::vector<InputFile> files;
+  files.reserve(paths.size());
   for (const std::string& path : paths) {
     files.push_back(readable_recording(path, system, wants.timer));
   }
