@@ -8,6 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "analysis/kernel_stretches.h"
+
 namespace llmprof {
 namespace {
 
@@ -31,7 +33,7 @@ struct Occurrences {
   std::vector<std::uint32_t> positions;
   std::vector<std::size_t> starts;
 
-  Occurrences(std::span<const std::uint32_t> stream, std::size_t num_symbols)
+  Occurrences(SymbolStream stream, std::size_t num_symbols)
       : positions(stream.size()), starts(num_symbols + 1) {
     for (const std::uint32_t symbol : stream) {
       ++starts[symbol + 1];
@@ -59,7 +61,7 @@ std::uint32_t median_distance(std::span<const std::uint32_t> positions) {
 }
 
 // Splits the occurrences of a symbol into trains. The ends of a pass stretch one distance, other
-// kinds of layer a few: distances of one train stay within a factor of 1.75.
+// kinds of layer a few: no distance of a train is far from another.
 void add_trains(std::uint32_t symbol, std::span<const std::uint32_t> positions,
                 std::vector<Train>& trains) {
   std::size_t first = 0;
@@ -71,7 +73,7 @@ void add_trains(std::uint32_t symbol, std::span<const std::uint32_t> positions,
       const std::uint64_t distance = positions[last + 1] - positions[last];
       const std::uint64_t low = std::min(least, distance);
       const std::uint64_t high = std::max(most, distance);
-      if (4 * high > 7 * low + 4) {
+      if (is_far(high, low)) {
         break;
       }
       least = low;
@@ -95,7 +97,7 @@ struct RoleCounts {
   std::vector<std::uint32_t> gemms = {0};
   std::vector<std::uint32_t> attentions = {0};
 
-  RoleCounts(std::span<const std::uint32_t> stream, const KernelSymbols& symbols) {
+  RoleCounts(SymbolStream stream, const KernelSymbols& symbols) {
     gemms.reserve(stream.size() + 1);
     attentions.reserve(stream.size() + 1);
     for (const std::uint32_t symbol : stream) {
@@ -118,42 +120,22 @@ struct RoleCounts {
   }
 };
 
-// How much of two stretches is the same, counted with multiplicity.
-class Likeness {
- public:
-  Likeness(std::span<const std::uint32_t> stream, std::size_t num_symbols)
-      : stream_(stream), counts_(num_symbols) {}
-
-  double operator()(std::uint32_t begin, std::uint32_t middle, std::uint32_t end) {
-    for (std::uint32_t i = begin; i < middle; ++i) {
-      ++counts_[stream_[i]];
-    }
-    std::uint32_t common = 0;
-    for (std::uint32_t i = middle; i < end; ++i) {
-      if (counts_[stream_[i]] > 0) {
-        --counts_[stream_[i]];
-        ++common;
-      }
-    }
-    for (std::uint32_t i = begin; i < middle; ++i) {
-      counts_[stream_[i]] = 0;
-    }
-    return 2.0 * common / static_cast<double>(end - begin);
-  }
-
- private:
-  std::span<const std::uint32_t> stream_;
-  std::vector<std::uint32_t> counts_;
-};
+// How much of two neighbouring stretches is the same, counted with multiplicity.
+double likeness(std::uint32_t begin, std::uint32_t middle, std::uint32_t end,
+                Stretches& stretches) {
+  const std::uint32_t common = end - middle - stretches.extras(middle, end, begin, middle).count;
+  return 2.0 * common / static_cast<double>(end - begin);
+}
 
 // Whether neighbouring stretches of a train are alike: four fifths of the kernels at the median,
 // three quarters in seven of ten.
-bool is_repeating(const Train& train, Likeness& likeness) {
+bool is_repeating(const Train& train, Stretches& stretches) {
   const std::size_t num_pairs = train.positions.size() - 2;
   const std::size_t step = std::max<std::size_t>(1, num_pairs / kSamples);
   std::vector<double> likes;
   for (std::size_t i = 0; i < num_pairs; i += step) {
-    likes.push_back(likeness(train.positions[i], train.positions[i + 1], train.positions[i + 2]));
+    likes.push_back(
+        likeness(train.positions[i], train.positions[i + 1], train.positions[i + 2], stretches));
   }
   std::sort(likes.begin(), likes.end());
   return likes[likes.size() / 2] >= 0.8 && likes[likes.size() * 3 / 10] >= 0.75;
@@ -248,13 +230,14 @@ LayerRun run_of(const std::map<std::uint32_t, std::vector<std::uint32_t>>& agree
       votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   LayerRun run;
   run.num_agreeing = most->second;
+  std::uint32_t anchor = 0;
   const auto rank = [&](std::uint32_t symbol, const std::vector<std::uint32_t>& positions) {
     return std::pair(symbols.roles[symbol] != KernelRole::kAttention, positions.front());
   };
   for (const auto& [symbol, positions] : agreed) {
     if (positions.size() == most->first &&
-        (run.positions.empty() || rank(symbol, positions) < rank(run.anchor, run.positions))) {
-      run.anchor = symbol;
+        (run.positions.empty() || rank(symbol, positions) < rank(anchor, run.positions))) {
+      anchor = symbol;
       run.positions = positions;
     }
   }
@@ -265,11 +248,11 @@ LayerRun run_of(const std::map<std::uint32_t, std::vector<std::uint32_t>>& agree
 // Runs of one stream, found one after the other in what is left.
 class RunFinder {
  public:
-  RunFinder(std::span<const std::uint32_t> kernels, const KernelSymbols& all)
+  RunFinder(SymbolStream kernels, const KernelSymbols& all)
       : symbols_(all),
         occurrences_(kernels, all.roles.size()),
         counts_(kernels, all),
-        likeness_(kernels, all.roles.size()),
+        stretches_(kernels, all),
         free_(kernels.size()) {
     for (std::uint32_t symbol = 0; symbol < all.roles.size(); ++symbol) {
       if (all.roles[symbol] != KernelRole::kGemm) {
@@ -309,7 +292,7 @@ class RunFinder {
     for (const Train* train : candidates) {
       if (train->symbol != best.symbol || !is_near(train->period, best.period)) {
         rest.push_back(train);
-      } else if (is_repeating(*train, likeness_)) {
+      } else if (is_repeating(*train, stretches_)) {
         same.push_back(*train);
       }
     }
@@ -331,23 +314,13 @@ class RunFinder {
   Occurrences occurrences_;
   std::vector<Train> trains_;
   RoleCounts counts_;
-  Likeness likeness_;
+  Stretches stretches_;
   Free free_;
 };
 
 }  // namespace
 
-std::uint64_t bag_of(std::span<const std::uint32_t> stream, std::size_t begin, std::size_t end) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = begin; i < end; ++i) {
-    std::uint64_t hash = (stream[i] + 1) * 0x9E3779B97F4A7C15ULL;  // mixes as splitmix64 does
-    hash = (hash ^ (hash >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-    sum += hash ^ (hash >> 27U);
-  }
-  return sum;
-}
-
-LayerRuns find_layer_runs(std::span<const std::uint32_t> stream, const KernelSymbols& symbols) {
+LayerRuns find_layer_runs(SymbolStream stream, const KernelSymbols& symbols) {
   RunFinder finder(stream, symbols);
   LayerRuns runs;
   runs.with_attention = finder.find(true);

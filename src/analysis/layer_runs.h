@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "analysis/kernel_stretches.h"
 #include "analysis/kernel_symbols.h"
 
 namespace llmprof {
@@ -13,8 +13,7 @@ inline constexpr std::size_t kLeastLayers = 4;
 
 // Layers of one kind of pass: where a kernel that occurs once per layer stands.
 struct LayerRun {
-  std::uint32_t anchor = 0;              // symbol of that kernel
-  std::vector<std::uint32_t> positions;  // of it, ascending
+  std::vector<std::uint32_t> positions;  // ascending
   std::uint32_t period = 0;              // kernels from one to the next, median
   std::uint32_t num_agreeing = 0;        // symbols that occur as often, at the same distance
 };
@@ -29,9 +28,6 @@ struct LayerRuns {
 // Runs of layers in a stream of kernels, given as symbols in order of start. Linear in the number
 // of kernels: a kernel that occurs once per layer recurs at nearly the same distance, whatever
 // stands between, and the stretches between hold nearly the same kernels.
-LayerRuns find_layer_runs(std::span<const std::uint32_t> stream, const KernelSymbols& symbols);
-
-// A number for the kernels of stream[begin, end) that does not depend on their order.
-std::uint64_t bag_of(std::span<const std::uint32_t> stream, std::size_t begin, std::size_t end);
+LayerRuns find_layer_runs(SymbolStream stream, const KernelSymbols& symbols);
 
 }  // namespace llmprof

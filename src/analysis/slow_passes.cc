@@ -71,12 +71,6 @@ struct PlaceTimes {
   std::vector<std::int64_t> own_ns;
 };
 
-// A layer as users count: -1 before the first.
-int layer_at(const ModelPass& pass, std::uint32_t position) {
-  const auto after = std::upper_bound(pass.layers.begin(), pass.layers.end(), position);
-  return static_cast<int>(after - pass.layers.begin()) - 1;
-}
-
 std::string layers_text(int first, int last, int num_layers) {
   if (first < 0) {
     return "before the first layer";
@@ -155,7 +149,7 @@ class SlowFinder {
     slow.duration_ns = timed.length_ns;
     slow.median_ns = median_ns;
     slow.causes = causes_of(timed);
-    const int num_layers = static_cast<int>(timed.pass->num_layers());
+    const int num_layers = timed.pass->num_layers();
     std::vector<std::string> texts;
     for (const SlowCause& cause : slow.causes) {
       texts.push_back(text_of(cause, num_layers));
@@ -171,7 +165,7 @@ class SlowFinder {
       const std::uint32_t part = parts_[timed.stream->kernels[i]];
       const auto [usual_idle_ns, usual_own_ns] =
           part == kNone ? std::pair<std::int64_t, std::int64_t>() : medians_[part];
-      const int layer = layer_at(*timed.pass, i);
+      const int layer = timed.pass->layer_at(i);
       extra_ns[{"", layer}] += idle_ns - usual_idle_ns;
       extra_ns[{part == kNone ? "stray kernels" : summary_.parts[part].part, layer}] +=
           own_ns - usual_own_ns;
@@ -182,7 +176,7 @@ class SlowFinder {
     }
     std::vector<SlowCause> causes;
     const std::int64_t least_ns = std::max<std::int64_t>(1, sum_ns / 50);
-    const int num_layers = static_cast<int>(timed.pass->num_layers());
+    const int num_layers = timed.pass->num_layers();
     for (const auto& [key, time_ns] : extra_ns) {
       const auto& [part, layer] = key;
       if (time_ns < least_ns) {

@@ -3,12 +3,10 @@
 // Passes and layers of a model, read out of the order of its kernels.
 //
 // layer_runs finds a kernel that occurs once per layer. The stretch between two passes holds more
-// than a layer does: embedding, lm_head, sampling. Where a layer begins follows from the ends of a
-// pass, which the first and the last layer share with no other.
+// than a layer does: embedding, lm_head, sampling. pass_phase finds where layers begin.
 #include "analysis/structure.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -17,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "analysis/layer_runs.h"
+#include "analysis/pass_phase.h"
 
 namespace llmprof {
 namespace {
@@ -25,8 +24,6 @@ constexpr std::int64_t kPauseNs = 1'000'000;
 constexpr std::size_t kLongRun = 8;  // layers: no chance
 constexpr std::int64_t kClearGapNs = 5'000;
 
-using Stream = std::span<const std::uint32_t>;
-
 // Layers of one pass, as indexes into LayerRun::positions.
 struct Piece {
   std::size_t begin = 0;
@@ -34,10 +31,6 @@ struct Piece {
 
   std::size_t size() const { return end - begin; }
 };
-
-std::span<const std::uint32_t> anchors_of(const LayerRun& run, const Piece& piece) {
-  return std::span(run.positions).subspan(piece.begin, piece.size());
-}
 
 std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& symbols) {
   const Kernels& kernels = trace.kernels;
@@ -52,7 +45,7 @@ std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& sy
       const auto [at, is_new] =
           indexes.try_emplace({kernels.device[row], kernels.process[row]}, streams.size());
       if (is_new) {
-        streams.push_back({kernels.device[row], kernels.process[row], {}, {}, {}, 0});
+        streams.push_back({kernels.device[row], kernels.process[row], {}, {}, {}});
         sizes.push_back(0);
       }
       current = at->second;
@@ -94,75 +87,50 @@ std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& sy
   return streams;
 }
 
-// Kernels of a stretch that another lacks.
-struct Extras {
-  std::uint32_t count = 0;
-  bool has_gemm = false;
-  bool has_embedding = false;
-};
+// A run of layers with bag_of() from each position to the next.
+struct BaggedRun {
+  const LayerRun& run;
+  std::vector<std::uint64_t> bags;
 
-// Compares stretches of one stream.
-class Stretches {
- public:
-  Stretches(Stream stream, const KernelSymbols& symbols)
-      : stream_(stream), symbols_(symbols), counts_(symbols.roles.size()) {}
-
-  Extras extras(std::uint32_t begin, std::uint32_t end, std::uint32_t other_begin,
-                std::uint32_t other_end) {
-    for (std::uint32_t i = other_begin; i < other_end; ++i) {
-      ++counts_[stream_[i]];
+  BaggedRun(SymbolStream stream, const LayerRun& of) : run(of) {
+    bags.reserve(run.positions.size() - 1);
+    for (std::size_t i = 0; i + 1 < run.positions.size(); ++i) {
+      bags.push_back(bag_of(stream, run.positions[i], run.positions[i + 1]));
     }
-    Extras extras;
-    for (std::uint32_t i = begin; i < end; ++i) {
-      if (--counts_[stream_[i]] < 0) {
-        const KernelRole role = symbols_.roles[stream_[i]];
-        ++extras.count;
-        extras.has_gemm |= role == KernelRole::kGemm;
-        extras.has_embedding |= role == KernelRole::kEmbedding;
-      }
-    }
-    for (std::uint32_t i = other_begin; i < other_end; ++i) {
-      counts_[stream_[i]] = 0;
-    }
-    for (std::uint32_t i = begin; i < end; ++i) {
-      counts_[stream_[i]] = 0;
-    }
-    return extras;
   }
 
- private:
-  Stream stream_;
-  const KernelSymbols& symbols_;
-  std::vector<std::int32_t> counts_;
+  PassAnchors anchors(const Piece& piece) const {
+    return {std::span(run.positions).subspan(piece.begin, piece.size()),
+            std::span(bags).subspan(piece.begin, piece.size() - 1)};
+  }
 };
 
 // Whether a pass ends in stretch `i`: it holds more than a layer nearby does, and among that a
 // product or an embedding. Kinds of layers that alternate are compared with their like.
 class Seams {
  public:
-  Seams(Stream stream, const KernelSymbols& symbols, const LayerRun& run)
-      : run_(run), stretches_(stream, symbols) {
-    for (std::size_t i = 0; i + 1 < run.positions.size(); ++i) {
-      bags_.push_back(is_far(i) ? 0 : bag_of(stream, run.positions[i], run.positions[i + 1]));
-    }
-  }
+  Seams(SymbolStream stream, const KernelSymbols& symbols, const BaggedRun& layers)
+      : positions_(layers.run.positions),
+        period_(layers.run.period),
+        bags_(layers.bags),
+        stretches_(stream, symbols) {}
 
   bool is_seam(std::size_t i) {
-    if (is_far(i)) {
+    if (is_far_away(i)) {
       return true;
     }
     const std::size_t first = i < kReach ? 0 : i - kReach;
     const std::size_t last = std::min(bags_.size(), i + kReach + 1);
     std::optional<Extras> least;
     for (std::size_t other = first; other < last; ++other) {
-      if (other == i || is_far(other)) {
+      if (other == i || is_far_away(other)) {
         continue;
       }
       if (bags_[other] == bags_[i]) {
         return false;
       }
-      const Extras extras = stretches_.extras(run_.positions[i], run_.positions[i + 1],
-                                              run_.positions[other], run_.positions[other + 1]);
+      const Extras extras = stretches_.extras(positions_[i], positions_[i + 1], positions_[other],
+                                              positions_[other + 1]);
       if (!least || extras.count < least->count) {
         least = extras;
       }
@@ -174,14 +142,14 @@ class Seams {
  private:
   static constexpr std::size_t kReach = 3;
 
-  bool is_far(std::size_t i) const {
-    return 4 * std::uint64_t{run_.positions[i + 1] - run_.positions[i]} >
-           7 * std::uint64_t{run_.period} + 4;
+  bool is_far_away(std::size_t i) const {
+    return is_far(positions_[i + 1] - positions_[i], period_);
   }
 
-  const LayerRun& run_;
+  const std::vector<std::uint32_t>& positions_;
+  std::uint32_t period_;
+  const std::vector<std::uint64_t>& bags_;
   Stretches stretches_;
-  std::vector<std::uint64_t> bags_;
 };
 
 // The number of layers that accounts for most of them. The longest wins among equals.
@@ -197,18 +165,19 @@ std::size_t usual_size(const std::vector<Piece>& pieces) {
   return usual;
 }
 
-std::vector<Piece> pieces_of(Stream stream, const KernelSymbols& symbols, const LayerRun& run) {
-  Seams seams(stream, symbols, run);
+std::vector<Piece> pieces_of(SymbolStream stream, const KernelSymbols& symbols,
+                             const BaggedRun& layers) {
+  Seams seams(stream, symbols, layers);
   std::vector<Piece> pieces;
   Piece piece;
-  for (std::size_t i = 0; i + 1 < run.positions.size(); ++i) {
+  for (std::size_t i = 0; i < layers.bags.size(); ++i) {
     if (seams.is_seam(i)) {
       piece.end = i + 1;
       pieces.push_back(piece);
       piece.begin = i + 1;
     }
   }
-  piece.end = run.positions.size();
+  piece.end = layers.run.positions.size();
   pieces.push_back(piece);
 
   // A stray kernel can look like the end of a pass: two parts of one are put together again.
@@ -225,182 +194,14 @@ std::vector<Piece> pieces_of(Stream stream, const KernelSymbols& symbols, const 
   return joined;
 }
 
-// How far two stretches agree from a kernel onwards, or backwards. Element k is how many kernels of
-// the first match k of the second.
-class Agreement {
- public:
-  // The first stretch may have `most_extra` kernels more in one place.
-  Agreement(Stream stream, const KernelSymbols& symbols, std::uint32_t first, std::uint32_t second,
-            int direction, std::uint32_t limit, std::uint32_t most_extra = 0)
-      : stream_(stream), symbols_(symbols), direction_(direction), first_(first), second_(second) {
-    std::uint32_t a = 0;
-    while (taken_.size() <= limit) {
-      const auto b = static_cast<std::uint32_t>(taken_.size() - 1);
-      if (is_equal(a, b)) {
-        taken_.push_back(++a);
-      } else if (is_equal(a, b + 1) && (is_norm(a) || is_equal(a + 1, b + 2))) {
-        taken_.push_back(a);  // the second has one more
-      } else if (is_equal(a + 1, b) && (is_norm(a + 1) || is_equal(a + 2, b + 1))) {
-        ++a;
-      } else if (const std::uint32_t extra = extra_at(a, b, most_extra); extra > 0) {
-        a += extra;
-        most_extra = 0;
-      } else {
-        break;
-      }
-    }
-  }
-
-  std::uint32_t length() const { return static_cast<std::uint32_t>(taken_.size() - 1); }
-  std::uint32_t of_first(std::uint32_t of_second) const {
-    return taken_[std::min<std::size_t>(of_second, taken_.size() - 1)];
-  }
-
- private:
-  std::optional<std::uint32_t> at(std::uint32_t origin, std::uint32_t steps) const {
-    const std::int64_t place = std::int64_t{origin} + direction_ * (std::int64_t{steps} + 1);
-    const bool is_inside = place >= 0 && place < static_cast<std::int64_t>(stream_.size());
-    return is_inside ? std::optional(stream_[static_cast<std::size_t>(place)]) : std::nullopt;
-  }
-  // Kernels to leave out of the first stretch so that four agree again; 0: none.
-  std::uint32_t extra_at(std::uint32_t a, std::uint32_t b, std::uint32_t most) const {
-    for (std::uint32_t extra = 2; extra <= most; ++extra) {
-      std::uint32_t same = 0;
-      while (same < 4 && is_equal(a + extra + same, b + same)) {
-        ++same;
-      }
-      if (same == 4) {
-        return extra;
-      }
-    }
-    return 0;
-  }
-  // Of the first stretch.
-  bool is_norm(std::uint32_t steps) const {
-    const auto symbol = at(first_, steps);
-    return symbol && symbols_.get().roles[*symbol] == KernelRole::kNorm;
-  }
-  // The same symbol, or two norms: the first layer has none to add to.
-  bool is_equal(std::uint32_t a, std::uint32_t b) const {
-    const auto one = at(first_, a);
-    const auto other = at(second_, b);
-    return one && other &&
-           (*one == *other || (symbols_.get().roles[*one] == KernelRole::kNorm &&
-                               symbols_.get().roles[*other] == KernelRole::kNorm));
-  }
-
-  Stream stream_;
-  std::reference_wrapper<const KernelSymbols> symbols_;
-  std::int64_t direction_;
-  std::uint32_t first_;
-  std::uint32_t second_;
-  std::vector<std::uint32_t> taken_ = {0};
-};
-
-// Where layers begin, seen from their anchors.
-struct Phase {
-  std::uint32_t before = 0;  // kernels of a layer before its anchor
-  std::size_t stride = 1;    // layers apart that are of one kind: 2 where two kinds alternate
-  std::uint32_t symbol = 0;  // of the kernel that a layer begins with
-  bool has_norm = false;     // that is a norm
-};
-
-// The kernels from one anchor of a pass to the next, as numbers to compare.
-std::vector<std::uint64_t> bags_of(Stream stream, std::span<const std::uint32_t> anchors) {
-  std::vector<std::uint64_t> bags;
-  for (std::size_t i = 0; i + 1 < anchors.size(); ++i) {
-    bags.push_back(bag_of(stream, anchors[i], anchors[i + 1]));
-  }
-  return bags;
-}
-
-// The smallest distance at which most layers are alike.
-std::size_t stride_of(const std::vector<std::uint64_t>& bags) {
-  for (std::size_t stride = 1; stride <= 8 && stride < bags.size(); ++stride) {
-    std::size_t num_same = 0;
-    for (std::size_t i = 0; i + stride < bags.size(); ++i) {
-      num_same += bags[i] == bags[i + stride] ? 1 : 0;
-    }
-    if (2 * num_same >= bags.size() - stride) {
-      return stride;
-    }
-  }
-  return 1;
-}
-
-// Of the stretches first, first + stride, ...: one like most others.
-std::size_t usual_stretch(const std::vector<std::uint64_t>& bags, std::size_t first,
-                          std::size_t stride) {
-  std::map<std::uint64_t, std::pair<int, std::size_t>> counts;  // how many, the first of them
-  for (std::size_t i = first; i < bags.size(); i += stride) {
-    ++counts.try_emplace(bags[i], 0, i).first->second.first;
-  }
-  std::pair<int, std::size_t> best(0, first);
-  for (const auto& [bag, count] : counts) {
-    if (count.first > best.first || (count.first == best.first && count.second < best.second)) {
-      best = count;
-    }
-  }
-  return best.second;
-}
-
-// How far the ends of a pass agree with a layer of their kind.
-struct Ends {
-  std::uint32_t like_first;   // anchor of a layer like the first
-  std::uint32_t length;       // to it from the anchor before
-  std::uint32_t last_length;  // of a layer like the last, to the anchor after it
-  Agreement before;
-  Agreement after;
-};
-
-Ends ends_of(Stream stream, const KernelSymbols& symbols, std::span<const std::uint32_t> anchors,
-             std::size_t stride) {
-  const std::vector<std::uint64_t> bags = bags_of(stream, anchors);
-  const std::size_t before = usual_stretch(bags, stride - 1, stride);
-  const std::size_t after = usual_stretch(bags, (bags.size() - stride) % stride, stride);
-  const std::uint32_t like_first = anchors[before + 1];
-  const std::uint32_t length = like_first - anchors[before];
-  const std::uint32_t last_length = anchors[after + 1] - anchors[after];
-  return {like_first, length, last_length,
-          Agreement(stream, symbols, anchors.front(), like_first, -1, length - 1),
-          Agreement(stream, symbols, anchors.back(), anchors[after], 1, last_length - 1)};
-}
-
-// The same for a first layer that does work for all others, as the position bias of T5.
-Ends with_extra_work(Stream stream, const KernelSymbols& symbols, std::uint32_t first, Ends ends) {
-  if (ends.before.length() + ends.after.length() + 1 < ends.length) {
-    ends.before =
-        Agreement(stream, symbols, first, ends.like_first, -1, ends.length - 1, 2 * ends.length);
-  }
-  return ends;
-}
-
-// Both ends agree with a layer for longer than it is where a pass ends with a kernel that layers
-// begin with. A layer begins with its norm.
-Phase phase_of(Stream stream, const KernelSymbols& symbols,
-               std::span<const std::uint32_t> anchors) {
-  const std::size_t stride = stride_of(bags_of(stream, anchors));
-  const Ends ends =
-      with_extra_work(stream, symbols, anchors.front(), ends_of(stream, symbols, anchors, stride));
-  const std::uint32_t most = ends.before.length();
-  const std::uint32_t least = ends.length - 1 - std::min(ends.length - 1, ends.after.length());
-  for (std::uint32_t count = most; count > 0 && count >= least; --count) {
-    const std::uint32_t symbol = stream[ends.like_first - count];
-    if (symbols.roles[symbol] == KernelRole::kNorm) {
-      return {count, stride, symbol, true};
-    }
-  }
-  return {most, stride, stream[ends.like_first - most], false};
-}
-
 // The phase that most passes have.
-Phase usual_phase(Stream stream, const KernelSymbols& symbols, const LayerRun& run,
+Phase usual_phase(SymbolStream stream, const KernelSymbols& symbols, const BaggedRun& layers,
                   const std::vector<Piece>& pieces, std::size_t num_layers) {
   std::map<std::uint32_t, std::pair<int, Phase>> votes;
   int num_passes = 0;
   for (const Piece& piece : pieces) {
     if (piece.size() == num_layers && num_passes < 16) {
-      const Phase phase = phase_of(stream, symbols, anchors_of(run, piece));
+      const Phase phase = phase_of(stream, symbols, layers.anchors(piece));
       votes.try_emplace(phase.before, 0, phase).first->second.first += phase.has_norm ? 2 : 1;
       ++num_passes;
     }
@@ -409,40 +210,6 @@ Phase usual_phase(Stream stream, const KernelSymbols& symbols, const LayerRun& r
              votes.begin(), votes.end(),
              [](const auto& a, const auto& b) { return a.second.first < b.second.first; })
       ->second.second;
-}
-
-// Layers of one piece. Where a layer has a kernel more or less before its anchor, it begins with
-// the same kernel as the others.
-ModelPass pass_of(Stream stream, const KernelSymbols& symbols,
-                  std::span<const std::uint32_t> anchors, const Phase& phase) {
-  ModelPass pass;
-  const auto size = static_cast<std::uint32_t>(stream.size());
-  const std::size_t stride = phase.stride < anchors.size() ? phase.stride : 1;
-  const Ends ends =
-      with_extra_work(stream, symbols, anchors.front(), ends_of(stream, symbols, anchors, stride));
-  for (const std::uint32_t anchor : anchors) {
-    if (pass.layers.empty()) {
-      pass.layers.push_back(anchor - ends.before.of_first(phase.before));
-      continue;
-    }
-    std::uint32_t start = anchor - std::min(anchor, phase.before);
-    for (const int offset : {0, -1, 1, -2, 2}) {
-      const std::int64_t place = std::int64_t{start} + offset;
-      if (place <= anchor && place > pass.layers.back() &&
-          stream[static_cast<std::size_t>(place)] == phase.symbol) {
-        start = static_cast<std::uint32_t>(place);
-        break;
-      }
-    }
-    pass.layers.push_back(std::max(start, pass.layers.back() + 1));
-  }
-  const std::uint32_t rest =
-      ends.last_length > phase.before ? ends.last_length - 1 - phase.before : 0;
-  pass.layers.push_back(
-      std::clamp(anchors.back() + 1 + ends.after.of_first(rest), pass.layers.back() + 1, size));
-  pass.begin = pass.layers.front();
-  pass.end = pass.layers.back();
-  return pass;
 }
 
 // Cuts the stretches between passes into the epilogue of one and the prologue of the next.
@@ -556,19 +323,14 @@ struct RunPasses {
   std::string reason;  // why there are none
 };
 
-bool is_mostly_backward(Stream stream, const KernelSymbols& symbols, const ModelPass& pass) {
-  std::size_t backward = 0;
-  const std::uint32_t begin = pass.layers[1];
-  const std::uint32_t end = pass.layers[2];
-  for (std::uint32_t i = begin; i < end; ++i) {
-    backward += symbols.is_backward[stream[i]] ? 1 : 0;
-  }
-  return backward > 0;
+bool is_backward(SymbolStream stream, const KernelSymbols& symbols, const ModelPass& pass) {
+  return std::any_of(stream.begin() + pass.layers[1], stream.begin() + pass.layers[2],
+                     [&](std::uint32_t symbol) { return symbols.is_backward[symbol]; });
 }
 
 // Where kernels stand that no layer has: embedding, lm_head, sampling. Without them a loop of equal
 // blocks could be anything. Empty: nowhere.
-std::string ends_text(Stream stream, const KernelSymbols& symbols, const ModelPass& pass) {
+std::string ends_text(SymbolStream stream, const KernelSymbols& symbols, const ModelPass& pass) {
   Stretches stretches(stream, symbols);
   const std::uint32_t begin = pass.layers[1];
   const std::uint32_t end = pass.layers[2];
@@ -585,9 +347,10 @@ std::string ends_text(Stream stream, const KernelSymbols& symbols, const ModelPa
                      before && after ? " and " : "", after ? "after the last one" : "");
 }
 
-RunPasses passes_of(Stream stream, const KernelSymbols& symbols, const LayerRun& run) {
+RunPasses passes_of(SymbolStream stream, const KernelSymbols& symbols, const LayerRun& run) {
   RunPasses result;
-  const std::vector<Piece> pieces = pieces_of(stream, symbols, run);
+  const BaggedRun layers(stream, run);
+  const std::vector<Piece> pieces = pieces_of(stream, symbols, layers);
   const std::size_t num_layers = usual_size(pieces);
   std::size_t num_whole = 0;
   std::size_t num_cut = 0;
@@ -604,14 +367,14 @@ RunPasses passes_of(Stream stream, const KernelSymbols& symbols, const LayerRun&
     result.reason = "runs of different lengths";
     return result;
   }
-  const Phase phase = usual_phase(stream, symbols, run, pieces, num_layers);
+  const Phase phase = usual_phase(stream, symbols, layers, pieces, num_layers);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const bool is_edge = i == 0 || i + 1 == pieces.size();
     if (pieces[i].size() == num_layers ||
         (is_edge && pieces[i].size() < num_layers && pieces[i].size() >= 2)) {
-      ModelPass pass = pass_of(stream, symbols, anchors_of(run, pieces[i]), phase);
+      ModelPass& pass = result.passes.emplace_back();
+      pass.layers = layers_of(stream, symbols, layers.anchors(pieces[i]), phase);
       pass.is_whole = pieces[i].size() == num_layers;
-      result.passes.push_back(std::move(pass));
     }
   }
   // Chance makes short runs too: one kernel that recurs evenly, a few times, here and there.
@@ -638,7 +401,7 @@ RunPasses passes_of(Stream stream, const KernelSymbols& symbols, const LayerRun&
   result.kind.num_layers = static_cast<std::uint32_t>(num_layers);
   result.kind.num_passes = static_cast<std::uint32_t>(num_whole);
   result.kind.layer_kernels = run.period;
-  result.kind.is_backward = is_mostly_backward(stream, symbols, example);
+  result.kind.is_backward = is_backward(stream, symbols, example);
   if (run.num_agreeing > 1) {
     result.kind.signs.push_back(
         fmt::format("{} kernels occur once in each layer", run.num_agreeing));
@@ -726,9 +489,6 @@ class Finder {
     }
     order_passes(stream);
     Cutter(trace_, structure_.symbols, stream).cut();
-    for (const ModelPass& pass : stream.passes) {
-      stream.num_in_passes += pass.end - pass.begin;
-    }
   }
 
  private:

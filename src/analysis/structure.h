@@ -4,6 +4,7 @@
 // layer. Needs neither marks nor operators, so it also works inside CUDA graphs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,7 +25,12 @@ struct ModelPass {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
 
-  std::size_t num_layers() const { return layers.size() - 1; }
+  int num_layers() const { return static_cast<int>(layers.size()) - 1; }
+  // The layer of a kernel, from 0: -1 before the first, num_layers() after the last.
+  int layer_at(std::uint32_t position) const {
+    const auto after = std::upper_bound(layers.begin(), layers.end(), position);
+    return static_cast<int>(after - layers.begin()) - 1;
+  }
 };
 
 // Passes with the same layers: forward, backward, another model.
@@ -43,7 +49,6 @@ struct KernelStream {
   std::vector<std::uint32_t> kernels;  // into Trace::kernels
   std::vector<std::uint32_t> symbols;  // of the same kernels
   std::vector<ModelPass> passes;       // by start
-  std::uint64_t num_in_passes = 0;     // kernels
 };
 
 struct Structure {

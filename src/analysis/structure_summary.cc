@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -17,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "analysis/kernel_names.h"
-#include "analysis/layer_runs.h"
+#include "analysis/kernel_stretches.h"
 #include "analysis/median.h"
 #include "analysis/model_parts.h"
 
@@ -440,7 +439,9 @@ StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
   summary.reason = structure.reason;
   for (const KernelStream& stream : structure.streams) {
     summary.num_kernels += static_cast<std::int64_t>(stream.kernels.size());
-    summary.num_in_passes += static_cast<std::int64_t>(stream.num_in_passes);
+    for (const ModelPass& pass : stream.passes) {
+      summary.num_in_passes += pass.end - pass.begin;
+    }
   }
   const std::vector<std::string> names = names_of(structure.kinds);
   for (std::uint32_t kind = 0; kind < structure.kinds.size(); ++kind) {

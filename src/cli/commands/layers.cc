@@ -43,13 +43,13 @@ std::string kernels_text(const Profile& profile) {
       ++number;
       for (std::uint32_t i = pass.begin; i < pass.end; ++i) {
         const std::uint32_t row = stream.kernels[i];
-        const auto after = std::upper_bound(pass.layers.begin(), pass.layers.end(), i);
-        const bool is_in_layer = after != pass.layers.begin() && after != pass.layers.end();
+        const int layer = pass.layer_at(i);
+        const bool is_in_layer = layer >= 0 && layer < pass.num_layers();
         text += fmt::format(
             "cuda:{},{},{},{},{},{},{},{},{}\n", trace.devices[stream.device].ordinal,
             trace.processes[stream.process].pid, trace.kernels.start_ns[row],
             trace.kernels.end_ns[row] - trace.kernels.start_ns[row], summary.passes[pass.kind].pass,
-            number, is_in_layer ? fmt::to_string(after - pass.layers.begin() - 1) : "",
+            number, is_in_layer ? fmt::to_string(layer) : "",
             parts[row] == kNone ? "" : csv_cell(summary.parts[parts[row]].part),
             csv_cell(trace.strings[trace.kernels.name[row]]));
       }

@@ -27,8 +27,7 @@ int num_wrong(const ModelTrace& made, const Structure& structure) {
   for (const KernelStream& stream : structure.streams) {
     for (const ModelPass& pass : stream.passes) {
       for (std::uint32_t i = pass.begin; i < pass.end; ++i) {
-        const auto after = std::upper_bound(pass.layers.begin(), pass.layers.end(), i);
-        found[stream.kernels[i]] = static_cast<int>(after - pass.layers.begin()) - 1;
+        found[stream.kernels[i]] = pass.layer_at(i);
       }
     }
   }
