@@ -14,6 +14,7 @@
 #include "analysis/part_costs.h"
 #include "analysis/possible_marks.h"
 #include "analysis/ranges.h"
+#include "analysis/slow_layers.h"
 #include "analysis/slow_passes.h"
 #include "analysis/stage_summary.h"
 #include "analysis/steps.h"
@@ -157,9 +158,18 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
     timed(options.timer, "structure", [&] {
       profile.structure = find_structure(trace, profile.rules);
       std::vector<std::uint32_t> parts;
-      analysis.structure = summarise_structure(trace, profile.rules, profile.structure, &parts);
+      analysis.structure = summarise_structure(trace, profile.rules, profile.structure, parts);
       analysis.structure->slow_passes =
           find_slow_passes(trace, profile.structure, *analysis.structure, parts);
+      analysis.structure->slow_layers =
+          find_slow_layers(trace, profile.structure, *analysis.structure, parts);
+      if (options.has_timeline) {
+        profile.timeline.layer_maps =
+            map_layers(trace, profile.structure, *analysis.structure, parts, extent.start_ns);
+      }
+      if (profile.structure.is_found()) {
+        profile.kernel_parts = std::move(parts);
+      }
     });
   }
   return profile;

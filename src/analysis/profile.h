@@ -30,6 +30,9 @@ struct Profile {
   Stages stages;
   Attribution attribution;
   Structure structure;
+  // By kernel: into StructureSummary::parts, kNone where it has none. Empty: no structure was
+  // found.
+  std::vector<std::uint32_t> kernel_parts;
   Timeline timeline;  // without length where none was asked for
   Analysis analysis;
 };

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -53,7 +54,7 @@ class Block {
 
   // Adds the launches of a stretch and notes the position of each in `slots`, by kernel row.
   void add(const KernelStream& stream, Stretch stretch, std::uint32_t first_slot,
-           std::vector<std::uint32_t>* slots) {
+           std::vector<std::uint32_t>& slots) {
     const bool is_equal =
         stretch.end - stretch.begin == slots_.size() &&
         std::equal(slots_.begin(), slots_.end(), stream.symbols.begin() + stretch.begin,
@@ -69,9 +70,7 @@ class Block {
         slot = at->second;
       }
       add_launch(slots_[slot], stream.kernels[i]);
-      if (slots != nullptr) {
-        (*slots)[stream.kernels[i]] = first_slot + static_cast<std::uint32_t>(slot);
-      }
+      slots[stream.kernels[i]] = first_slot + static_cast<std::uint32_t>(slot);
     }
     counts_.clear();
   }
@@ -149,7 +148,7 @@ class Blocks {
 
   // Positions are numbered through all kinds, from `first_slot` on.
   void add(const KernelStream& stream, Stretch stretch, std::uint32_t first_slot,
-           std::vector<std::uint32_t>* slots) {
+           std::vector<std::uint32_t>& slots) {
     if (blocks_.empty()) {
       return;
     }
@@ -218,7 +217,7 @@ class KindSummary {
  public:
   // `parts` learns the part of each kernel, numbered from `first_part` on.
   KindSummary(const Trace& trace, const Rules& rules, const Structure& structure,
-              std::uint32_t kind, std::uint32_t first_part, std::vector<std::uint32_t>* parts)
+              std::uint32_t kind, std::uint32_t first_part, std::vector<std::uint32_t>& parts)
       : trace_(trace), rules_(rules), structure_(structure), kind_(kind) {
     for_each_pass([&](const KernelStream& stream, const ModelPass& pass) {
       for_each_stretch(pass,
@@ -352,9 +351,8 @@ class KindSummary {
       row.pass_fraction =
           kernel_ns_ == 0 ? 0
                           : static_cast<double>(slot.total_ns) / static_cast<double>(kernel_ns_);
-      kernels.push_back({structure_.symbols.roles[slot.symbol],
-                         std::string(family_of(rules_, row.kernel_name)),
-                         {}});
+      row.family = family_of(rules_, row.kernel_name);
+      kernels.push_back({structure_.symbols.roles[slot.symbol], row.family, {}});
       rows.push_back(std::move(row));
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -427,14 +425,40 @@ void add_short_names(std::vector<PartSummary>& parts) {
   }
 }
 
+// Durations are sorted by part in one array: as many numbers as launches, whatever the parts.
+void add_medians(const Trace& trace, const std::vector<std::uint32_t>& part_of,
+                 std::vector<PartSummary>& parts) {
+  std::vector<std::size_t> ends(parts.size() + 1);
+  for (const std::uint32_t part : part_of) {
+    if (part != kNone) {
+      ++ends[part + 1];
+    }
+  }
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  std::vector<std::int64_t> times_ns(ends.back());
+  std::vector<std::size_t> next(ends.begin(), ends.end());
+  for (std::size_t row = 0; row < part_of.size(); ++row) {
+    if (part_of[row] != kNone) {
+      times_ns[next[part_of[row]]++] = trace.kernels.end_ns[row] - trace.kernels.start_ns[row];
+    }
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto begin = times_ns.begin() + static_cast<std::ptrdiff_t>(ends[i]);
+    const auto end = times_ns.begin() + static_cast<std::ptrdiff_t>(ends[i + 1]);
+    if (begin != end) {
+      const auto middle = begin + (end - begin - 1) / 2;
+      std::nth_element(begin, middle, end);
+      parts[i].median_ns = *middle;
+    }
+  }
+}
+
 }  // namespace
 
 StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
                                      const Structure& structure,
-                                     std::vector<std::uint32_t>* parts) {
-  if (parts != nullptr) {
-    parts->assign(trace.kernels.size(), kNone);
-  }
+                                     std::vector<std::uint32_t>& parts) {
+  parts.assign(trace.kernels.size(), kNone);
   StructureSummary summary;
   summary.reason = structure.reason;
   for (const KernelStream& stream : structure.streams) {
@@ -451,7 +475,14 @@ StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
     one.add_parts(names[kind], summary.parts);
   }
   add_short_names(summary.parts);
+  add_medians(trace, parts, summary.parts);
   return summary;
+}
+
+StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
+                                     const Structure& structure) {
+  std::vector<std::uint32_t> parts;
+  return summarise_structure(trace, rules, structure, parts);
 }
 
 }  // namespace llmprof

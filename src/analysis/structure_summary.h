@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/rules.h"
@@ -39,9 +40,11 @@ struct PartSummary {
   std::string part;         // "qkv", "attention"; the family where it is not known
   std::string kernel_name;  // the one with the most time
   std::string short_name;
+  std::string family;  // of that kernel
   std::int64_t launches = 0;
   std::int64_t total_ns = 0;
-  double pass_fraction = 0;  // of the kernel time of these passes
+  std::int64_t median_ns = 0;  // of a launch
+  double pass_fraction = 0;    // of the kernel time of these passes
   // With a model; nullopt where the part's weights are not known.
   std::optional<std::int64_t> weight_bytes;   // read by one launch
   std::optional<std::int64_t> flops;          // of one launch, where its tokens are known
@@ -49,6 +52,8 @@ struct PartSummary {
   std::optional<double> roof_fraction;        // the least time it could take / mean
   std::optional<std::int64_t> above_roof_ns;  // time above that, of all launches of a pass
 
+  // The place without its position: "prologue", "layer", "layer B", "epilogue".
+  std::string_view block() const { return std::string_view(place).substr(0, place.rfind(' ')); }
   double mean_ns() const {
     return static_cast<double>(total_ns) / static_cast<double>(launches > 0 ? launches : 1);
   }
@@ -74,6 +79,17 @@ struct SlowPass {
   std::string why;                // the causes in words
 };
 
+// A layer that takes longer than others of its kind in most passes.
+struct SlowLayer {
+  std::string pass;                 // of PassSummary
+  std::int64_t layer = 0;           // from 0
+  std::string block;                // its kind: PartSummary::block
+  std::int64_t median_ns = 0;       // sum of its kernels
+  std::int64_t kind_median_ns = 0;  // the same of all layers of its kind
+  std::string part;                 // that makes most of the difference
+  std::int64_t part_extra_ns = 0;   // above the median of that part
+};
+
 struct StructureSummary {
   std::string reason;  // why there are no passes; empty: there are
   std::int64_t num_kernels = 0;
@@ -81,7 +97,8 @@ struct StructureSummary {
   std::vector<PassSummary> passes;
   std::vector<PartSummary> parts;  // in the order of a pass
   std::string cost_reason;         // why parts have no cost; empty: they have, or there is no model
-  std::vector<SlowPass> slow_passes;  // by kind, the slowest first
+  std::vector<SlowPass> slow_passes;   // by kind, the slowest first
+  std::vector<SlowLayer> slow_layers;  // by kind of pass, those that lose most first
 
   std::optional<double> covered_fraction() const {
     return num_kernels == 0 ? std::nullopt
@@ -90,10 +107,11 @@ struct StructureSummary {
   }
 };
 
-// `parts`, where given, learns the part of each kernel: an index into StructureSummary::parts,
+// `parts` learns the part of each kernel: an index into StructureSummary::parts,
 // kNone outside of passes and for stray kernels.
 StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
-                                     const Structure& structure,
-                                     std::vector<std::uint32_t>* parts = nullptr);
+                                     const Structure& structure, std::vector<std::uint32_t>& parts);
+StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
+                                     const Structure& structure);
 
 }  // namespace llmprof

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/attribution.h"
+#include "analysis/layer_map.h"
 #include "analysis/ledger.h"
 #include "analysis/rules.h"
 #include "analysis/stages.h"
@@ -93,6 +94,7 @@ struct Timeline {
   std::vector<TimelineLevel> levels;  // coarse to fine, each over the whole capture
   std::vector<TimelineWindow> windows;
   std::vector<TimelineGap> longest_gaps;  // of the whole capture, the longest first
+  std::vector<LayerMap> layer_maps;       // of the model, where one was recovered
   TimelineSlices slices;
   bool is_whole = false;      // every slice of the capture is there, not those of the windows alone
   std::int64_t num_work = 0;  // kernels, copies and graphs of the recording

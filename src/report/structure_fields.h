@@ -42,12 +42,15 @@ void describe(const PartSummary*, F&& f) {
   f("part", &T::part, plain("part of the model; the kernel's family where it is not certain"));
   f("kernel_name", &T::kernel_name, plain("the kernel that takes most time there"));
   f("short_name", &T::short_name, plain("its short name"));
+  f("family", &T::family, plain("its family"));
   f("launches", &T::launches,
     number("1", "", "kernels", "structure.parts", "launches at this position"));
   f("total_ns", &T::total_ns,
     number("ns", "launches", "kernels", "structure.parts", "sum of their durations"));
   f("mean_ns", &T::mean_ns,
     number("ns", "launches", "kernels", "structure.parts", "total_ns / launches"));
+  f("median_ns", &T::median_ns,
+    number("ns", "launches", "kernels", "structure.parts", "duration of a launch, median"));
   f("pass_fraction", &T::pass_fraction,
     is_part(number("fraction", "launches", "kernels", "structure.parts",
                    "total_ns / kernel_ns of the pass")));
@@ -95,6 +98,22 @@ void describe(const SlowPass*, F&& f) {
 }
 
 template <typename F>
+void describe(const SlowLayer*, F&& f) {
+  using T = SlowLayer;
+  const auto time = [](std::string_view of, std::string_view text) {
+    return number("ns", of, "kernels", "structure.slow_layers", text);
+  };
+  f("pass", &T::pass, row_name("the pass it is of", 1));
+  f("layer", &T::layer, number("1", "", "kernels", "structure.slow_layers", "its number, from 0"));
+  f("kind", &T::block, plain("layer; layer A, layer B where kinds differ"));
+  f("median_ns", &T::median_ns, time("passes", "sum of its kernels, median over passes"));
+  f("kind_median_ns", &T::kind_median_ns, time("layers", "the same of all layers of its kind"));
+  f("part", &T::part, maybe("the part that makes most of the difference; null: none alone"));
+  f("part_extra_ns", &T::part_extra_ns,
+    time("launches", "its median in this layer above its median in all"));
+}
+
+template <typename F>
 void describe(const StructureSummary*, F&& f) {
   using T = StructureSummary;
   const auto count = [](std::string_view text) {
@@ -110,6 +129,8 @@ void describe(const StructureSummary*, F&& f) {
   f("cost_reason", &T::cost_reason,
     maybe("why parts have no cost though a model was given; null: they have, or none was"));
   f("slow_passes", &T::slow_passes, plain("passes that take a tenth longer than the median"));
+  f("slow_layers", &T::slow_layers,
+    plain("layers that take a tenth longer than the median of their kind"));
 }
 
 }  // namespace llmprof

@@ -83,6 +83,15 @@ Section model_section(const Metrics& metrics, const SectionOptions& options) {
                                         format_duration_ns(slow.duration_ns - slow.median_ns),
                                         slow.why.empty() ? "spread over many places" : slow.why));
   }
+  for (const SlowLayer& slow : structure.slow_layers) {
+    section.notes.push_back(fmt::format(
+        "layer {} of {} takes {}, {} more than the median of its kind{}.", slow.layer, slow.pass,
+        format_duration_ns(slow.median_ns),
+        format_duration_ns(slow.median_ns - slow.kind_median_ns),
+        slow.part.empty() ? ""
+                          : fmt::format(": {} in {}", format_duration_ns(slow.part_extra_ns),
+                                        printable(slow.part))));
+  }
   if (!structure.cost_reason.empty()) {
     section.notes.push_back(
         fmt::format("Cost of the parts: n/a ({}).", printable(structure.cost_reason)));

@@ -33,16 +33,14 @@ struct LayersOptions {
 // One line per kernel in a pass, in order of start on each GPU.
 std::string kernels_text(const Profile& profile) {
   const Trace& trace = *profile.trace;
-  std::vector<std::uint32_t> parts;
-  const StructureSummary summary =
-      summarise_structure(trace, profile.rules, profile.structure, &parts);
+  const StructureSummary& summary = *profile.analysis.structure;
   std::string text = "device,pid,start_ns,duration_ns,pass,number,layer,part,kernel_name\n";
   for (const KernelStream& stream : profile.structure.streams) {
-    std::size_t number = 0;
-    for (const ModelPass& pass : stream.passes) {
-      ++number;
+    for (std::size_t number = 0; number < stream.passes.size(); ++number) {
+      const ModelPass& pass = stream.passes[number];
       for (std::uint32_t i = pass.begin; i < pass.end; ++i) {
         const std::uint32_t row = stream.kernels[i];
+        const std::uint32_t part = profile.kernel_parts[row];
         const int layer = pass.layer_at(i);
         const bool is_in_layer = layer >= 0 && layer < pass.num_layers();
         text += fmt::format(
@@ -50,7 +48,7 @@ std::string kernels_text(const Profile& profile) {
             trace.processes[stream.process].pid, trace.kernels.start_ns[row],
             trace.kernels.end_ns[row] - trace.kernels.start_ns[row], summary.passes[pass.kind].pass,
             number, is_in_layer ? fmt::to_string(layer) : "",
-            parts[row] == kNone ? "" : csv_cell(summary.parts[parts[row]].part),
+            part == kNone ? "" : csv_cell(summary.parts[part].part),
             csv_cell(trace.strings[trace.kernels.name[row]]));
       }
     }
@@ -75,7 +73,7 @@ int run_layers(const LayersOptions& options, Context& context) {
   const Profile profile = profile_recording(options.file, options.recording, context.system, wants);
   say_how_read(profile, context.console);
   if (options.has_kernels) {
-    context.console.out(profile.trace ? kernels_text(profile) : "");
+    context.console.out(profile.analysis.structure ? kernels_text(profile) : "");
     return kExitOk;
   }
   const Metrics metrics = metrics_of(profile.analysis);

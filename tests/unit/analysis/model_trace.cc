@@ -107,7 +107,8 @@ ModelTrace make_model_trace(const ModelTraceOptions& options, std::mt19937& rand
           kernels.front().name = "rms_norm_kernel<bf16>";
         }
         for (std::size_t i = 0; i < kernels.size(); ++i) {
-          const bool is_longer = planted && planted->pass == pass && planted->layer == layer &&
+          const bool is_longer = planted && (planted->pass == pass || planted->pass < 0) &&
+                                 planted->layer == layer &&
                                  planted->position == static_cast<int>(i);
           run(kernels[i], pass, layer, is_longer ? planted->extra_ns : 0);
           if (options.has_communication &&

@@ -31,7 +31,7 @@ struct ModelTraceOptions {
 
 // A kernel that takes longer than it should.
 struct Planted {
-  int pass = 0;
+  int pass = 0;  // -1: every pass
   int layer = 0;
   int position = 0;
   std::int64_t extra_ns = 0;

@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "analysis/layer_map.h"
 #include "analysis/model_parts.h"
 #include "analysis/model_trace.h"
 #include "analysis/rules_json.h"
+#include "analysis/slow_layers.h"
 #include "analysis/slow_passes.h"
 #include "analysis/structure_summary.h"
 #include "config/presets.h"
@@ -153,7 +155,7 @@ TEST(SlowPasses, NameTheKernelThatWasLengthened) {
     const ModelTrace made = make_model_trace(options, random, planted);
     const Structure structure = find_structure(made.trace, known);
     std::vector<std::uint32_t> parts;
-    const StructureSummary summary = summarise_structure(made.trace, known, structure, &parts);
+    const StructureSummary summary = summarise_structure(made.trace, known, structure, parts);
     const std::vector<SlowPass> slow = find_slow_passes(made.trace, structure, summary, parts);
     if (!structure.is_found()) {
       continue;  // four layers of two kinds can look like one
@@ -186,8 +188,108 @@ TEST(SlowPasses, AreNoneWhereAllTakeTheSame) {
   const ModelTrace made = make_model_trace(options, random);
   const Structure structure = find_structure(made.trace, rules());
   std::vector<std::uint32_t> parts;
-  const StructureSummary summary = summarise_structure(made.trace, rules(), structure, &parts);
+  const StructureSummary summary = summarise_structure(made.trace, rules(), structure, parts);
   EXPECT_TRUE(find_slow_passes(made.trace, structure, summary, parts).empty());
+}
+
+TEST(SlowLayers, NameTheLayerAndThePartThatWasLengthened) {
+  const Rules known = rules();
+  for (int seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    ModelTraceOptions options;
+    options.num_layers = 8 + seed % 9;
+    options.num_passes = 5 + seed % 4;
+    options.num_kinds = 1 + seed % 2;
+    const Planted planted{-1, 1 + seed % 6, seed % 11, 200'000};
+    SCOPED_TRACE(seed);
+    const ModelTrace made = make_model_trace(options, random, planted);
+    const Structure structure = find_structure(made.trace, known);
+    ASSERT_TRUE(structure.is_found());
+    std::vector<std::uint32_t> parts;
+    const StructureSummary summary = summarise_structure(made.trace, known, structure, parts);
+    const std::vector<SlowLayer> slow = find_slow_layers(made.trace, structure, summary, parts);
+    ASSERT_EQ(slow.size(), 1U);
+    EXPECT_EQ(slow[0].layer, planted.layer);
+    EXPECT_NEAR(static_cast<double>(slow[0].median_ns - slow[0].kind_median_ns), 200'000, 3'000);
+    EXPECT_NEAR(static_cast<double>(slow[0].part_extra_ns), 200'000, 1'000);
+    EXPECT_FALSE(slow[0].part.empty());
+  }
+}
+
+TEST(SlowLayers, AreNoneWhereAllTakeTheSameOrPassesAreFew) {
+  for (const int num_passes : {4, 12}) {
+    std::mt19937 random(1);
+    ModelTraceOptions options;
+    options.num_passes = num_passes;
+    const ModelTrace made = num_passes < 5
+                                ? make_model_trace(options, random, Planted{-1, 2, 3, 200'000})
+                                : make_model_trace(options, random);
+    const Structure structure = find_structure(made.trace, rules());
+    std::vector<std::uint32_t> parts;
+    const StructureSummary summary = summarise_structure(made.trace, rules(), structure, parts);
+    EXPECT_TRUE(find_slow_layers(made.trace, structure, summary, parts).empty());
+  }
+}
+
+TEST(LayerMaps, ShowTheSlowPassesWithinTheirLimits) {
+  std::mt19937 random(3);
+  ModelTraceOptions options;
+  options.num_passes = 50;
+  options.num_kinds = 2;
+  options.num_devices = 2;
+  const Planted planted{37, 4, 5, 500'000};
+  const ModelTrace made = make_model_trace(options, random, planted);
+  const Structure structure = find_structure(made.trace, rules());
+  std::vector<std::uint32_t> parts;
+  const StructureSummary summary = summarise_structure(made.trace, rules(), structure, parts);
+  const LayerMapLimits limits{20, 400, 16};
+  const std::vector<LayerMap> maps =
+      map_layers(made.trace, structure, summary, parts, 1'000'000, limits);
+  ASSERT_EQ(maps.size(), 2U);
+  for (const LayerMap& map : maps) {
+    EXPECT_EQ(map.num_passes, 50);
+    EXPECT_EQ(map.num_layers, 12);
+    ASSERT_EQ(map.blocks.size(), 2U);
+    EXPECT_LE(map.columns.size(), 16U) << "400 cells, 24 rows";
+    EXPECT_GE(map.columns.size(), 12U);
+    std::int64_t last = -1;
+    bool has_slowest = false;
+    for (const LayerColumn& column : map.columns) {
+      EXPECT_GT(column.number, last);
+      last = column.number;
+      ASSERT_EQ(column.layers_ns.size(), 12U);
+      if (column.number == planted.pass) {
+        has_slowest = true;
+        EXPECT_GT(column.layers_ns[4], map.blocks[column.blocks[4]].median_ns + 490'000);
+      }
+    }
+    EXPECT_TRUE(has_slowest);
+  }
+  EXPECT_EQ(maps[0].columns[0].number, 0);
+  EXPECT_GT(maps[0].columns[0].start_ns, 0) << "after the prologue";
+}
+
+TEST(LayerMaps, OfAllPassesHoldEveryLayerOnce) {
+  std::mt19937 random(4);
+  const ModelTrace made = make_model_trace({}, random);
+  const Structure structure = find_structure(made.trace, rules());
+  std::vector<std::uint32_t> parts;
+  const StructureSummary summary = summarise_structure(made.trace, rules(), structure, parts);
+  const std::vector<LayerMap> maps = map_layers(made.trace, structure, summary, parts, 0);
+  ASSERT_EQ(maps.size(), 1U);
+  ASSERT_EQ(maps[0].columns.size(), 3U);
+  for (const LayerColumn& column : maps[0].columns) {
+    const ModelPass& pass = structure.streams[0].passes[static_cast<std::size_t>(column.number)];
+    std::int64_t sum_ns = 0;
+    for (const std::int64_t length_ns : column.layers_ns) {
+      sum_ns += length_ns;
+    }
+    const auto start_of = [&](std::uint32_t position) {
+      return made.trace.kernels.start_ns[structure.streams[0].kernels[position]];
+    };
+    EXPECT_EQ(sum_ns, start_of(pass.layers.back()) - start_of(pass.layers.front()));
+    EXPECT_EQ(column.start_ns, start_of(pass.layers.front()));
+  }
 }
 
 // Kernels of a model in no order at all.
