@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of exports share: recordings to export, and what plain SQL says is in them."""
 import collections
+import csv
+import io
 import pathlib
 import sqlite3
 import subprocess
@@ -8,7 +10,7 @@ import subprocess
 from recording import make_recording
 
 TESTS = pathlib.Path(__file__).resolve().parent
-GOLDEN = ("analyze-llm", "analyze-graph", "analyze-sqlite-ncu", "analyze-nocuda")
+GOLDEN = ("analyze-llm", "analyze-graph", "analyze-sqlite-ncu", "analyze-nocuda", "layers")
 CORPUS = ("v2024.6.2_cs336_lm2.7B_a100_nvtx", "v2026.2.1_nsysai_mfu_h100x2_nccl_before", "v2023.1.2_memfusion_rtx3090x4",
           "v2024.6.2_cs336_lm2.7B_a100_cudagraph", "v2020.3.4_beast_report2")
 HOSTILE = {1: b'"quoted" \'both\' back\\slash', 2: b"nul\0inside\x1b[31m\n\r\t</script>{\"a\":1}",
@@ -61,6 +63,13 @@ def export(program, *words, check=True):
     result = subprocess.run([program, "export", *map(str, words)], capture_output=True, text=True, timeout=250)
     assert not check or result.returncode == 0, (words, result.stderr)
     return result
+
+
+def kernels_in_model(program, path):
+    """Kernels in passes as `llmprof layers` prints them; those without a part too."""
+    printed = subprocess.run([program, "layers", str(path), "--kernels"], capture_output=True, check=True).stdout
+    csv.field_size_limit(1 << 30)
+    return list(csv.DictReader(io.StringIO(printed.decode(errors="replace"))))
 
 
 class Recorded:

@@ -5,8 +5,13 @@
 //
 // A profile consists of samples of call stacks. Here a stage calls a family calls a kernel, and a
 // sample is a row of the table, not a moment: its values are the row's sums, so totals are exact.
-// Because only the table is needed, the file is as small for a hundred million launches as for a
-// thousand, and exists for kernel summaries too.
+// The file is as small for a hundred million launches as for a thousand, and exists for kernel
+// summaries too.
+//
+// Where passes of a model were recovered, a stage calls a pass calls a kind of layer calls a part
+// calls a kernel. The layer's number is a label, so that a flame graph shows one layer with its
+// parts; `-tagroot layer` divides it by layer. The launches of a row that have no part, of passes
+// that the capture cuts for example, keep the family.
 //
 // pprof shortens C++ names that it considers not yet demangled: it removes templates and
 // parameters, and kernels that differ only in these become one. It leaves a name alone if its
@@ -15,11 +20,15 @@
 // Field numbers: proto/profile.proto of github.com/google/pprof.
 #include "export/pprof.h"
 
+#include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
+#include <fmt/format.h>
 #include <protozero/pbf_writer.hpp>
 
+#include "analysis/kernels.h"
 #include "base/gzip_base64.h"
 #include "export/event_sink.h"
 
@@ -40,21 +49,124 @@ constexpr pbf_tag_type kFunctionId = 1, kFunctionName = 2, kFunctionSystemName =
 }  // namespace profile_field
 namespace field = profile_field;
 
+// Launches of one row of the kernel table at one place of the model.
+struct PlaceKey {
+  std::uint32_t stage = 0;  // of Stages, or kNone
+  StringId name{};
+  std::uint16_t device = 0;
+  std::uint32_t part = 0;  // into StructureSummary::parts
+  std::int32_t layer = 0;  // -1: in no layer
+
+  bool operator==(const PlaceKey&) const = default;
+};
+
+struct PlaceHash {
+  std::size_t operator()(const PlaceKey& key) const {
+    std::uint64_t hash = 0;
+    for (const std::uint64_t part :
+         {(std::uint64_t{key.stage} << 32) | static_cast<std::uint64_t>(key.name),
+          (std::uint64_t{key.part} << 32) | static_cast<std::uint32_t>(key.layer),
+          std::uint64_t{key.device}}) {
+      hash = (hash ^ part) * 0x9e3779b97f4a7c15ULL;
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+};
+
+struct PlaceSum {
+  std::int64_t launches = 0;
+  std::int64_t total_ns = 0;
+};
+
+struct PlaceSample {
+  std::uint32_t part = 0;
+  std::int32_t layer = 0;
+  PlaceSum sum;
+};
+
+// Samples of each row of the kernel table, by part and layer. Without a structure empty.
+std::vector<std::vector<PlaceSample>> samples_in_model(const Profile& profile) {
+  if (profile.kernel_parts.empty()) {
+    return {};
+  }
+  const Trace& trace = *profile.trace;
+  std::unordered_map<PlaceKey, PlaceSum, PlaceHash> sums;
+  for (const KernelStream& stream : profile.structure.streams) {
+    for (const ModelPass& pass : stream.passes) {
+      for (std::uint32_t i = pass.begin; i < pass.end; ++i) {
+        const std::uint32_t row = stream.kernels[i];
+        if (profile.kernel_parts[row] == kNone) {
+          continue;
+        }
+        const std::uint32_t instance = profile.attribution.kernels.instance[row];
+        const std::uint32_t stage =
+            instance == kNone ? kNone : profile.stages.instances[instance].stage;
+        const int layer = pass.layer_at(i);
+        PlaceSum& sum = sums[{stage, trace.kernels.name[row], trace.kernels.device[row],
+                              profile.kernel_parts[row], layer < pass.num_layers() ? layer : -1}];
+        ++sum.launches;
+        sum.total_ns += trace.kernels.end_ns[row] - trace.kernels.start_ns[row];
+      }
+    }
+  }
+  // Rows by the texts that identify them.
+  using RowKey = std::tuple<std::string_view, std::string_view, std::string_view>;
+  std::map<RowKey, std::size_t> rows;
+  for (std::size_t i = 0; i < profile.analysis.kernels.size(); ++i) {
+    const KernelRecord& record = profile.analysis.kernels[i];
+    rows.emplace(RowKey(record.stage, record.kernel_name, record.device), i);
+  }
+  std::vector<std::vector<PlaceSample>> samples(profile.analysis.kernels.size());
+  for (const auto& [key, sum] : sums) {
+    const std::string device = fmt::format("cuda:{}", trace.devices[key.device].ordinal);
+    const std::string_view stage =
+        key.stage == kNone ? kOutsideStages : std::string_view(profile.stages.names[key.stage]);
+    const auto row = rows.find(RowKey(stage, trace.strings[key.name], device));
+    if (row != rows.end()) {
+      samples[row->second].push_back({key.part, key.layer, sum});
+    }
+  }
+  for (std::vector<PlaceSample>& of_row : samples) {
+    std::sort(of_row.begin(), of_row.end(), [](const PlaceSample& a, const PlaceSample& b) {
+      return std::pair(a.part, a.layer) < std::pair(b.part, b.layer);
+    });
+  }
+  return samples;
+}
+
 // Collects texts and locations while writing; the string table goes last.
 class ProfileWriter {
  public:
   ProfileWriter() : profile_(bytes_) { text(""); }  // the table's first is empty
 
-  std::string write(const Analysis& analysis) {
+  std::string write(const Profile& profile) {
+    const Analysis& analysis = profile.analysis;
     add_type("launches", "count");
     add_type("gpu_time", "nanoseconds");
-    for (const KernelRecord& record : analysis.kernels) {
-      add_sample(record);
+    const std::vector<std::vector<PlaceSample>> in_model = samples_in_model(profile);
+    for (std::size_t i = 0; i < analysis.kernels.size(); ++i) {
+      const KernelRecord& record = analysis.kernels[i];
+      PlaceSum others{record.calls, record.total_ns};
+      if (!in_model.empty()) {
+        for (const PlaceSample& sample : in_model[i]) {
+          add_model_sample(record, analysis.structure->parts[sample.part], sample);
+          others.launches -= sample.sum.launches;
+          others.total_ns -= sample.sum.total_ns;
+        }
+      }
+      if (others.launches > 0) {
+        add_sample(record, {family_location(record)}, others, -1);
+      }
     }
     profile_.add_int64(field::kDurationNanos, analysis.capture_ns);
     profile_.add_int64(field::kDefaultSampleType, text("gpu_time"));
-    profile_.add_int64(field::kComment,
-                       text("llmprof: stage -> family -> kernel; sums of GPU time, not samples"));
+    profile_.add_int64(
+        field::kComment,
+        text(in_model.empty() ? "llmprof: stage -> family -> kernel; sums of GPU time, not samples"
+                              : "llmprof: stage -> pass -> layer -> part -> kernel, outside of "
+                                "passes stage -> family -> kernel; sums of GPU time, not "
+                                "samples"));
     for (const std::string* each : texts_) {
       profile_.add_string(field::kStringTable, *each);
     }
@@ -95,19 +207,45 @@ class ProfileWriter {
     return id;
   }
 
-  void add_sample(const KernelRecord& record) {
-    const std::string stage = shown_name(record.stage);
-    const std::uint64_t stack[] = {
-        location("kernel", shown_name(record.short_name), shown_name(record.kernel_name)),
-        location("family", "[" + record.family + "]", "[" + record.family + "]"),
-        location("stage", "[" + stage + "]", "[" + stage + "]")};
-    const std::int64_t values[] = {record.calls, record.total_ns};
+  std::uint64_t frame(const char* kind, const std::string& name) {
+    const std::string shown = "[" + shown_name(name) + "]";
+    return location(kind, shown, shown);
+  }
+
+  std::uint64_t family_location(const KernelRecord& record) {
+    return frame("family", record.family);
+  }
+
+  void add_model_sample(const KernelRecord& record, const PartSummary& part,
+                        const PlaceSample& sample) {
+    add_sample(record,
+               {frame("part", part.part), frame("block", std::string(part.block())),
+                frame("pass", part.pass)},
+               sample.sum, sample.layer);
+  }
+
+  // `between` are the frames between kernel and stage, the innermost first. A layer of -1 has no
+  // label.
+  void add_sample(const KernelRecord& record, std::initializer_list<std::uint64_t> between,
+                  const PlaceSum& sum, std::int32_t layer) {
+    std::vector<std::uint64_t> stack = {
+        location("kernel", shown_name(record.short_name), shown_name(record.kernel_name))};
+    stack.insert(stack.end(), between);
+    stack.push_back(frame("stage", record.stage));
+    const std::int64_t values[] = {sum.launches, sum.total_ns};
     pbf_writer sample(profile_, field::kSample);
-    sample.add_packed_uint64(field::kSampleLocations, std::begin(stack), std::end(stack));
+    sample.add_packed_uint64(field::kSampleLocations, stack.begin(), stack.end());
     sample.add_packed_int64(field::kSampleValues, std::begin(values), std::end(values));
+    add_label(sample, "device", record.device);
+    if (layer >= 0) {
+      add_label(sample, "layer", fmt::to_string(layer));
+    }
+  }
+
+  void add_label(pbf_writer& sample, const char* key, const std::string& value) {
     pbf_writer label(sample, field::kSampleLabel);
-    label.add_int64(field::kLabelKey, text("device"));
-    label.add_int64(field::kLabelText, text(record.device));
+    label.add_int64(field::kLabelKey, text(key));
+    label.add_int64(field::kLabelText, text(value));
   }
 
   std::string bytes_;
@@ -119,8 +257,8 @@ class ProfileWriter {
 
 }  // namespace
 
-std::string pprof_profile(const Analysis& analysis) {
-  return ProfileWriter().write(analysis);
+std::string pprof_profile(const Profile& profile) {
+  return ProfileWriter().write(profile);
 }
 
 }  // namespace llmprof

@@ -3,13 +3,14 @@
 
 #include <string>
 
-#include "analysis/analysis.h"
+#include "analysis/profile.h"
 
 namespace llmprof {
 
-// kernels.pb.gz: the kernel table as a pprof profile. Each row is a sample with the stack stage,
-// family, kernel, the values `gpu_time` (nanoseconds) and `launches`, and its GPU as the label
-// `device`.
-std::string pprof_profile(const Analysis& analysis);
+// kernels.pb.gz: the kernel table as a pprof profile, with the values `gpu_time` (nanoseconds) and
+// `launches`, and the GPU as the label `device`. The stack of a kernel in a pass of the model is
+// stage, pass, kind of layer, part, kernel, with the label `layer`; that of others stage, family,
+// kernel.
+std::string pprof_profile(const Profile& profile);
 
 }  // namespace llmprof

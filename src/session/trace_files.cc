@@ -56,7 +56,7 @@ ExportResult write_export(const std::string& format_name, const std::filesystem:
                    [&](const ExportFormat& row) { return format_name == row.name; });
   const std::filesystem::path file = out.empty() ? format->file : out;
   if (format->write == nullptr) {
-    write_file(file, pprof_profile(profile.analysis));
+    write_file(file, pprof_profile(profile));
     return {file, std::nullopt};
   }
   if (!profile.trace) {
@@ -78,7 +78,7 @@ std::vector<std::string> write_trace_files(Profile& profile, const std::filesyst
     diagnostics.insert(diagnostics.end(), written.left_out.begin(), written.left_out.end());
   }
   names.emplace_back(kPprofFile);
-  write_file(directory / kPprofFile, pprof_profile(profile.analysis));
+  write_file(directory / kPprofFile, pprof_profile(profile));
   return names;
 }
 

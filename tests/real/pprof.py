@@ -17,6 +17,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import exported
 
 
+BLOCK = re.compile(r"\[(prologue|layer( [A-Z])?|epilogue)\]")
+
+
 def top(path, sample, unit, home, *words):
     """name -> (flat, cumulative) in whole units, and the total."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PPROF_TMPDIR": str(home), "GOFLAGS": "-mod=mod",
@@ -37,20 +40,30 @@ def top(path, sample, unit, home, *words):
     return rows, total
 
 
-def compare(path, metrics, home):
+def compare(path, metrics, in_model, home):
+    families = {kernel["kernel_name"]: kernel["family"] for kernel in metrics["kernels"]}
     for sample, unit, key in (("gpu_time", "nanoseconds", "total_ns"), ("launches", "count", "calls")):
         rows, total = top(path, sample, unit, home)
         expected = collections.Counter()
         for kernel in metrics["kernels"]:
             expected["[" + kernel["stage"] + "]"] += kernel[key]
             expected["[" + kernel["family"] + "]"] += kernel[key]
+        # Kernels with a part have frames of the model instead of their family.
+        for kernel in in_model:
+            number = int(kernel["duration_ns"]) if key == "total_ns" else 1
+            expected["[" + families[kernel["kernel_name"]] + "]"] -= number
+            for frame in ("pass", "part"):
+                expected["[" + kernel[frame] + "]"] += number
+        expected = +expected
+        blocks = [name for name in rows if BLOCK.fullmatch(name)]
+        assert sum(rows[name][1] for name in blocks) == sum(int(kernel["duration_ns"]) if key == "total_ns" else 1 for kernel in in_model)
         assert total == sum(kernel[key] for kernel in metrics["kernels"]), (sample, total)
         for name, value in expected.items():
             assert rows[name] == (0, value), (name, rows[name], value)
         kernels = collections.Counter()
         for kernel in metrics["kernels"]:
             kernels[kernel["kernel_name"]] += kernel[key]
-        leaves = sorted(flat for name, (flat, _) in rows.items() if name not in expected)
+        leaves = sorted(flat for name, (flat, _) in rows.items() if name not in expected and name not in blocks)
         assert leaves == sorted(value for value in kernels.values()), (sample, leaves, kernels)
 
 
@@ -74,7 +87,9 @@ def main():
             alone = directory / "alone.pb.gz"
             exported.export(arguments.program, path, "--format", "pprof", "--out", alone)
             assert alone.read_bytes() == (out / "kernels.pb.gz").read_bytes()
-            compare(alone, metrics, directory)
+            in_model = [kernel for kernel in exported.kernels_in_model(arguments.program, path) if kernel["part"]]
+            assert in_model or name != "layers"
+            compare(alone, metrics, in_model, directory)
             devices = {kernel["device"] for kernel in metrics["kernels"]}
             rows, _ = top(alone, "gpu_time", "nanoseconds", directory, f"-tagfocus=device={min(devices)}")
             total = sum(flat for flat, _ in rows.values())
