@@ -3,8 +3,8 @@
 // Conversion of a recording to viewer events within a size budget.
 //
 // Rows of a recording are unordered, and viewers want them in order of time, so indexes are sorted,
-// eight bytes each. Each part of the picture (stages, a GPU's ledger, a GPU's streams, NVTX, API
-// calls) is a separate sequence.
+// eight bytes each. Each part of the picture (stages, a GPU's ledger, the model, a GPU's streams,
+// NVTX, API calls) is a separate sequence.
 //
 // The budget is met without guessing sizes. Parts are written in order of importance, each to its
 // end; one that exceeds the budget is cut off the file again and named in the result. Only GPU work
@@ -30,6 +30,10 @@ namespace llmprof {
 namespace {
 
 constexpr std::uint64_t kLeastSliceBytes = 24;  // no format needs less per slice
+
+// Below a GPU, after the ledger and the rows of the model.
+constexpr std::uint32_t kFirstStreamRank = 4;
+constexpr const char* kModelRows[] = {"passes", "layers", "parts"};  // by ModelLevel
 
 // A row of one of the tables. Kernels, copies and graphs of a GPU are sorted together.
 struct RowRef {
@@ -80,8 +84,17 @@ class EventWalk {
     part("stages", overlay_.stages().instances.size(), limit_bytes_ / 4, [&] { stages(); });
     part("the ledger's counters", overlay_.analysis().ledger_history.size(),
          file_.size_bytes() + limit_bytes_ / 4, [&] { ledger(); });
+    part("passes and layers of the model",
+         most_model_slices(overlay_.profile(), ModelLevel::kPasses) +
+             most_model_slices(overlay_.profile(), ModelLevel::kLayers),
+         file_.size_bytes() + limit_bytes_ / 4, [&] {
+           model(ModelLevel::kPasses);
+           model(ModelLevel::kLayers);
+         });
     gpu_work();
     part("NVTX ranges and marks", trace_.ranges.size(), limit_bytes_, [&] { ranges(); });
+    part("parts of the model's layers", most_model_slices(overlay_.profile(), ModelLevel::kParts),
+         limit_bytes_, [&] { model(ModelLevel::kParts); });
     const bool has_room = result_.left_out.empty();
     part("API calls of the host", trace_.api_calls.size(), has_room ? limit_bytes_ : 0,
          [&] { api_calls(); });
@@ -251,7 +264,8 @@ class EventWalk {
     const std::uint32_t stream = table.stream[row];
     const auto [at, is_new] = by_stream.try_emplace(stream, 0);
     if (is_new) {
-      at->second = picture_.add_row(false, parent, stream + 1, stream_name(trace_.streams[stream]));
+      at->second = picture_.add_row(false, parent, kFirstStreamRank + stream,
+                                    stream_name(trace_.streams[stream]));
     }
     ExportSlice slice;
     slice.name = name;
@@ -344,6 +358,32 @@ class EventWalk {
         sink_.counter(tracks[bucket], picture_.shown(from_ns),
                       100 * fraction_of(history.bins[bin][bucket], width_ns));
       }
+    }
+  }
+
+  // The model of each GPU and process where one was recovered.
+  void model(ModelLevel level) {
+    const auto number = static_cast<std::uint32_t>(level);
+    for (const KernelStream& stream : overlay_.profile().structure.streams) {
+      if (stream.passes.empty()) {
+        continue;
+      }
+      picture_.begin_sequence();
+      std::string name = kModelRows[number];
+      if (trace_.processes.size() > 1) {
+        name += fmt::format(" of process {}", trace_.processes[stream.process].pid);
+      }
+      const std::uint32_t row =
+          picture_.add_row(false, device_track(stream.device), number + 1, std::move(name));
+      for_each_model_slice(overlay_.profile(), stream, level, [&](const ModelSlice& one) {
+        ExportSlice slice;
+        slice.name = overlay_.model_name(stream, one, level);
+        slice.category = overlay_.model_category();
+        overlay_.model_arguments(one, level, arguments_);
+        slice.arguments = arguments_;
+        picture_.add(row, slice, one.start_ns, one.end_ns);
+      });
+      picture_.end_all();
     }
   }
 

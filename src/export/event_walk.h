@@ -21,10 +21,10 @@ struct ExportedTrace {
   Diagnostics left_out;         // what did not fit the budget; empty: complete
 };
 
-// Sends a whole recording to a sink: stages, the ledger, GPU work by GPU and stream, NVTX ranges
-// and API calls by thread. Parts that do not fit `budget_bytes` are omitted as a whole, API calls
-// first. GPU work loses its arguments before it loses slices, and slices only after a point in time
-// that is reported.
+// Sends a whole recording to a sink: stages, the ledger, the model's passes, layers and parts, GPU
+// work by GPU and stream, NVTX ranges and API calls by thread. Parts that do not fit `budget_bytes`
+// are omitted as a whole, API calls first. GPU work loses its arguments before it loses slices, and
+// slices only after a point in time that is reported.
 ExportedTrace tell_recording(const Overlay& overlay, EventSink& sink, std::uint64_t budget_bytes);
 
 // Writes a recording to a file with the sink of its format.

@@ -51,8 +51,13 @@ Overlay::Overlay(const Profile& profile)
                                      {&arg_operator_, "operator"},
                                      {&arg_module_, "module"},
                                      {&arg_range_, "range"},
+                                     {&arg_pass_, "pass"},
+                                     {&arg_layer_, "layer"},
+                                     {&arg_kernels_, "kernels"},
                                      {&copy_, "memcpy"},  // "copy" is a family of kernels
-
+                                     {&model_, "model"},
+                                     {&prologue_, "prologue"},
+                                     {&epilogue_, "epilogue"},
                                      {&stage_, "stage"},
                                      {&api_, "api"},
                                      {&nvtx_, "nvtx"},
@@ -68,11 +73,55 @@ Overlay::Overlay(const Profile& profile)
   for (const std::string& name : profile_.stages.names) {
     stage_names_.push_back(texts_.add(name));
   }
+  name_model();
   name_kernels();
   for (const LaunchShape& shape : trace().shapes) {
     shapes_.push_back(texts_.add(shape.text()));
   }
   add_counters();
+}
+
+void Overlay::name_model() {
+  if (profile_.kernel_parts.empty()) {
+    return;
+  }
+  const StructureSummary& structure = *analysis().structure;
+  std::int64_t most_layers = 0;
+  for (const PassSummary& pass : structure.passes) {
+    pass_names_.push_back(texts_.add(pass.pass));
+    cut_names_.push_back(texts_.add(pass.pass + ", cut by the capture"));
+    most_layers = std::max(most_layers, pass.num_layers);
+  }
+  for (std::int64_t layer = 0; layer < most_layers; ++layer) {
+    layer_names_.push_back(texts_.add(fmt::format("layer {}", layer)));
+  }
+  for (const PartSummary& part : structure.parts) {
+    part_names_.push_back(texts_.add(part.part));
+  }
+}
+
+TextId Overlay::model_name(const KernelStream& stream, const ModelSlice& slice,
+                           ModelLevel level) const {
+  const ModelPass& pass = stream.passes[slice.pass];
+  if (level == ModelLevel::kPasses) {
+    return pass.is_whole ? pass_names_[pass.kind] : cut_names_[pass.kind];
+  }
+  if (level == ModelLevel::kParts) {
+    return part_names_[slice.part];
+  }
+  return slice.layer < 0                    ? prologue_
+         : slice.layer >= pass.num_layers() ? epilogue_
+                                            : layer_names_[static_cast<std::size_t>(slice.layer)];
+}
+
+void Overlay::model_arguments(const ModelSlice& slice, ModelLevel level, Arguments& into) const {
+  into.clear();
+  if (level == ModelLevel::kParts) {
+    into.push_back({arg_layer_, std::int64_t{slice.layer}});
+  } else {
+    into.push_back({arg_pass_, std::int64_t{slice.pass}});
+  }
+  into.push_back({arg_kernels_, std::int64_t{slice.kernels}});
 }
 
 void Overlay::name_kernels() {

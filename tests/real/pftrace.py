@@ -157,7 +157,34 @@ def compare(path, trace, arguments, directory):
               if category == "nvtx" and "open" not in given]
     assert (trace.marks, len(closed), sum(closed)) == recorded.ranges(), (trace.marks, len(closed), recorded.ranges())
     compare_kernels(path, trace, arguments)
+    compare_model(path, trace, arguments)
     compare_ledger(path, trace, arguments, directory)
+
+
+def compare_model(path, trace, arguments):
+    """Passes, layers and parts cover the kernels that `llmprof layers` names, and lie one after another."""
+    kernels = exported.kernels_in_model(arguments.program, path)
+    assert kernels or path.name != "layers.sqlite"
+    slices = collections.defaultdict(list)
+    for uuid, name, category, given, start, end in trace.slices:
+        if category == "model":
+            level = trace.tracks[uuid]["name"].split()[0]
+            slices[level].append((uuid, start, end, name, given["kernels"]))
+    for level, found in slices.items():
+        found.sort()
+        for (uuid, _, end, _, _), (other, start, _, _, _) in zip(found, found[1:]):
+            assert uuid != other or start >= end, (level, start, end)
+        expected = [kernel for kernel in kernels if level != "parts" or kernel["part"]]
+        assert sum(count for _, _, _, _, count in found) == len(expected), level
+    passes = {(kernel["pid"], kernel["device"], kernel["number"]) for kernel in kernels}
+    layers = {(kernel["pid"], kernel["device"], kernel["number"], kernel["layer"]) for kernel in kernels if kernel["layer"]}
+    assert len(slices["passes"]) == len(passes), (len(slices["passes"]), len(passes))
+    assert sum(name.startswith("layer ") for _, _, _, name, _ in slices["layers"]) == len(layers)
+    parts = collections.Counter(kernel["part"] for kernel in kernels if kernel["part"])
+    found = collections.Counter()
+    for _, _, _, name, count in slices["parts"]:
+        found[name] += count
+    assert found == parts, (found, parts)
 
 
 def compare_kernels(path, trace, arguments):
@@ -208,7 +235,7 @@ def check_budget(path, arguments, directory):
     num_work = sum(count for _, count, _ in exported.Recorded(path).streams())
     seen = []
     # One byte less than was written each time: the next thing has to go.
-    for budget in (size, None, None, None, None, size // 20, 2000, 1):
+    for budget in (size, None, None, None, None, None, size // 20, 2000, 1):
         budget = budget or out.stat().st_size - 1
         said = exported.export(arguments.program, path, "--out", out, "--trace-budget", budget).stderr
         assert out.stat().st_size <= budget, (budget, out.stat().st_size)
@@ -221,9 +248,15 @@ def check_budget(path, arguments, directory):
         assert ("NVTX ranges and marks are left out" in said) == (categories["nvtx"] == 0), said
         assert ("arguments of GPU work" in said) == (not has_arguments), said
         assert (f"{missing} of {num_work} kernels, copies and graphs are left out" in said) == (missing > 0), said
-        seen.append((categories["api"] > 0, categories["nvtx"] > 0, has_arguments, missing == 0))
-    assert seen[:3] == [(True, True, True, True), (False, True, True, True), (False, False, True, True)], seen
-    assert not seen[3][2] and seen[3][3] and seen[-1] == (False, False, False, False), seen
+        has_parts = any(trace.tracks[uuid]["name"].startswith("parts") for uuid, *_ in trace.slices)
+        assert not has_parts or "parts of the model's layers are left out" not in said, said
+        seen.append((categories["api"] > 0, has_parts, categories["nvtx"] > 0, has_arguments, missing == 0))
+    if not seen[0][1]:
+        seen.insert(2, (False, False, True, True, True))  # there is no model that could be left out
+    has_model = seen[0][1]
+    assert seen[:4] == [(True, has_model, True, True, True), (False, has_model, True, True, True), (False, False, True, True, True),
+                        (False, False, False, True, True)], seen
+    assert not seen[4][3] and seen[4][4] and seen[-1] == (False, False, False, False, False), seen
 
 
 def check_counters(arguments, directory):
