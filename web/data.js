@@ -62,7 +62,14 @@ function readTimeline(timeline, planes) {
     isStep: (read.instance_flags[0][i] & 2) !== 0,
     tokens: read.instance_tokens[0][i] === 0 ? null : read.instance_tokens[0][i] - 1,
   }));
-  return { ...timeline, slices, levels, instances };
+  const layerMaps = (timeline.layer_maps || []).map((map, i) => {
+    const [number, from] = [read.map_number[i], read.map_start[i]];
+    sumUp(number, 0, number.length);
+    sumUp(from, 0, from.length);
+    const length = Float64Array.from(read.map_length[i], (units) => units * map.unit_ns);
+    return { ...map, number, start: from, length, block: read.map_block[i] };
+  });
+  return { ...timeline, slices, levels, instances, layerMaps };
 }
 
 async function readPage() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Draws the views over the sections that stand in the page. Whatever fails here leaves those.
-const kOrder = ['summary', 'where', 'findings', 'efficiency', 'timeline', 'kernels', 'counters', 'steps', 'stages', 'ledger', 'operators', 'overhead', 'aggregates', 'environment', 'quality', 'not-here', 'files'];
-const kNav = [['summary', 'Summary'], ['findings', 'Fix first'], ['efficiency', 'Speed of light'], ['timeline', 'Timeline'], ['kernels', 'Kernels'], ['counters', 'Roofline'], ['steps', 'Steps'], ['stages', 'Stages'], ['quality', 'Data quality']];
+const kOrder = ['summary', 'where', 'findings', 'efficiency', 'timeline', 'model', 'kernels', 'counters', 'steps', 'stages', 'ledger', 'operators', 'overhead', 'aggregates', 'environment', 'quality', 'not-here', 'files'];
+const kNav = [['summary', 'Summary'], ['findings', 'Fix first'], ['efficiency', 'Speed of light'], ['timeline', 'Timeline'], ['model', 'Model'], ['kernels', 'Kernels'], ['counters', 'Roofline'], ['steps', 'Steps'], ['stages', 'Stages'], ['quality', 'Data quality']];
 
 // Sections that only say why they are empty stand together at the end, each with its reason.
 function gatherMissing() {
@@ -20,7 +20,7 @@ function gatherMissing() {
   }
 }
 
-function drawHeader(timeline) {
+function drawHeader(timeline, model) {
   const root = document.documentElement;
   const modes = ['auto', 'light', 'dark'];
   const theme = el('button', { type: 'button' }, 'Theme: auto');
@@ -29,6 +29,7 @@ function drawHeader(timeline) {
     root.dataset.theme = next;
     theme.textContent = `Theme: ${next}`;
     if (timeline) timeline.recolour();
+    model.recolour();
   });
   document.querySelector('header').append(
     el('nav', { 'aria-label': 'Sections' }, kNav.filter(([id]) => document.getElementById(id)).map(([id, label]) => el('a', { href: `#${id}` }, label))),
@@ -45,6 +46,7 @@ async function draw() {
   drawRoofline(page);
   drawSteps(page, timeline);
   drawHeatmap(metrics);
+  const model = drawModel(page, timeline);
   foldStatic(document.getElementById('aggregates'), 'All figures');
   gatherMissing();
   const main = document.getElementById('main');
@@ -52,14 +54,15 @@ async function draw() {
     const node = document.getElementById(id);
     if (node) main.append(node);
   }
-  drawHeader(timeline);
+  drawHeader(timeline, model);
   window.addEventListener('beforeprint', () => {
     document.querySelectorAll('#findings details').forEach((one) => { one.open = true; });
     if (timeline) timeline.recolour();
+    model.recolour();
   });
   document.documentElement.dataset.ready = Math.round(performance.now());
   // For tests and the curious: nothing here is needed by the page.
-  window.llmprof = { page, timeline, chosen };
+  window.llmprof = { page, timeline, model, chosen };
 }
 
 draw().catch((failure) => {

@@ -93,7 +93,7 @@ class Timeline {
     this.canvas = el('canvas', { class: 'lanes', tabindex: '0', role: 'application', 'aria-label': 'Timeline of the GPUs', 'aria-describedby': 'timeline-help' });
     this.range = el('output', { class: 'range' });
     const button = (label, run) => el('button', { type: 'button', onclick: run }, label);
-    const pick = el('select', { onchange: (event) => { this.device = event.target.value; this.resize(); } },
+    this.pick = el('select', { onchange: (event) => { this.device = event.target.value; this.resize(); } },
       el('option', { value: '' }, 'all'), this.devices.map((device) => el('option', { value: device, selected: device === this.device }, device)));
     const gaps = data.gaps.slice(0, 12).map((gap) => button(`${duration(gap.duration)} ${gap.cause.replace('_', ' ')}${this.devices.length > 1 ? ` ${data.rows[gap.row].device}` : ''}`,
       () => this.show(gap.start - gap.duration, gap.start + 2 * gap.duration)));
@@ -101,7 +101,7 @@ class Timeline {
     node.append(
       el('p', { class: 'hint', id: 'timeline-help' }, 'Wheel or W S zooms, drag or A D moves, 0 fits; a click chooses a kernel. Columns are as high as the GPU is busy. Under it: why it is idle.'),
       el('div', { class: 'tools' }, button('Zoom in', () => this.zoom(0.5)), button('Zoom out', () => this.zoom(2)), button('Fit', () => this.show(0, data.duration_ns)),
-        this.devices.length > 1 ? el('label', null, 'GPU ', pick) : null, this.range),
+        this.devices.length > 1 ? el('label', null, 'GPU ', this.pick) : null, this.range),
       el('div', { class: 'canvas-box' }, this.map, this.canvas),
       legend([...familyTimes(this.page.metrics, null, null).slice(0, 12).map(([family]) => [family, familyColour(family)]),
         ...kIdle.filter((bucket) => this.page.metrics.ledgers.some((row) => row.buckets_ns[bucket] > 0)).map((bucket) => [kBucketWords[bucket], bucketColour(bucket)])]),
@@ -170,6 +170,14 @@ class Timeline {
   recolour() { this.colours.clear(); this.draw(); }
 
   timeAt(x) { return this.view.start + (x - this.left) / this.width * (this.view.end - this.view.start); }
+
+  // Makes sure that a GPU is drawn.
+  choose(device) {
+    if (!this.device || this.device === device || !this.devices.includes(device)) return;
+    this.device = device;
+    this.pick.value = device;
+    this.resize();
+  }
 
   show(start, end) {
     const whole = this.data.duration_ns;

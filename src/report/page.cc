@@ -23,7 +23,7 @@ constexpr std::size_t kKernelRowsOfPage = 20;
 // The scripts in the order of their dependencies.
 constexpr const char* kScripts[] = {"format.js",   "data.js",    "dom.js",      "summary.js",
                                     "timeline.js", "kernels.js", "roofline.js", "steps.js",
-                                    "heatmap.js",  "main.js"};
+                                    "heatmap.js",  "model.js",   "main.js"};
 
 std::string whole_script() {
   std::string script = "(() => {\n'use strict';\n";

@@ -157,6 +157,48 @@ std::size_t add_instances(const Timeline& timeline, Planes& planes) {
   return timeline.instances.size() - count;
 }
 
+// Layers against passes. Durations are in units of a five-hundredth of the median: finer than a
+// colour, and small after compression.
+Json add_layer_maps(const Timeline& timeline, Planes& planes) {
+  Json maps = Json::array();
+  for (const LayerMap& map : timeline.layer_maps) {
+    std::vector<std::int64_t> numbers;
+    std::vector<std::int64_t> starts;
+    std::vector<std::int64_t> lengths;
+    std::vector<std::uint8_t> blocks;
+    Json kinds = Json::array();
+    std::int64_t most_ns = 0;
+    for (const LayerBlock& block : map.blocks) {
+      kinds.push_back({{"block", block.name}, {"median_ns", block.median_ns}});
+      most_ns = std::max(most_ns, block.median_ns);
+    }
+    const std::int64_t unit_ns = std::max<std::int64_t>(1, most_ns / 500);
+    std::int64_t last_start = 0;
+    std::int64_t last_number = 0;
+    for (const LayerColumn& column : map.columns) {
+      numbers.push_back(column.number - last_number);
+      starts.push_back(column.start_ns - last_start);
+      last_number = column.number;
+      last_start = column.start_ns;
+      for (const std::int64_t length_ns : column.layers_ns) {
+        lengths.push_back((length_ns + unit_ns / 2) / unit_ns);
+      }
+      blocks.insert(blocks.end(), column.blocks.begin(), column.blocks.end());
+    }
+    planes.add("map_number", numbers, 4);
+    planes.add("map_start", starts, kTimeBytes);
+    planes.add("map_length", lengths, 3);
+    planes.add("map_block", blocks, 1);
+    maps.push_back({{"pass", map.pass},
+                    {"device", map.device},
+                    {"layers", map.num_layers},
+                    {"passes", map.num_passes},
+                    {"unit_ns", unit_ns},
+                    {"blocks", kinds}});
+  }
+  return maps;
+}
+
 // For each kernel name the first row of the table that has it, or null.
 Json kernel_rows(const Timeline& timeline, std::span<const KernelMetrics> kernels) {
   std::unordered_map<std::string_view, std::size_t> first;
@@ -211,6 +253,7 @@ Json timeline_json(const Timeline& timeline, Detail detail, std::span<const Kern
                {"kernel_rows", kernel_rows(timeline, kernels)},
                {"buckets", kBucketNames}};
   json["levels"] = add_levels(timeline, planes);
+  json["layer_maps"] = add_layer_maps(timeline, planes);
   json["instances_left_out"] = add_instances(timeline, planes);
   json["arrays"] = planes.arrays();
   return json;

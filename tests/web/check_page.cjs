@@ -272,6 +272,26 @@ async function visit(browser, one) {
     check(truth.length > 0 && dots === truth.length, `${dots} dots for ${truth.length} launches with FLOPs`);
     check(await page.$$eval('.dot.chosen', (nodes) => nodes.length) <= dots, 'too many dots are chosen');
   }
+  // A layer is drawn as wide as its parts take, and a cell of the map moves the timeline there.
+  if (one.model) {
+    const { structure } = JSON.parse(fs.readFileSync(one.metrics, 'utf8'));
+    const drawn = await page.$$eval('.piece', (nodes) => nodes.map((node) => Number(node.getAttribute('width'))));
+    const layer = structure.parts.filter((part) => part.place.startsWith('layer'));
+    const longest = Math.max(...layer.map((part) => part.median_ns));
+    const whole = layer.reduce((sum, part) => sum + part.median_ns, 0);
+    check(drawn.length > 3 && Math.abs(drawn.reduce((sum, width) => sum + width, 0) - 1160) < 8, `pieces are ${drawn} wide`);
+    check(Math.abs(Math.max(...drawn) - longest / whole * 1160) < 2, `the longest piece is ${Math.max(...drawn)} wide`);
+    check(await page.$('.layer-map') !== null, 'there is no map of layers');
+    const found = await page.evaluate(() => {
+      const { timeline, model } = window.llmprof;
+      const map = model.maps[0];
+      map.jump({ column: map.columns - 1, layer: 1 });
+      const start = map.map.start[map.columns - 1] + map.map.length[(map.columns - 1) * map.map.layers];
+      return { start, view: timeline.view, columns: map.columns, passes: map.map.passes };
+    });
+    check(found.view.start <= found.start && found.start < found.view.end, `a cell at ${found.start} shows ${JSON.stringify(found.view)}`);
+    check(found.columns <= Math.min(200, found.passes), `${found.columns} columns for ${found.passes} passes`);
+  }
   await page.setViewportSize({ width: 420, height: 900 });
   await page.waitForTimeout(50);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
