@@ -56,6 +56,24 @@ struct OperatorAmount {
   std::int64_t calls = 0;
 };
 
+// A kind of pass through the layers of a model.
+struct ModelPassAmount {
+  std::string pass;  // "forward"
+  bool is_backward = false;
+  std::int64_t num_layers = 0;
+  std::int64_t num_passes = 0;
+  std::int64_t kernel_ns = 0;  // of all of them
+};
+
+// A kernel of a pass, by its place in the model.
+struct ModelPartAmount {
+  std::string pass;
+  std::string place;   // "prologue", "layer", "epilogue"
+  std::string part;    // "qkv"
+  std::string kernel;  // short name
+  std::int64_t total_ns = 0;
+};
+
 // Ledger of a stage on a device.
 struct LedgerAmount {
   std::string stage;
@@ -80,6 +98,8 @@ struct RunSummary {
   std::vector<OperatorAmount> operators;  // rows do not overlap
   std::int64_t operators_whole_ns = 0;    // what they are a part of
   std::string operators_time;             // whose time it is, in words
+  std::vector<ModelPassAmount> model_passes;
+  std::vector<ModelPartAmount> model_parts;  // in the order of a pass
 };
 
 // A user's limit on a metric, instead of the smallest effect that matters.
@@ -201,6 +221,36 @@ struct OperatorComparison {
   std::vector<OperatorChange> rows;  // by the size of the difference
 };
 
+// One part of the model on both sides, whatever its kernels are called.
+struct ModelPartChange {
+  std::string place;  // "prologue", "layer", "epilogue"; empty: in no part
+  std::string part;
+  std::string base_kernel;  // that takes most of it; empty: the side lacks the part
+  std::string candidate_kernel;
+  std::int64_t base_ns = 0;  // in a pass, all layers together
+  std::int64_t candidate_ns = 0;
+
+  std::int64_t difference_ns() const { return candidate_ns - base_ns; }
+};
+
+// A kind of pass on both sides.
+struct ModelPassChange {
+  std::string pass;
+  std::int64_t num_layers = 0;
+  std::int64_t base_passes = 0;
+  std::int64_t candidate_passes = 0;
+  std::vector<ModelPartChange> parts;  // by the size of the difference
+
+  std::int64_t base_ns() const;  // kernel time of a pass, the sum of the parts
+  std::int64_t candidate_ns() const;
+};
+
+// The model on both sides.
+struct ModelComparison {
+  std::string missing;  // why there are no passes; empty: there are
+  std::vector<ModelPassChange> passes;
+};
+
 enum class Verdict { kPass, kRegress, kInconclusive, kInvalid };
 const char* verdict_name(Verdict verdict);
 
@@ -219,6 +269,7 @@ struct Comparison {
   std::vector<PartChange> families;   // likewise, by the size of the difference
   std::vector<KernelChange> kernels;  // likewise
   OperatorComparison operators;
+  ModelComparison model;
   std::int64_t base_kernel_ns = 0;
   std::int64_t candidate_kernel_ns = 0;
 };
@@ -233,6 +284,7 @@ std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
                                           const CompareOptions& options);
 void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& comparison);
 OperatorComparison operator_changes(const RunSummary& base, const RunSummary& candidate);
+ModelComparison model_changes(const RunSummary& base, const RunSummary& candidate);
 // The part of a difference due to more or fewer calls, at the base's time per call. All of it if
 // one side has no calls.
 std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,

@@ -211,6 +211,7 @@ void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& 
   comparison.base_kernel_ns = base.kernel_ns;
   comparison.candidate_kernel_ns = candidate.kernel_ns;
   comparison.operators = operator_changes(base, candidate);
+  comparison.model = model_changes(base, candidate);
 }
 
 }  // namespace llmprof

@@ -132,6 +132,36 @@ Json operators_change_json(const OperatorComparison& operators) {
   return json;
 }
 
+Json model_part_json(const ModelPartChange& row) {
+  return {{"place", text_or_null(row.place)},
+          {"part", text_or_null(row.part)},
+          {"base_ns", row.base_ns},
+          {"candidate_ns", row.candidate_ns},
+          {"difference_ns", row.difference_ns()},
+          {"base_kernel", text_or_null(row.base_kernel)},
+          {"candidate_kernel", text_or_null(row.candidate_kernel)}};
+}
+
+// Times are of one pass, all layers together.
+Json model_json(const ModelComparison& model) {
+  Json json = {{"missing", text_or_null(model.missing)}, {"passes", Json::array()}};
+  for (const ModelPassChange& pass : model.passes) {
+    Json parts = Json::array();
+    for (const ModelPartChange& row : pass.parts) {
+      parts.push_back(model_part_json(row));
+    }
+    json["passes"].push_back({{"pass", pass.pass},
+                              {"layers", pass.num_layers},
+                              {"base_passes", pass.base_passes},
+                              {"candidate_passes", pass.candidate_passes},
+                              {"base_ns", pass.base_ns()},
+                              {"candidate_ns", pass.candidate_ns()},
+                              {"difference_ns", pass.candidate_ns() - pass.base_ns()},
+                              {"parts", parts}});
+  }
+  return json;
+}
+
 }  // namespace
 
 // The document of compare and gate. The terminal page, the HTML page and the CI forms are all made
@@ -159,6 +189,7 @@ std::string comparison_json(const Comparison& comparison) {
     json["kernels"].push_back(kernel_change_json(row));
   }
   json["operators"] = operators_change_json(comparison.operators);
+  json["model"] = model_json(comparison.model);
   return to_json_text(json);
 }
 

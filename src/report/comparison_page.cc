@@ -139,6 +139,9 @@ std::string core_html(const Comparison& comparison, std::size_t top) {
   if (has_kernels) {
     first.sections.push_back(families_section(comparison));
   }
+  if (has_model(comparison)) {
+    first.sections.push_back(model_moves_section(comparison, top));
+  }
   if (has_operators(comparison)) {
     first.sections.push_back(operator_moves_section(comparison, top));
   }

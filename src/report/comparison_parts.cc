@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sections of a comparison that attribute the difference to families, buckets, kernels and
-// operators.
+// Sections of a comparison that attribute the difference to families, buckets, kernels, operators
+// and parts of the model.
 //
 // Each table states what its rows omit, so that its sum is the measured difference.
 #include "report/comparison_parts.h"
@@ -195,6 +195,67 @@ ReportTable operators_table(const OperatorComparison& operators, const TotalChan
   return table;
 }
 
+// Time of a part in one layer; what is outside of layers has none.
+ReportValue layer_time(const ModelPartChange& part, std::int64_t time_ns, std::int64_t num_layers) {
+  return part.place == "layer" && num_layers > 0
+             ? duration_of((time_ns + num_layers / 2) / num_layers, "")
+             : no_value(Unit::kDuration);
+}
+
+ReportTable model_parts_table(const ModelPassChange& pass, const std::string& key,
+                              std::size_t top) {
+  ReportTable table;
+  table.title = fmt::format("{}, {} layers: kernel time of one pass", pass.pass, pass.num_layers);
+  table.columns = {{"difference", "difference_ns", Unit::kDifference, true},
+                   {"base", "base_ns", Unit::kDuration},
+                   {"candidate", "candidate_ns", Unit::kDuration},
+                   {"base a layer", "base_layer", Unit::kDuration},
+                   {"candidate a layer", "candidate_layer", Unit::kDuration},
+                   {"place", "place", Unit::kText},
+                   {"part", "part", Unit::kText},
+                   {"kernel", "kernel", Unit::kName}};
+  std::int64_t shown_ns = 0;
+  for (std::size_t i = 0; i < pass.parts.size() && table.rows.size() < top; ++i) {
+    const ModelPartChange& part = pass.parts[i];
+    if (part.difference_ns() == 0) {
+      continue;
+    }
+    const std::string at = fmt::format("{}parts[{}].", key, i);
+    const std::string arrow =
+        part.base_kernel.empty() || part.candidate_kernel.empty() ? "" : " -> ";
+    table.rows.push_back({{difference_of(part.difference_ns(), at + "difference_ns"),
+                           duration_of(part.base_ns, at + "base_ns"),
+                           duration_of(part.candidate_ns, at + "candidate_ns"),
+                           layer_time(part, part.base_ns, pass.num_layers),
+                           layer_time(part, part.candidate_ns, pass.num_layers),
+                           text_value(part.place),
+                           text_value(part.part.empty() ? "in no part" : part.part),
+                           {part.base_kernel == part.candidate_kernel
+                                ? part.base_kernel
+                                : part.base_kernel + arrow + part.candidate_kernel,
+                            Unit::kName, ""}},
+                          "",
+                          false});
+    shown_ns += part.difference_ns();
+  }
+  const auto add = [&](ReportValue difference, ReportValue base, ReportValue candidate,
+                       std::string label, bool is_sum) {
+    table.rows.push_back(
+        {{std::move(difference), std::move(base), std::move(candidate), no_value(Unit::kDuration),
+          no_value(Unit::kDuration), text_value(""), text_value(std::move(label)), text_value("")},
+         "",
+         is_sum});
+  };
+  const std::int64_t whole_ns = pass.candidate_ns() - pass.base_ns();
+  if (const std::size_t others = pass.parts.size() - table.rows.size(); others > 0) {
+    add(difference_of(whole_ns - shown_ns), no_value(Unit::kDuration), no_value(Unit::kDuration),
+        fmt::format("{} {}", others, others == 1 ? "other" : "others"), false);
+  }
+  add(difference_of(whole_ns, key + "difference_ns"), duration_of(pass.base_ns(), key + "base_ns"),
+      duration_of(pass.candidate_ns(), key + "candidate_ns"), "= all", true);
+  return table;
+}
+
 bool is_tested(const Comparison& comparison) {
   return comparison.base.size() > 1 && comparison.candidate.size() > 1;
 }
@@ -311,6 +372,27 @@ Section moved_section(const Comparison& comparison, std::size_t top) {
   if (!is_tested(comparison)) {
     drop_sureness(section.tables.back());
   }
+  return section;
+}
+
+bool has_model(const Comparison& comparison) {
+  return !comparison.model.passes.empty();
+}
+
+Section model_moves_section(const Comparison& comparison, std::size_t top) {
+  Section section;
+  section.id = "model";
+  section.title = "Where the difference went, by part of the model";
+  if (comparison.model.passes.empty()) {
+    section.missing = fmt::format("n/a ({})", printable(comparison.model.missing));
+    return section;
+  }
+  for (std::size_t i = 0; i < comparison.model.passes.size(); ++i) {
+    section.tables.push_back(
+        model_parts_table(comparison.model.passes[i], fmt::format("model.passes[{}].", i), top));
+  }
+  section.notes.emplace_back("kernels by their place in a pass, whatever they are called");
+  section.notes.push_back(median_note(comparison));
   return section;
 }
 

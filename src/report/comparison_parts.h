@@ -43,6 +43,9 @@ Section moved_section(const Comparison& comparison, std::size_t top);
 // Both sides name operators, or there is nothing else to take apart.
 bool has_operators(const Comparison& comparison);
 Section operator_moves_section(const Comparison& comparison, std::size_t top);
+// Both sides have passes with as many layers.
+bool has_model(const Comparison& comparison);
+Section model_moves_section(const Comparison& comparison, std::size_t top);
 // Every run, by its side.
 Section runs_section(const Comparison& comparison);
 

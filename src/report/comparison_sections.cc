@@ -147,6 +147,9 @@ Document comparison_document(const Comparison& comparison, std::size_t top, bool
   document.sections = {verdict_section(comparison), fingerprint_section(comparison),
                        metrics_section(comparison, has_all_metrics), buckets_section(comparison),
                        moved_section(comparison, top)};
+  if (has_model(comparison)) {
+    document.sections.push_back(model_moves_section(comparison, top));
+  }
   if (has_operators(comparison)) {
     document.sections.push_back(operator_moves_section(comparison, top));
   }

@@ -260,6 +260,25 @@ void add_operators(const Metrics& metrics, RunSummary& run) {
   }
 }
 
+void add_model(const Metrics& metrics, RunSummary& run) {
+  if (!metrics.structure) {
+    return;
+  }
+  for (const PassSummary& row : metrics.structure->passes) {
+    run.model_passes.push_back({printable(row.pass), row.is_backward, bounded(row.num_layers),
+                                bounded(row.num_passes), bounded(row.kernel_ns)});
+  }
+  std::int64_t sum_ns = 0;
+  for (const PartSummary& row : metrics.structure->parts) {
+    if (may_add(row.total_ns, sum_ns)) {
+      // Kinds of layers are one: the other side may tell others apart.
+      const std::string block = printable(row.block());
+      run.model_parts.push_back({printable(row.pass), block.starts_with("layer") ? "layer" : block,
+                                 printable(row.part), printable(row.short_name), row.total_ns});
+    }
+  }
+}
+
 void add_ledgers(const Metrics& metrics, RunSummary& run) {
   for (const LedgerMetrics& row : metrics.ledgers) {
     LedgerAmount& ledger = run.ledgers.emplace_back();
@@ -301,6 +320,7 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   add_steps(metrics, run);
   add_ledgers(metrics, run);
   add_operators(metrics, run);
+  add_model(metrics, run);
   // A run that measured nothing is kept, with the reason: the verdict then says that it is not
   // known.
   const bool has_time = std::any_of(run.metrics.begin(), run.metrics.end(),
@@ -343,7 +363,7 @@ Json compared_part(const Json& metrics) {
                {"schema_version", field_of(metrics, "schema_version")}};
   part.update(kept<M>(metrics, &M::verdict, &M::capture, &M::environment, &M::aggregates,
                       &M::devices, &M::stages, &M::steps, &M::baseline, &M::ledgers));
-  part.update(kept<M>(metrics, &M::efficiency, &M::kernels, &M::operators));
+  part.update(kept<M>(metrics, &M::efficiency, &M::kernels, &M::operators, &M::structure));
   Json& efficiency = part[path_of<M>(&M::efficiency)];
   efficiency = kept<Efficiency>(efficiency, &Efficiency::model, &Efficiency::stages);
   using K = KernelMetrics;
@@ -356,6 +376,17 @@ Json compared_part(const Json& metrics) {
   using R = OperatorMetrics;
   keep_rows(operators[path_of<O>(&O::rows)], [](const Json& row) {
     return kept<R>(row, &R::name, &R::stage, &R::total_ns, &R::calls);
+  });
+  using S = StructureSummary;
+  Json& structure = part[path_of<M>(&M::structure)];
+  structure = kept<S>(structure, &S::passes, &S::parts);
+  keep_rows(structure[path_of<S>(&S::passes)], [](const Json& row) {
+    using P = PassSummary;
+    return kept<P>(row, &P::pass, &P::num_passes, &P::num_layers, &P::is_backward, &P::kernel_ns);
+  });
+  keep_rows(structure[path_of<S>(&S::parts)], [](const Json& row) {
+    using P = PartSummary;
+    return kept<P>(row, &P::pass, &P::place, &P::part, &P::short_name, &P::total_ns);
   });
   return part;
 }

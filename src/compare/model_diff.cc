@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attribution of the difference between two runs to the parts of the model.
+//
+// Kernels of two versions often have different names, and then a table of kernels only says that
+// some are gone and others new. Their parts are the same: a row is a part of a pass (qkv in all
+// layers together), in the time of one pass, one run per side. Time in no part is a row, so the
+// rows sum to the kernel time of a pass.
+//
+// What this gets wrong: passes of one run that differ much, a prefill and decodes of one CUDA graph
+// each for example, are one mean.
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "compare/compare.h"
+
+namespace llmprof {
+namespace {
+
+using PartKey = std::pair<std::string, std::string>;  // place and part
+
+struct PartSum {
+  std::int64_t total_ns = 0;
+  std::map<std::string, std::int64_t> kernels_ns;
+  std::size_t order = 0;
+
+  std::string kernel() const {
+    const auto most =
+        std::max_element(kernels_ns.begin(), kernels_ns.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == kernels_ns.end() ? "" : most->first;
+  }
+};
+
+std::map<PartKey, PartSum> parts_of_pass(const RunSummary& run, const ModelPassAmount& pass) {
+  std::map<PartKey, PartSum> sums;
+  std::int64_t rest_ns = pass.kernel_ns;
+  for (const ModelPartAmount& row : run.model_parts) {
+    if (row.pass != pass.pass) {
+      continue;
+    }
+    PartSum& sum =
+        sums.try_emplace({row.place, row.part}, PartSum{0, {}, sums.size()}).first->second;
+    sum.total_ns += row.total_ns;
+    sum.kernels_ns[row.kernel] += row.total_ns;
+    rest_ns -= row.total_ns;
+  }
+  if (rest_ns > 0) {
+    sums[{"", ""}] = {rest_ns, {}, sums.size()};
+  }
+  return sums;
+}
+
+std::int64_t of_one_pass(std::int64_t total_ns, const ModelPassAmount& pass) {
+  const std::int64_t passes = std::max<std::int64_t>(1, pass.num_passes);
+  return total_ns / passes + (total_ns % passes * 2 >= passes ? 1 : 0);
+}
+
+ModelPassChange change_of_pass(const RunSummary& base, const ModelPassAmount& before,
+                               const RunSummary& candidate, const ModelPassAmount& after) {
+  ModelPassChange change;
+  change.pass = before.pass;
+  change.num_layers = before.num_layers;
+  change.base_passes = before.num_passes;
+  change.candidate_passes = after.num_passes;
+  struct Ordered {
+    std::size_t order;
+    ModelPartChange part;
+  };
+  std::vector<Ordered> rows;
+  std::map<PartKey, PartSum> others = parts_of_pass(candidate, after);
+  for (const auto& [key, sum] : parts_of_pass(base, before)) {
+    const auto other = others.find(key);
+    const bool has_other = other != others.end();
+    rows.push_back({sum.order,
+                    {key.first, key.second, sum.kernel(), has_other ? other->second.kernel() : "",
+                     of_one_pass(sum.total_ns, before),
+                     has_other ? of_one_pass(other->second.total_ns, after) : 0}});
+    others.erase(key);
+  }
+  for (const auto& [key, sum] : others) {
+    rows.push_back(
+        {sum.order,
+         {key.first, key.second, "", sum.kernel(), 0, of_one_pass(sum.total_ns, after)}});
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Ordered& a, const Ordered& b) {
+    return std::pair(-std::abs(a.part.difference_ns()), a.order) <
+           std::pair(-std::abs(b.part.difference_ns()), b.order);
+  });
+  change.parts.reserve(rows.size());
+  for (Ordered& row : rows) {
+    change.parts.push_back(std::move(row.part));
+  }
+  return change;
+}
+
+std::string why_no_model(const RunSummary& base, const RunSummary& candidate) {
+  if (base.model_passes.empty() && candidate.model_passes.empty()) {
+    return "no layers were recovered in either run";
+  }
+  if (base.model_passes.empty() || candidate.model_passes.empty()) {
+    return fmt::format("no layers were recovered in the {}",
+                       base.model_passes.empty() ? "base" : "candidate");
+  }
+  return fmt::format("the base has {} layers, the candidate {}",
+                     base.model_passes.front().num_layers,
+                     candidate.model_passes.front().num_layers);
+}
+
+}  // namespace
+
+std::int64_t ModelPassChange::base_ns() const {
+  std::int64_t sum_ns = 0;
+  for (const ModelPartChange& part : parts) {
+    sum_ns += part.base_ns;
+  }
+  return sum_ns;
+}
+
+std::int64_t ModelPassChange::candidate_ns() const {
+  std::int64_t sum_ns = 0;
+  for (const ModelPartChange& part : parts) {
+    sum_ns += part.candidate_ns;
+  }
+  return sum_ns;
+}
+
+ModelComparison model_changes(const RunSummary& base, const RunSummary& candidate) {
+  ModelComparison comparison;
+  // Passes with as many layers in the same direction, in their order.
+  std::vector<const ModelPassAmount*> left;
+  left.reserve(candidate.model_passes.size());
+  for (const ModelPassAmount& pass : candidate.model_passes) {
+    left.push_back(&pass);
+  }
+  for (const ModelPassAmount& before : base.model_passes) {
+    const auto after = std::find_if(left.begin(), left.end(), [&](const ModelPassAmount* other) {
+      return other->num_layers == before.num_layers && other->is_backward == before.is_backward;
+    });
+    if (after != left.end()) {
+      comparison.passes.push_back(change_of_pass(base, before, candidate, **after));
+      left.erase(after);
+    }
+  }
+  if (comparison.passes.empty()) {
+    comparison.missing = why_no_model(base, candidate);
+  }
+  return comparison;
+}
+
+}  // namespace llmprof
