@@ -37,7 +37,8 @@ function foldStatic(node, label) {
 }
 
 const kFamilyColours = ['gemm', 'attention', 'gemv', 'norm', 'elementwise', 'communication', 'moe', 'kv_cache', 'copy',
-  'softmax', 'rope', 'activation', 'quantise', 'sampling', 'embedding', 'reduction'];
+  'softmax', 'rope', 'activation', 'quantise', 'sampling', 'embedding', 'reduction', 'ssm',
+  'lora', 'spec_decode', 'sort'];
 const kIdle = ['graph', 'sync', 'launch_late', 'started_late', 'queued', 'unknown_idle', 'tail'];
 const kBusyBuckets = ['compute', 'comm', 'copy', 'other_stage', 'unattributed'];
 const kBucketWords = {

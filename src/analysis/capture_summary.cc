@@ -99,7 +99,7 @@ std::vector<bool> communication_kernels(const Trace& trace, const Rules& rules) 
 
 std::vector<bool> model_kernels(const Trace& trace, const Rules& rules) {
   return names_in(trace, rules,
-                  std::array<std::string_view, 4>{"gemm", "gemv", "attention", "moe"});
+                  std::array<std::string_view, 5>{"gemm", "gemv", "attention", "moe", "ssm"});
 }
 
 void add_orphans(const Origins& kernels, std::size_t num_kernels, Diagnostics& diagnostics) {

@@ -116,6 +116,20 @@ std::string_view without_parameters(std::string_view name) {
   return name;
 }
 
+std::string_view own_kernel_name(std::string_view demangled) {
+  const std::string_view declared = without_parameters(demangled);
+  Nesting nesting;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i + 1 < declared.size(); ++i) {
+    nesting.add(declared[i]);
+    if ((declared[i] == ' ' || declared[i] == ':') && nesting.is_outside()) {
+      start = i + 1;
+    }
+  }
+  const std::string_view own = declared.substr(start);
+  return own.substr(0, own.find('<'));
+}
+
 std::string bare_kernel_name(std::string_view demangled) {
   // Only a function with a parameter list has its return type printed before it.
   const std::string_view declared = without_parameters(demangled);

@@ -13,6 +13,9 @@ std::string bare_kernel_name(std::string_view demangled);
 // A kernel's name up to its parameters.
 std::string_view without_parameters(std::string_view demangled);
 
+// The function's name alone: without return type, namespaces, template arguments and parameters.
+std::string_view own_kernel_name(std::string_view demangled);
+
 // A short name for each of `names` (all different), in the same order; no two are equal.
 std::vector<std::string> short_kernel_names(const std::vector<std::string>& names);
 

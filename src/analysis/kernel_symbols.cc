@@ -34,7 +34,7 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
 }
 
 KernelRole role_of(std::string_view family, std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, KernelRole>, 10> kRoles = {{
+  static constexpr std::array<std::pair<std::string_view, KernelRole>, 11> kRoles = {{
       {"gemm", KernelRole::kGemm},
       {"gemv", KernelRole::kGemm},
       {"attention", KernelRole::kAttention},
@@ -44,11 +44,15 @@ KernelRole role_of(std::string_view family, std::string_view name) {
       {"activation", KernelRole::kActivation},
       {"embedding", KernelRole::kEmbedding},
       {"sampling", KernelRole::kSampling},
+      {"sort", KernelRole::kSampling},  // where it ends a pass
       {kCommunication, KernelRole::kComm},
   }};
   const auto* row = std::find_if(kRoles.begin(), kRoles.end(),
                                  [&](const auto& one) { return one.first == family; });
   if (row == kRoles.end()) {
+    if (family == "moe" && has_any(name, {"gemm", "matmul", "bmm_"})) {
+      return KernelRole::kGemm;  // of the routed experts
+    }
     // A softmax of separate kernels has one that takes the exponential.
     return has_any(name, {"exp_kernel"}) ? KernelRole::kAttention : KernelRole::kPlain;
   }

@@ -112,7 +112,8 @@ void name_mlp(const std::vector<PartKernel>& kernels, std::size_t begin, Parts& 
       parts[gemms[i]] = i == 0 ? "router" : "experts";
     }
     for (std::size_t i = gemms.empty() ? begin : gemms.front() + 1; i < kernels.size(); ++i) {
-      if (kernels[i].family == "sampling" || kernels[i].family == "moe") {
+      const std::string_view family = kernels[i].family;
+      if (family == "sampling" || family == "sort" || family == "moe") {
         parts[i] = gemms.size() > 1 && i < gemms[1] ? "router" : "experts";
       }
     }

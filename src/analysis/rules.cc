@@ -2,16 +2,14 @@
 //
 // Classification by names: of kernels into families, of ranges into stages.
 //
-// Words instead of regular expressions: names are untrusted, may be kilobytes of templates, and a
-// backtracking pattern would hang on them. Rules are tried in order, so a file lists specific ones
-// first: a communication kernel called "reduce" before reductions, attention before GEMM. It fails
-// if a vendor uses a name without any of the words; then the family is `other`, and the report
-// lists those names if they matter.
+// Rules are tried in order, so a file lists specific ones first: a communication kernel called
+// "reduce" before reductions, attention before GEMM. It fails if a vendor uses a name without any
+// of the words; then the family is `other`, and the report lists those names if they matter.
 #include "analysis/rules.h"
 
 #include <fmt/format.h>
 
-#include "analysis/kernel_names.h"
+#include "analysis/kernel_words.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -94,10 +92,10 @@ void add_marks(const std::vector<std::string>& marks, const std::vector<std::str
 }
 
 std::string_view family_of(const Rules& rules, std::string_view kernel_name) {
-  const std::string lower = to_lower(without_parameters(kernel_name));
+  const KernelText text(kernel_name);
   for (const FamilyRule& rule : rules.families) {
     for (const std::string& word : rule.words) {
-      if (lower.find(word) != std::string::npos) {
+      if (text.fits(word)) {
         return rule.family;
       }
     }

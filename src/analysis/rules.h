@@ -9,7 +9,7 @@
 
 namespace llmprof {
 
-// Kernel name -> family: the first rule with a word that occurs in the name, ignoring case.
+// Kernel name -> family: the first rule with a word that fits the name (KernelText), ignoring case.
 struct FamilyRule {
   std::string family;
   std::vector<std::string> words;  // lower case

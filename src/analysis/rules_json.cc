@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/kernel_words.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/sha256.h"
@@ -55,7 +56,7 @@ std::vector<FamilyRule> families_in(const Json& file, const std::string& name) {
     for (const Json& word : row.value("words", Json::array())) {
       rule.words.push_back(to_lower(text_of_rule(word, name, where + ": a word")));
     }
-    if (rule.words.empty() || std::ranges::count(rule.words, "") > 0) {
+    if (rule.words.empty() || !std::ranges::all_of(rule.words, is_kernel_word)) {
       refuse_rules(name, where + " has no words, or an empty one");
     }
     families.push_back(std::move(rule));
