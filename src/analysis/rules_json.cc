@@ -24,17 +24,22 @@ namespace {
       "families: [{family: gemm, words: [my_gemm]}]");
 }
 
-// Calls read(row, name of the row) for each row of a list, if the file has it.
+// Calls read(row, name of the row) for each row of a list, if the file has it. The name has a line
+// where the text of the file is known.
 template <typename Read>
-void each_rule(const Json& file, const std::string& name, const char* key, Read&& read) {
+void each_rule(const Json& file, const std::string& name, std::string_view text, const char* key,
+               Read&& read) {
   if (!file.contains(key)) {
     return;
   }
   if (!file[key].is_array()) {
     refuse_rules(name, fmt::format("{} is no list", key));
   }
+  const std::vector<int> lines = text.empty() ? std::vector<int>() : yaml_row_lines(text, key);
   for (std::size_t row = 0; row < file[key].size(); ++row) {
-    const std::string where = fmt::format("row {} of {}", row + 1, key);
+    const std::string where =
+        fmt::format("{}row {} of {}",
+                    row < lines.size() ? fmt::format("line {}, ", lines[row]) : "", row + 1, key);
     if (!file[key][row].is_object()) {
       refuse_rules(name, where + " has no keys");
     }
@@ -49,9 +54,10 @@ std::string text_of_rule(const Json& value, const std::string& file, const std::
   return value.get<std::string>();
 }
 
-std::vector<FamilyRule> families_in(const Json& file, const std::string& name) {
+std::vector<FamilyRule> families_in(const Json& file, const std::string& name,
+                                    std::string_view text) {
   std::vector<FamilyRule> families;
-  each_rule(file, name, "families", [&](const Json& row, const std::string& where) {
+  each_rule(file, name, text, "families", [&](const Json& row, const std::string& where) {
     FamilyRule rule{text_of_rule(row.value("family", Json()), name, where + ": family"), {}};
     for (const Json& word : row.value("words", Json::array())) {
       rule.words.push_back(to_lower(text_of_rule(word, name, where + ": a word")));
@@ -64,9 +70,10 @@ std::vector<FamilyRule> families_in(const Json& file, const std::string& name) {
   return families;
 }
 
-std::vector<StageRule> stages_in(const Json& file, const std::string& name) {
+std::vector<StageRule> stages_in(const Json& file, const std::string& name,
+                                 std::string_view source) {
   std::vector<StageRule> stages;
-  each_rule(file, name, "stages", [&](const Json& row, const std::string& where) {
+  each_rule(file, name, source, "stages", [&](const Json& row, const std::string& where) {
     const auto text = [&](const char* key) {
       return text_of_rule(row.value(key, Json()), name, fmt::format("{}: {}", where, key));
     };
@@ -80,8 +87,8 @@ std::vector<StageRule> stages_in(const Json& file, const std::string& name) {
 // Words are compared in lower case, so they are lowered once, here.
 Rules rules_from(const Json& kernels, const Json& stages) {
   Rules rules;
-  rules.families = families_in(kernels, "conf/rules/kernels.yaml");
-  rules.stages = stages_in(stages, "conf/rules/stages.yaml");
+  rules.families = families_in(kernels, "conf/rules/kernels.yaml", {});
+  rules.stages = stages_in(stages, "conf/rules/stages.yaml", {});
   return rules;
 }
 
@@ -95,8 +102,8 @@ void add_user_rules(const std::string& name, std::string_view text, Rules& rules
       refuse_rules(name, fmt::format("'{}' is neither stages nor families", printable(key)));
     }
   }
-  const std::vector<FamilyRule> families = families_in(file, name);
-  const std::vector<StageRule> stages = stages_in(file, name);
+  const std::vector<FamilyRule> families = families_in(file, name, text);
+  const std::vector<StageRule> stages = stages_in(file, name, text);
   rules.families.insert(rules.families.begin(), families.begin(), families.end());
   rules.stages.insert(rules.stages.begin(), stages.begin(), stages.end());
   rules.num_user_stages += stages.size();

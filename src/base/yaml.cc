@@ -310,6 +310,19 @@ Json parse_yaml(std::string_view text, const std::string& name) {
   }
 }
 
+std::vector<int> yaml_row_lines(std::string_view text, const std::string& key) {
+  std::vector<int> lines;
+  const YAML::Node document = YAML::Load(std::string(text));
+  if (!document.IsMap() || !document[key].IsSequence()) {
+    return lines;
+  }
+  lines.reserve(document[key].size());
+  for (const YAML::Node& row : document[key]) {
+    lines.push_back(row.Mark().line + 1);
+  }
+  return lines;
+}
+
 std::vector<YamlLine> yaml_lines(const Json& value) {
   Writer writer;
   writer.write(value, "", 0, "");

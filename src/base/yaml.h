@@ -15,6 +15,10 @@ namespace llmprof {
 // text is null.
 Json parse_yaml(std::string_view text, const std::string& name);
 
+// The lines, from 1, at which the rows of the list `key` of a document that parse_yaml() took
+// begin.
+std::vector<int> yaml_row_lines(std::string_view text, const std::string& key);
+
 // One unquoted scalar: null, true, 42, 0.5, or the text itself.
 Json resolve_yaml_scalar(std::string_view text);
 

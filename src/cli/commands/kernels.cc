@@ -19,6 +19,7 @@ struct KernelsOptions {
   std::string stage;
   RowLimit top{20};
   std::string format = "md";
+  bool is_json = false;
   RecordingOptions recording;
 };
 
@@ -29,7 +30,10 @@ int run_kernels(const KernelsOptions& options, Context& context) {
   if (!options.stage.empty()) {
     keep_stage(options.stage, analysis);
   }
-  if (options.format == "csv") {
+  if (options.is_json) {
+    analysis.kernels = top_n_kernels(analysis.kernels, options.top.rows);
+    context.console.out(metrics_json_text(metrics_of(analysis), "kernels"));
+  } else if (options.format == "csv") {
     context.console.out(kernels_csv(top_n_kernels(analysis.kernels, options.top.rows)));
   } else {
     SectionOptions shown;
@@ -52,9 +56,12 @@ Command kernels_command() {
       {"--top", "N", "Rows to print, or all", &options->top},
       one_of({"md", "csv"},
              {"--format", "FORMAT", "md or csv; csv has whole names", &options->format}),
+      {"--json", "", "The rows as the part `kernels` of metrics.json", &options->is_json},
   };
   add_recording_options(command, options->recording);
-  command.examples = "  llmprof kernels run.sqlite --top all --format csv\n";
+  command.examples =
+      "  llmprof kernels run.sqlite --top all --format csv\n"
+      "  llmprof kernels run.sqlite --rules my.yaml --json\n";
   command.run = [options](Context& context) { return run_kernels(*options, context); };
   return command;
 }

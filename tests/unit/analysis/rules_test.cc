@@ -220,6 +220,8 @@ TEST(Rules, AnErrorNamesTheFileAndTheRow) {
   refused("stages: [7]", "row 1 of stages has no keys");
   refused("stages: [{domain: '', text: a, stage: b}, {domain: '', text: a}]",
           "row 2 of stages: stage is no text");
+  refused("stages: []\n\nfamilies:\n  - {family: a, words: [b]}\n  - {family: a}\n",
+          "line 5, row 2 of families");
   refused("families: [{family: [], words: [a]}]", "row 1 of families: family is no text");
   refused("families: [{family: a, words: ['']}]", "row 1 of families has no words");
   refused("families: [{family: a, words: ['^*$']}]", "row 1 of families has no words");
