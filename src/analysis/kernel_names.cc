@@ -5,19 +5,24 @@
 // Real names are hundreds of characters of templates, of which the first eighty are the same for
 // every GEMM, so truncating them makes different kernels look alike.
 //
-//   void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>,
-//   ...>(int, T2, T3)  ->  vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, ...>
+//   void at::native::<unnamed>::indexSelectLargeIndex<(int)4, c10::BFloat16>(int, T2, T3)
+//     ->  indexSelectLargeIndex<4, BFloat16>
 //
 // Parts common to all names are removed first (return type, parameters, namespaces, casts). A name
 // that is still too long loses its middle: it begins with its family and ends with its tile and
-// type. Names that became equal get more room or, if that does not help, a number.
+// type. Where the function is a shell and its template arguments say what it does, a phrase says it
+// instead: "mul bf16". Names that became equal get more room or, if that does not help, a number.
 #include "analysis/kernel_names.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 
 #include <fmt/format.h>
+
+#include "analysis/demangle.h"
+#include "analysis/kernel_phrases.h"
 
 namespace llmprof {
 namespace {
@@ -100,6 +105,39 @@ std::string shortened(const std::string& name, std::size_t limit) {
   return name.substr(0, head) + "..." + name.substr(name.size() - tail);
 }
 
+// "gemvx::" of a::gemvx::kernel<...>: many functions have no name of their own.
+std::string space_of_common_name(std::string_view readable) {
+  const std::string_view own = own_kernel_name(readable);
+  if (own != "kernel" && own != "Kernel" && own != "globalKernel") {
+    return {};
+  }
+  const std::string_view scope =
+      readable.substr(0, static_cast<std::size_t>(own.data() - readable.data()));
+  const std::string_view space = scope.ends_with("::")
+                                     ? own_kernel_name(scope.substr(0, scope.size() - 2))
+                                     : std::string_view();
+  return space.empty() ? "" : std::string(space) + "::";
+}
+
+// What to call a kernel, from short to long.
+constexpr std::size_t kNumRounds = 3;
+using Candidates = std::array<std::string, kNumRounds>;
+
+Candidates candidates_of(const std::string& name) {
+  constexpr std::array<std::size_t, kNumRounds> kLimits = {60, 90, 140};
+  const std::string readable = readable_kernel_name(name);
+  const std::string bare = bare_kernel_name(name);
+  const auto phrase = phrase_of(readable, bare);
+  const std::string shown = phrase ? phrase->text : space_of_common_name(readable) + bare;
+  Candidates candidates;
+  for (std::size_t round = 0; round < kNumRounds; ++round) {
+    const bool has_detail = round > 0 && phrase && !phrase->detail.empty();
+    candidates[round] = shortened(
+        has_detail ? fmt::format("{} [{}]", shown, phrase->detail) : shown, kLimits[round]);
+  }
+  return candidates;
+}
+
 }  // namespace
 
 // The part before the parameter list: up to the first '(' outside of <...> that does not follow
@@ -130,32 +168,32 @@ std::string_view own_kernel_name(std::string_view demangled) {
   return own.substr(0, own.find('<'));
 }
 
-std::string bare_kernel_name(std::string_view demangled) {
+std::string bare_kernel_name(std::string_view name) {
+  const std::string readable = readable_kernel_name(name);
   // Only a function with a parameter list has its return type printed before it.
-  const std::string_view declared = without_parameters(demangled);
-  const bool is_declaration = declared.size() < demangled.size();
+  const std::string_view declared = without_parameters(readable);
+  const bool is_declaration = declared.size() < readable.size();
   std::string bare =
-      without_namespaces_and_casts(is_declaration ? without_return_type(declared) : demangled);
-  return bare.empty() ? std::string(demangled) : bare;
+      without_namespaces_and_casts(is_declaration ? without_return_type(declared) : readable);
+  return bare.empty() ? std::string(name) : bare;
 }
 
 std::vector<std::string> short_kernel_names(const std::vector<std::string>& names) {
-  constexpr std::size_t kLimits[] = {60, 90, 140};
-  std::vector<std::string> bare;
-  bare.reserve(names.size());
+  std::vector<Candidates> candidates;
+  candidates.reserve(names.size());
   for (const std::string& name : names) {
-    bare.push_back(bare_kernel_name(name));
+    candidates.push_back(candidates_of(name));
   }
   std::vector<std::string> result(names.size());
   std::vector<std::size_t> open(names.size());
   for (std::size_t i = 0; i < open.size(); ++i) {
     open[i] = i;
   }
-  // Each round gives more room to the names that are still ambiguous.
-  for (const std::size_t limit : kLimits) {
+  // Each round says more of the names that are still ambiguous.
+  for (std::size_t round = 0; round < kNumRounds; ++round) {
     std::map<std::string, std::vector<std::size_t>> groups;
     for (const std::size_t i : open) {
-      result[i] = shortened(bare[i], limit);
+      result[i] = candidates[i][round];
       groups[result[i]].push_back(i);
     }
     open.clear();

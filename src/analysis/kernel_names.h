@@ -7,8 +7,8 @@
 
 namespace llmprof {
 
-// A kernel's name without return type, parameters, namespaces and casts.
-std::string bare_kernel_name(std::string_view demangled);
+// A kernel's name, mangled or not, without return type, parameters, namespaces and casts.
+std::string bare_kernel_name(std::string_view name);
 
 // A kernel's name up to its parameters.
 std::string_view without_parameters(std::string_view demangled);

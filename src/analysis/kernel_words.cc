@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "analysis/demangle.h"
 #include "analysis/kernel_names.h"
 #include "base/text.h"
 
@@ -28,9 +29,10 @@ std::string_view without_last_number(std::string_view name) {
 
 }  // namespace
 
-KernelText::KernelText(std::string_view kernel_name)
-    : whole_(to_lower(without_parameters(kernel_name))),
-      own_(to_lower(own_kernel_name(kernel_name))) {
+KernelText::KernelText(std::string_view kernel_name) {
+  const std::string readable = readable_kernel_name(kernel_name);
+  whole_ = to_lower(without_parameters(readable));
+  own_ = to_lower(own_kernel_name(readable));
   for (std::size_t i = 1; i < whole_.size(); ++i) {
     pairs_.set(pair_hash(whole_[i - 1], whole_[i]));
   }

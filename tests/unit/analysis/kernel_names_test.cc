@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/demangle.h"
 #include "analysis/rules.h"
 
 namespace llmprof {
@@ -41,6 +42,126 @@ TEST(Names, LongNamesLoseTheirMiddleAndStayApart) {
   EXPECT_EQ(std::set<std::string>(shortened.begin(), shortened.end()).size(), names.size());
   for (const std::string& name : shortened) {
     EXPECT_LE(name.size(), 150U);
+  }
+}
+
+std::string short_name(const char* name) {
+  return short_kernel_names({name})[0];
+}
+
+TEST(Names, AShellIsCalledByWhatItDoes) {
+  EXPECT_EQ(short_name("void at::native::vectorized_elementwise_kernel<(int)4, "
+                       "at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, "
+                       "at::native::binary_internal::MulFunctor<float>>, "
+                       "std::array<char *, (unsigned long)3>>(int, T2, T3)"),
+            "mul bf16");
+  EXPECT_EQ(short_name("void at::native::elementwise_kernel<(int)128, (int)2, void "
+                       "at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<float>>("
+                       "at::TensorIteratorBase &, const T1 &)::[lambda(int) (instance 1)]>(int)"),
+            "add f32");
+  EXPECT_EQ(short_name("void at::native::vectorized_elementwise_kernel<4, "
+                       "at::native::bfloat16tofloat32_copy_kernel_cuda(at::TensorIteratorBase&)::"
+                       "{lambda(c10::BFloat16)#1}, std::array<char*, 2ul> >(int)"),
+            "copy bf16 -> f32");
+  EXPECT_EQ(
+      short_name("void at::native::unrolled_elementwise_kernel<at::native::"
+                 "direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 3)]"
+                 "::operator ()() const::[lambda() (instance 7)]::operator ()() const::"
+                 "[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>, (int)4, "
+                 "at::native::memory::LoadWithCast<(int)1>>(int, T1, T2)"),
+      "copy -> f32")
+      << "the source's type is known at run time only";
+  EXPECT_EQ(
+      short_name("void at::native::vectorized_elementwise_kernel<8, at::native::(anonymous "
+                 "namespace)::silu_kernel(at::TensorIteratorBase&)::{lambda()#1}::operator()()"
+                 " const::{lambda(c10::BFloat16)#1}, std::array<char*, 2ul> >(int)"),
+      "silu bf16");
+  EXPECT_EQ(
+      short_name("void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<"
+                 "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::"
+                 "operator()() const::{lambda(int)#1}>(at::TensorIteratorBase&)>(int)"),
+      "copy i32");
+  EXPECT_EQ(short_name("void at::native::vectorized_elementwise_kernel<(int)2, "
+                       "at::native::FillFunctor<long>, std::array<char *, 1>>(int, T2, T3)"),
+            "fill i64");
+  EXPECT_EQ(
+      short_name("void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<float,"
+                 " at::native::ArgMaxOps<float>, unsigned int, long, (int)4>>(T3)"),
+      "reduce argmax f32");
+  EXPECT_EQ(short_name("void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<(int)128, (int)128, "
+                       "(int)64, (int)4, (bool)0, (bool)0, cutlass::bfloat16_t, "
+                       "Flash_kernel_traits<(int)128, (int)128, (int)64, (int)4, "
+                       "cutlass::bfloat16_t>>, (bool)0, (bool)1, (bool)0, (bool)0, (bool)1, "
+                       "(bool)1, (bool)0, (bool)0>(flash::Flash_fwd_params)"),
+            "flash_fwd hdim128 bf16 causal");
+  EXPECT_EQ(
+      short_name("void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<64, 64, 256, 4, "
+                 "false, false, cutlass::half_t>, false, false, false>(flash::Params)"),
+      "flash_fwd_splitkv hdim64 f16");
+  EXPECT_EQ(short_name("void cutlass::Kernel<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>(int)"),
+            "cutlass_80_simt_sgemm_128x32_8x5_nn_align1");
+  EXPECT_EQ(short_name("void cutlass::device_kernel<a::cuda::fp8_acc::GemmKernel>(int)"),
+            "fp8_acc::GemmKernel");
+  EXPECT_EQ(short_name(
+                "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, "
+                "int>, cutlass::gemm::collective::CollectiveMma<cutlass::Main<7, cute::tuple<"
+                "cute::C<2>, cute::C<1>, cute::C<1>>>, cute::tuple<cute::C<128>, cute::C<256>, "
+                "cute::C<64>>, cutlass::bfloat16_t>>>(Params)"),
+            "GemmUniversal 128x256x64 bf16");
+  EXPECT_EQ(short_name("void internal::gemvx::kernel<int, 4>(T)"), "gemvx::kernel<int, 4>");
+  EXPECT_EQ(short_name("triton_poi_fused_add_0"), "triton_poi_fused_add_0");
+}
+
+TEST(Names, PhrasesThatAreEqualSayHowTheyDiffer) {
+  const auto mul = [](const char* begin, const char* end) {
+    return std::string("void at::native::") + begin +
+           "at::native::BinaryFunctor<float, float, float, MulFunctor<float>>, " + end + ">(int)";
+  };
+  const std::vector<std::string> names = {
+      mul("vectorized_elementwise_kernel<4, ", "a"), mul("vectorized_elementwise_kernel<8, ", "a"),
+      mul("elementwise_kernel<128, 2, ", "a"), mul("elementwise_kernel<128, 2, ", "b")};
+  EXPECT_EQ(short_kernel_names(names),
+            (std::vector<std::string>{"mul f32 [vec4]", "mul f32 [vec8]", "mul f32 [128x2] #1",
+                                      "mul f32 [128x2] #2"}));
+}
+
+TEST(Names, MangledNamesBecomeReadable) {
+  EXPECT_EQ(readable_kernel_name("_ZN1a1fILi4EfLb1EEEvPT0_"), "a::f<4, float, true>");
+  EXPECT_EQ(readable_kernel_name("_Z9my_kernelPfi"), "my_kernel");
+  EXPECT_EQ(readable_kernel_name("_ZN12_GLOBAL__N_16kernelE.kd"), "kernel");
+  EXPECT_EQ(readable_kernel_name("my_kernel.kd"), "my_kernel");
+  EXPECT_EQ(readable_kernel_name("_Z1fi [clone .cold]"), "f");
+  EXPECT_EQ(
+      readable_kernel_name("_ZN7sgl_hip10activation18act_and_mul_kernelI14__hip_bfloat16TnPFT_"
+                           "RKS3_EXadL_Z4siluIS2_ES3_S5_EEEEvPS3_PS4_i"),
+      "sgl_hip::activation::act_and_mul_kernel<__hip_bfloat16, silu<>>");
+  EXPECT_EQ(readable_kernel_name("_ZN1a1bILin3ENS_1cIJDF16bEEEEEvv"), "a::b<-3, c<bfloat16>>");
+  EXPECT_EQ(readable_kernel_name("_ZN4core3fooB17h0123456789abcdefE"), "core::foo<...>");
+  EXPECT_EQ(readable_kernel_name("_ZN5crate3foo17h0123456789abcdefE"), "crate::foo");
+  EXPECT_EQ(readable_kernel_name("_RNvNtCs1a2b_5crate6module4name"), "crate::module::name");
+  EXPECT_EQ(readable_kernel_name("_Z"), "_Z");
+  EXPECT_EQ(readable_kernel_name("_Z99999999999999999999f"), "_Z99999999999999999999f");
+  EXPECT_EQ(readable_kernel_name("plain"), "plain");
+  EXPECT_EQ(bare_kernel_name("_ZN1a1bILi3EEEvv"), "b<3>");
+}
+
+TEST(Names, AMangledNameThatWantsToGrowDoesNot) {
+  // Each argument doubles the one before it, if back references are printed.
+  std::string name = "_Z1fI";
+  for (int i = 0; i < 4000; ++i) {
+    name += "1pIS_S_E";
+  }
+  EXPECT_LE(readable_kernel_name(name).size(), name.size());
+  const std::string deep = "_Z1fI" + std::string(50000, 'P') + "i";
+  EXPECT_LE(readable_kernel_name(deep).size(), deep.size());
+  std::mt19937 random(5);
+  const std::string alphabet = "_ZNIELJXSTPKDFb1234567890fi.R";
+  for (int round = 0; round < 20000; ++round) {
+    std::string odd = round % 2 == 0 ? "_ZN" : "_R";
+    for (std::size_t n = random() % 24; n > 0; --n) {
+      odd += alphabet[random() % alphabet.size()];
+    }
+    ASSERT_LE(readable_kernel_name(odd).size(), 20 * odd.size());
   }
 }
 
