@@ -144,17 +144,25 @@ class Process {
     idle_from_ = gpu_;
   }
 
-  // Late when the GPU has run dry before the launch, queued behind what it still does otherwise.
+  // Nothing is known before the first work. After that the host waits, then it is late until the
+  // launch has returned; what was launched before the gap is queued, or inside a graph.
   std::int64_t begin(std::int64_t thread, Name name) {
     host_ += pick(0, 3) == 0 ? pick(2000, 4000) : pick(50, 150);
     const std::int64_t launched = host_;
     call(launched, launched + 40, thread, name);
     host_ += 40;
     const std::int64_t start = std::max(launched + 60, gpu_ + 10);
-    const char* cause = was_synchronised_       ? "sync"
-                        : launched > idle_from_ ? "launch_late"
-                                                : "queued";
-    put(cause, start - idle_from_);
+    if (kernels.empty() && copies.empty()) {
+      put("unrecorded", start - idle_from_);
+    } else if (launched + 40 <= idle_from_) {
+      put(name == kGraphLaunch ? "graph" : "queued", start - idle_from_);
+    } else {
+      const std::int64_t free = was_synchronised_ ? synchronised_until_ : idle_from_;
+      if (free > idle_from_) {
+        put("sync", free - idle_from_);
+      }
+      put("launch_late", start - free);
+    }
     was_synchronised_ = false;
     return start;
   }
@@ -193,6 +201,7 @@ class Process {
     // The GPU ran dry inside the call unless it had before.
     was_synchronised_ = host_ <= gpu_;
     host_ = end;
+    synchronised_until_ = end;
   }
 
   int device_;
@@ -204,6 +213,7 @@ class Process {
   std::string last_stage_;         // of the window before
   std::int64_t last_tail_ns_ = 0;  // idle at its end
   bool was_synchronised_ = false;
+  std::int64_t synchronised_until_ = 0;
   std::int64_t correlation_ = 1;  // the same ids in every process
   std::string stage_;
 };

@@ -39,13 +39,13 @@ function foldStatic(node, label) {
 const kFamilyColours = ['gemm', 'attention', 'gemv', 'norm', 'elementwise', 'communication', 'moe', 'kv_cache', 'copy',
   'softmax', 'rope', 'activation', 'quantise', 'sampling', 'embedding', 'reduction', 'ssm',
   'lora', 'spec_decode', 'sort'];
-const kIdle = ['graph', 'sync', 'launch_late', 'started_late', 'queued', 'unknown_idle', 'tail'];
+const kIdle = ['graph', 'sync', 'launch_late', 'started_late', 'queued', 'unknown_idle', 'unrecorded', 'tail'];
 const kBusyBuckets = ['compute', 'comm', 'copy', 'other_stage', 'unattributed'];
 const kBucketWords = {
   compute: 'computes', comm: 'communicates only', copy: 'copies only', other_stage: 'works for another stage',
-  unattributed: 'work of no stage', graph: 'idle inside a CUDA graph', sync: 'idle: the host waits in a synchronising call',
+  unattributed: 'work of no stage', graph: 'idle inside a CUDA graph', sync: 'idle: the host waits for earlier work',
   launch_late: 'idle: the host has not launched yet', started_late: 'idle: launched, but started late', queued: 'idle: launched, waits on the GPU',
-  unknown_idle: 'idle: its launch was not recorded', tail: 'idle: nothing follows',
+  unknown_idle: 'idle: its launch was not recorded', unrecorded: 'nothing that was recorded', tail: 'idle: nothing follows',
 };
 const familyVariable = (family) => {
   const place = kFamilyColours.indexOf(family);

@@ -15,6 +15,8 @@
 #include "analysis/findings/findings.h"
 #include "analysis/graph_names.h"
 #include "analysis/host_phases.h"
+#include "analysis/idle_label.h"
+#include "analysis/kernel_chains.h"
 #include "analysis/launch_groups.h"
 #include "analysis/ledger_history.h"
 #include "analysis/operators.h"
@@ -57,9 +59,9 @@ struct KernelRecord {
 struct Ledger {
   std::array<std::int64_t, kNumBuckets> buckets_ns{};
   std::int64_t window_ns = 0;
-  std::int64_t lead_ns = 0;  // of launch_late: from the window's start to its first work
-  // Breakdown within a gap, which the single cause does not show.
-  std::int64_t sync_held_ns = 0;  // of sync: until the synchronising call returned
+  std::int64_t lead_ns = 0;  // the host's part of the idle time before the window's first work
+  // Time in which the thread that launches most of the GPU's work waited for the GPU.
+  std::int64_t host_wait_ns = 0;
 
   std::int64_t operator[](Bucket bucket) const {
     return buckets_ns[static_cast<std::size_t>(bucket)];
@@ -68,12 +70,27 @@ struct Ledger {
   void add(const Ledger& other);
 };
 
+// Idle time for which the host is the cause, by what it did. Those of one bucket sum to it, except
+// for unrecorded, of which a part may not be the host's.
+struct IdleCause {
+  Bucket bucket = Bucket::kLaunchLate;  // sync, launch_late or unrecorded
+  IdleLabel label;
+  std::int64_t num_gaps = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t in_call_ns = 0;  // of it, inside the call that the label names
+  std::int64_t longest_ns = 0;
+};
+
 // All instances of a stage on one GPU.
 struct StageLedger {
   std::string stage;
   std::string device;
   std::int64_t num_instances = 0;
-  Ledger ledger;  // its buckets sum to its window, exactly
+  Ledger ledger;                       // its buckets sum to its window, exactly
+  std::vector<IdleCause> causes = {};  // by time, largest first
+  // Of startup and ending: the API call with most time, if that is a third or more.
+  std::string main_call = {};
+  std::int64_t main_call_ns = 0;
 };
 
 // A stage: number of instances, duration on the host, and GPU time of its launches.
@@ -130,10 +147,28 @@ struct DeviceSummary {
   std::int64_t num_kernels = 0;
   // As the recording describes the device; 0 if unknown.
   std::int64_t num_sms = 0;
+  std::int64_t compute_major = 0;  // of the compute capability, as the vendor numbers it
+  std::int64_t compute_minor = 0;
   std::int64_t memory_bytes = 0;
   std::int64_t memory_bytes_per_s = 0;
   std::int64_t copy_ns = 0;           // sum of copies and memsets
   std::int64_t pageable_copy_ns = 0;  // of these, from or to pageable memory of the host
+};
+
+// All copies of one kind of a GPU.
+struct CopyTotal {
+  std::string device;
+  std::string direction;  // "host_to_device", ...
+  std::string memory;  // of the host: "pinned", "pageable"; empty if not known, or not the host's
+  std::int64_t count = 0;
+  std::int64_t size_bytes = 0;
+  std::int64_t total_ns = 0;  // sum of their durations
+
+  std::optional<double> bytes_per_s() const {
+    return total_ns == 0 || size_bytes == 0 ? std::nullopt
+                                            : std::optional(static_cast<double>(size_bytes) /
+                                                            (static_cast<double>(total_ns) / 1e9));
+  }
 };
 
 // One instance of a stage, counted once for all ranks of its group. Three lengths that must not be
@@ -175,6 +210,7 @@ struct Analysis {
   std::int64_t capture_start_ns = 0;
   std::int64_t capture_ns = 0;  // from the first recorded event to the last
   std::string stage_source;     // source of the stages, in words
+  std::string engine;           // whose step markers they are; empty: no engine's
   std::vector<StageSummary> stages;
   std::vector<StageTimes> stage_times;   // of the same stages
   std::vector<StageTimes> baseline;      // of the pass without a profiler; empty: there was none
@@ -193,6 +229,13 @@ struct Analysis {
   std::vector<HostPhase> host_phases;         // by host time
   std::vector<PossibleMark> possible_marks;   // by kernel time; none where stages are known
   std::vector<DeviceSummary> devices;
+  std::vector<CopyTotal> copies;            // by device, then by time
+  std::vector<KernelChains> kernel_chains;  // by device and stage
+  // API calls, and how many there were by their numbers; launches that were captured into a graph
+  // instead of run.
+  std::int64_t num_calls = 0;
+  std::int64_t num_numbered_calls = 0;
+  std::int64_t num_captured_launches = 0;
   std::int64_t kernel_ns = 0;
   std::int64_t unattributed_ns =
       0;  // of kernel_ns: launched in no stage, or the launch was not recorded

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -75,7 +78,7 @@ std::vector<DeviceSummary> summarise_devices(const Trace& trace,
   for (std::size_t i = 0; i < trace.devices.size(); ++i) {
     const DeviceInfo& device = trace.devices[i];
     devices.push_back({fmt::format("cuda:{}", device.ordinal), device.name, busy_ns[i],
-                       num_kernels[i], device.num_sms,
+                       num_kernels[i], device.num_sms, device.compute_major, device.compute_minor,
                        static_cast<std::int64_t>(device.memory_bytes),
                        static_cast<std::int64_t>(device.memory_bytes_per_s), 0, 0});
   }
@@ -91,6 +94,66 @@ std::vector<DeviceSummary> summarise_devices(const Trace& trace,
   std::sort(devices.begin(), devices.end(),
             [](const DeviceSummary& a, const DeviceSummary& b) { return a.device < b.device; });
   return devices;
+}
+
+std::vector<CopyTotal> summarise_copies(const Trace& trace) {
+  const auto words = [](CopyKind kind) -> std::pair<const char*, const char*> {
+    switch (kind) {
+      case CopyKind::kHostToDevice:
+        return {"host_to_device", "pinned"};
+      case CopyKind::kDeviceToHost:
+        return {"device_to_host", "pinned"};
+      case CopyKind::kPageableToDevice:
+        return {"host_to_device", "pageable"};
+      case CopyKind::kDeviceToPageable:
+        return {"device_to_host", "pageable"};
+      case CopyKind::kDeviceToDevice:
+        return {"device_to_device", ""};
+      case CopyKind::kPeerToPeer:
+        return {"peer_to_peer", ""};
+      case CopyKind::kMemset:
+        return {"memset", ""};
+      default:
+        return {"unknown", ""};
+    }
+  };
+  std::map<std::pair<std::uint16_t, CopyKind>, CopyTotal> totals;
+  for (std::size_t row = 0; row < trace.copies.size(); ++row) {
+    CopyTotal& total = totals[{trace.copies.device[row], trace.copies.kind[row]}];
+    ++total.count;
+    total.size_bytes += trace.copies.size_bytes[row];
+    total.total_ns += trace.copies.end_ns[row] - trace.copies.start_ns[row];
+  }
+  std::vector<CopyTotal> rows;
+  rows.reserve(totals.size());
+  for (auto& [key, total] : totals) {
+    total.device = fmt::format("cuda:{}", trace.devices[key.first].ordinal);
+    std::tie(total.direction, total.memory) = words(key.second);
+    rows.push_back(std::move(total));
+  }
+  std::sort(rows.begin(), rows.end(), [](const CopyTotal& a, const CopyTotal& b) {
+    return std::tie(a.device, b.total_ns, a.direction, a.memory) <
+           std::tie(b.device, a.total_ns, b.direction, b.memory);
+  });
+  return rows;
+}
+
+std::int64_t count_numbered_calls(const Trace& trace) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> spans(trace.processes.size(),
+                                                             {UINT32_MAX, 0});
+  const ApiCalls& calls = trace.api_calls;
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    if (calls.correlation[row] != 0) {
+      auto& [first, last] = spans[trace.threads[calls.thread[row]].process];
+      first = std::min(first, calls.correlation[row]);
+      last = std::max(last, calls.correlation[row]);
+    }
+  }
+  std::int64_t count = 0;
+  for (const auto& [first, last] : spans) {
+    count += first <= last ? std::int64_t{last} - first + 1 : 0;
+  }
+  return count;
 }
 
 std::vector<bool> communication_kernels(const Trace& trace, const Rules& rules) {

@@ -22,6 +22,13 @@ Extent extent_of(const Trace& trace);
 std::vector<DeviceSummary> summarise_devices(const Trace& trace,
                                              const std::vector<std::int64_t>& busy_ns);
 
+// One row per GPU, direction and kind of host memory.
+std::vector<CopyTotal> summarise_copies(const Trace& trace);
+
+// How many API calls there were by their correlation numbers, which count all calls of a process,
+// also those that are not recorded.
+std::int64_t count_numbered_calls(const Trace& trace);
+
 // By StringId: communication kernels, and kernels that only a model's steps run. Loading weights
 // runs only copies and fills.
 std::vector<bool> communication_kernels(const Trace& trace, const Rules& rules);

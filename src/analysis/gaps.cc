@@ -2,15 +2,20 @@
 //
 // Causes of idle time, judged once per GPU.
 //
-//   GPU   [ work ].......................[ next ]
-//   host     sync=====|   |-launch-|
-//         sync........................|started_late
+//   GPU   [ work ].............................[ next ]
+//   host     wait=====|       |-launch-|
+//         sync........|launch_late.....|started_late
 //
-// The work that ends a gap determines its cause: when it was launched, and what the launching
-// thread was doing when the gap opened. If the launch had returned long before the work started,
-// that part of the gap is a cause of its own: the host was done, and something else held the work
-// back.
+// The work that ends a gap determines its causes. While the launching thread still waits for
+// earlier work, the gap is `sync`. From then on until the launch has returned, the host had not
+// launched: also inside the launching call, which may itself take long. If the launch had returned
+// long before the work started, the host was done and something else held the work back: that part
+// is a cause of its own. Before the first work of a GPU nothing is known of what ran, and while the
+// host waits for a GPU that seems idle, it runs what was not recorded: such time counts for no
+// step.
 #include "analysis/gaps.h"
+
+#include <algorithm>
 
 namespace llmprof {
 namespace {
@@ -19,64 +24,91 @@ namespace {
 // this long it counts as the launch itself.
 constexpr std::int64_t kLaunchLatencyNs = 20'000;
 
+// A shorter wait is the end of what was recorded.
+constexpr std::int64_t kUnrecordedNs = 1'000'000;
+
 class GapFinder {
  public:
-  GapFinder(const Trace& trace, const SyncCalls& syncs) : trace_(trace), syncs_(syncs) {}
+  GapFinder(const Trace& trace, const WaitCalls& waits) : trace_(trace), waits_(waits) {}
 
-  // Adds the gap that `next` ends, in one or two parts.
+  // Adds the gap that `next` ends, in up to three parts.
   void add(const Work* previous, const Work& next, std::int64_t start_ns) {
-    Gap gap{start_ns, next.start_ns, Bucket::kUnknownIdle, INT64_MIN};
     if (next.call == kNone) {
-      gaps_.push_back(gap);
+      put(start_ns, next.start_ns,
+          previous == nullptr ? Bucket::kUnrecorded : Bucket::kUnknownIdle);
       return;
     }
     if (previous != nullptr && next.is_graph_node && previous->call == next.call) {
-      gap.cause = Bucket::kGraph;
-      gaps_.push_back(gap);
+      put(start_ns, next.start_ns, Bucket::kGraph);
       return;
     }
-    const std::int64_t launch_ns = trace_.api_calls.start_ns[next.call];
-    const std::uint32_t thread = trace_.api_calls.thread[next.call];
-    if (const auto held_until_ns = syncs_.held_until(thread, start_ns, launch_ns)) {
-      gap.cause = Bucket::kSync;
-      gap.held_until_ns = *held_until_ns;
-    } else if (launch_ns <= start_ns) {
-      gap.cause = Bucket::kQueued;
-      gaps_.push_back(gap);
-      return;
-    } else {
-      gap.cause = Bucket::kLaunchLate;
-    }
-    const std::int64_t launched_ns =
+    std::int64_t launched_ns =
         std::clamp(trace_.api_calls.end_ns[next.call], start_ns, next.start_ns);
-    if (next.start_ns - launched_ns > kLaunchLatencyNs) {
-      gap.end_ns = launched_ns;
+    const bool is_host_late = launched_ns > start_ns;
+    if (is_host_late && next.start_ns - launched_ns <= kLaunchLatencyNs) {
+      launched_ns = next.start_ns;
     }
-    if (gap.start_ns < gap.end_ns) {
-      gaps_.push_back(gap);
+    if (previous == nullptr) {
+      put_host(start_ns, launched_ns, Bucket::kUnrecorded, next.call);
+      put(launched_ns, next.start_ns, Bucket::kUnrecorded);
+      return;
     }
-    if (gap.end_ns < next.start_ns) {
-      gaps_.push_back({gap.end_ns, next.start_ns, Bucket::kStartedLate, INT64_MIN});
+    const std::uint32_t wait = waits_.at(trace_.api_calls.thread[next.call], start_ns);
+    std::int64_t free_ns = start_ns;  // the host no longer waits
+    if (wait != kNone && wait != next.call &&
+        trace_.api_calls.end_ns[wait] <= trace_.api_calls.start_ns[next.call]) {
+      free_ns = std::min(trace_.api_calls.end_ns[wait], launched_ns);
+      put_host(start_ns, free_ns, Bucket::kSync, wait);
     }
+    put_host(free_ns, launched_ns, Bucket::kLaunchLate, next.call);
+    put(launched_ns, next.start_ns,
+        waits_for_unrecorded(launched_ns, next.start_ns) ? Bucket::kUnrecorded
+        : is_of_graph(next)                              ? Bucket::kGraph
+        : is_host_late                                   ? Bucket::kStartedLate
+                                                         : Bucket::kQueued);
   }
 
   void add_tail(std::int64_t start_ns, std::int64_t end_ns) {
-    gaps_.push_back({start_ns, end_ns, Bucket::kTail, INT64_MIN});
+    put(start_ns, end_ns, Bucket::kTail);
   }
 
   std::deque<Gap> finish() { return std::move(gaps_); }
 
  private:
+  // The host waited for the GPU, which ran nothing that was recorded: it ran something else. Where
+  // there are several GPUs, the host may have waited for another one.
+  bool waits_for_unrecorded(std::int64_t start_ns, std::int64_t end_ns) const {
+    return end_ns - start_ns >= kUnrecordedNs && trace_.devices.size() == 1 &&
+           waits_.waits_throughout(start_ns, end_ns);
+  }
+
+  // Recordings without numbers of nodes show only that the launch was one of a graph.
+  bool is_of_graph(const Work& next) const {
+    return trace_.strings[trace_.api_calls.name[next.call]].find("GraphLaunch") !=
+           std::string_view::npos;
+  }
+
+  void put(std::int64_t start_ns, std::int64_t end_ns, Bucket cause) {
+    if (start_ns < end_ns) {
+      gaps_.push_back({start_ns, end_ns, cause});
+    }
+  }
+  void put_host(std::int64_t start_ns, std::int64_t end_ns, Bucket cause, std::uint32_t call) {
+    if (start_ns < end_ns) {
+      gaps_.push_back({start_ns, end_ns, cause, true, call});
+    }
+  }
+
   const Trace& trace_;
-  const SyncCalls& syncs_;
+  const WaitCalls& waits_;
   std::deque<Gap> gaps_;
 };
 
 }  // namespace
 
-std::deque<Gap> find_gaps(const Trace& trace, const SyncCalls& syncs, const DeviceWork& device,
+std::deque<Gap> find_gaps(const Trace& trace, const WaitCalls& waits, const DeviceWork& device,
                           std::int64_t start_ns, std::int64_t end_ns) {
-  GapFinder finder(trace, syncs);
+  GapFinder finder(trace, waits);
   const Work* previous = nullptr;
   std::int64_t reach_ns = start_ns;  // busy until then
   for (const Work& work : device.work) {

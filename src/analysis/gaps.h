@@ -7,8 +7,8 @@
 #include <deque>
 
 #include "analysis/device_work.h"
-#include "analysis/sync_calls.h"
 #include "analysis/time_category.h"
+#include "analysis/wait_calls.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -18,13 +18,16 @@ struct Gap {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   Bucket cause = Bucket::kUnknownIdle;
-  std::int64_t held_until_ns = INT64_MIN;  // of sync: when the synchronising call returned
+  bool is_host = false;  // the host kept the GPU waiting: sync, launch_late, or before the first
+  std::uint32_t call = kNone;   // of sync: the call that waited; else the one that launched
+  std::uint32_t label = 0;      // what the host did (analysis/idle_causes.h)
+  std::int64_t in_call_ns = 0;  // in the call that the label names
 };
 
 // The idle times of a GPU from `start_ns` to `end_ns`, in time order. Stages, steps and phases that
 // cover a gap inherit its cause. A deque, because there may be one for each kernel, and a growing
 // vector exists twice while it is moved.
-std::deque<Gap> find_gaps(const Trace& trace, const SyncCalls& syncs, const DeviceWork& device,
+std::deque<Gap> find_gaps(const Trace& trace, const WaitCalls& waits, const DeviceWork& device,
                           std::int64_t start_ns, std::int64_t end_ns);
 
 }  // namespace llmprof

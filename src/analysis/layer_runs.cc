@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kLeastPeriod = 5;  // kernels in a layer
 constexpr std::size_t kMostRuns = 8;       // kinds of pass in one stream
-constexpr std::size_t kMostTries = 64;
+constexpr std::size_t kMostLayerTries = 64;
 constexpr std::size_t kSamples = 64;  // neighbours compared per train
 
 // Occurrences of one symbol at nearly equal distances.
@@ -269,7 +269,7 @@ class RunFinder {
       }
     }
     std::vector<LayerRun> runs;
-    for (std::size_t tries = 0; !candidates.empty() && tries < kMostTries; ++tries) {
+    for (std::size_t tries = 0; !candidates.empty() && tries < kMostLayerTries; ++tries) {
       const std::vector<Train> same = take_like(*choose(candidates), candidates);
       if (same.empty()) {
         continue;

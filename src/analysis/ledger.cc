@@ -28,15 +28,16 @@
 
 #include "analysis/device_work.h"
 #include "analysis/gaps.h"
-#include "analysis/sync_calls.h"
+#include "analysis/idle_causes.h"
+#include "analysis/wait_calls.h"
 #include "base/error.h"
 #include "trace/filter.h"
 
 namespace llmprof {
 
 const std::array<const char*, kNumBuckets> kBucketNames = {
-    "compute", "comm",        "copy",         "other_stage", "unattributed", "graph",
-    "sync",    "launch_late", "started_late", "queued",      "unknown_idle", "tail"};
+    "compute",     "comm",         "copy",   "other_stage",  "unattributed", "graph", "sync",
+    "launch_late", "started_late", "queued", "unknown_idle", "unrecorded",   "tail"};
 
 std::int64_t Ledger::sum_ns() const {
   return std::accumulate(buckets_ns.begin(), buckets_ns.end(), std::int64_t{0});
@@ -45,7 +46,7 @@ std::int64_t Ledger::sum_ns() const {
 void Ledger::add(const Ledger& other) {
   window_ns += other.window_ns;
   lead_ns += other.lead_ns;
-  sync_held_ns += other.sync_held_ns;
+  host_wait_ns += other.host_wait_ns;
   for (std::size_t i = 0; i < kNumBuckets; ++i) {
     buckets_ns[i] += other.buckets_ns[i];
   }
@@ -63,11 +64,51 @@ void check_conservation(const Ledger& ledger) {
 
 namespace {
 
+// Idle time of a ledger by cause.
+class CauseTotals {
+ public:
+  void add(const Gap& gap, std::int64_t time_ns) {
+    std::vector<IdleCause>& totals = gap.cause == Bucket::kUnrecorded ? unrecorded_ : in_work_;
+    if (totals.size() <= gap.label) {
+      totals.resize(gap.label + 1);
+    }
+    IdleCause& total = totals[gap.label];
+    total.bucket = gap.cause;
+    ++total.num_gaps;
+    total.total_ns += time_ns;
+    total.in_call_ns += std::min(time_ns, gap.in_call_ns);
+    total.longest_ns = std::max(total.longest_ns, time_ns);
+  }
+
+  // Largest first.
+  std::vector<IdleCause> list(const std::vector<IdleLabel>& labels) const {
+    std::vector<IdleCause> causes;
+    for (const std::vector<IdleCause>* totals : {&in_work_, &unrecorded_}) {
+      for (std::size_t label = 0; label < totals->size(); ++label) {
+        if ((*totals)[label].num_gaps > 0) {
+          causes.push_back((*totals)[label]);
+          causes.back().label = labels[label];
+        }
+      }
+    }
+    std::sort(causes.begin(), causes.end(), [](const IdleCause& a, const IdleCause& b) {
+      return std::tie(b.total_ns, a.bucket, a.label) < std::tie(a.total_ns, b.bucket, b.label);
+    });
+    return causes;
+  }
+
+ private:
+  // By label. One of waiting is always sync, all others are launch_late or unrecorded.
+  std::vector<IdleCause> in_work_;
+  std::vector<IdleCause> unrecorded_;
+};
+
 // One pass over a window from left to right.
 class Sweep {
  public:
-  Sweep(const DeviceWork& device, const std::deque<Gap>& gaps, LedgerHistory* history = nullptr)
-      : device_(device), gaps_(gaps), history_(history) {}
+  Sweep(const DeviceWork& device, const std::deque<Gap>& gaps, CauseTotals& causes,
+        LedgerHistory* history = nullptr)
+      : device_(device), gaps_(gaps), causes_(causes), history_(history) {}
 
   // `kind_of` returns the bucket of a piece of work in this window; `on_gap` receives the gaps, as
   // (cause, start_ns, end_ns).
@@ -88,9 +129,8 @@ class Sweep {
       }
       advance(std::max(work.start_ns, start_ns));
       if (ends_.empty()) {
-        const std::int64_t late_ns = ledger[Bucket::kLaunchLate];
-        idle(work.start_ns, on_gap);
-        ledger.lead_ns = is_first ? ledger[Bucket::kLaunchLate] - late_ns : ledger.lead_ns;
+        const std::int64_t host_ns = idle(work.start_ns, on_gap);
+        ledger.lead_ns = is_first ? host_ns : ledger.lead_ns;
       }
       is_first = false;
       const Bucket kind = kind_of(work);
@@ -98,8 +138,8 @@ class Sweep {
       ++num_running_[static_cast<std::size_t>(kind)];
     }
     advance(end_ns);
-    idle(end_ns, on_gap);
-    ledger.lead_ns = is_first ? ledger[Bucket::kLaunchLate] : ledger.lead_ns;
+    const std::int64_t host_ns = idle(end_ns, on_gap);
+    ledger.lead_ns = is_first ? host_ns : ledger.lead_ns;
     assert(ends_.empty());
     check_conservation(ledger);
     return ledger;
@@ -154,9 +194,11 @@ class Sweep {
     return static_cast<std::size_t>(gap - gaps_.begin());
   }
 
-  // Assigns idle time up to `until_ns` to the causes of the GPU's gaps.
+  // Assigns idle time up to `until_ns` to the causes of the GPU's gaps. Returns how long the host
+  // was late.
   template <typename OnGap>
-  void idle(std::int64_t until_ns, OnGap on_gap) {
+  std::int64_t idle(std::int64_t until_ns, OnGap on_gap) {
+    std::int64_t host_ns = 0;
     while (time_ns_ < until_ns) {
       while (gap_ < gaps_.size() && gaps_[gap_].end_ns <= time_ns_) {
         ++gap_;
@@ -164,16 +206,19 @@ class Sweep {
       assert(gap_ < gaps_.size() && gaps_[gap_].start_ns <= time_ns_);
       const Gap& gap = gaps_[gap_];
       const std::int64_t to_ns = std::min(gap.end_ns, until_ns);
-      if (gap.held_until_ns > time_ns_) {
-        ledger_->sync_held_ns += std::min(gap.held_until_ns, to_ns) - time_ns_;
+      if (gap.is_host) {
+        causes_.add(gap, to_ns - time_ns_);
+        host_ns += gap.cause == Bucket::kSync ? 0 : to_ns - time_ns_;
       }
       on_gap(gap.cause, time_ns_, to_ns);
       put(gap.cause, to_ns);
     }
+    return host_ns;
   }
 
   const DeviceWork& device_;
   const std::deque<Gap>& gaps_;
+  CauseTotals& causes_;
   LedgerHistory* history_;
   Ledger* ledger_ = nullptr;
   std::size_t gap_ = 0;
@@ -200,12 +245,16 @@ struct WorkPhase {
 
 // Computes the ledgers of all stages, phases and the capture.
 class LedgerMaker {
+  static constexpr std::int64_t kWarmUpNs = 1'000'000;  // a shorter first use is no warm-up
+  static constexpr std::int64_t kLeastPause = 100;      // this fraction (1/100) of the phase
+
  public:
   explicit LedgerMaker(const LedgerInput& input)
       : input_(input),
         trace_(input.trace),
         stages_(input.stages),
-        syncs_(input.trace),
+        waits_(input.trace, input.attribution.copies),
+        causes_(input.trace, input.stages, input.attribution),
         devices_(input.trace.devices.size()),
         windows_of_(input.trace.devices.size()),
         phases_(input.trace.devices.size()) {
@@ -246,6 +295,11 @@ class LedgerMaker {
   }
 
  private:
+  struct StageTotals {
+    StageLedger row;
+    CauseTotals causes;
+  };
+
   std::string device_name(std::size_t device) const {
     return fmt::format("cuda:{}", trace_.devices[device].ordinal);
   }
@@ -257,17 +311,24 @@ class LedgerMaker {
       from_ns = std::min(from_ns, input_.windows[i].start_ns);
       to_ns = std::max(to_ns, input_.windows[i].end_ns);
     }
-    const std::deque<Gap> gaps = find_gaps(trace_, syncs_, devices_[device], from_ns, to_ns);
+    std::deque<Gap> gaps = find_gaps(trace_, waits_, devices_[device], from_ns, to_ns);
+    causes_.name(device, gaps);
+    include_what_follows(device);
+    skip_warm_up(device, gaps);
+    launcher_ = launcher_of(devices_[device]);
     LedgerHistory& history = result.history.emplace_back(input_.start_ns, input_.end_ns);
-    Sweep sweep(devices_[device], gaps, &history);
-    const Ledger ledger = sweep.run(
+    CauseTotals causes;
+    Sweep sweep(devices_[device], gaps, causes, &history);
+    Ledger ledger = sweep.run(
         input_.start_ns, input_.end_ns, [](const Work& work) { return work.kind; },
         [&](Bucket cause, std::int64_t gap_start_ns, std::int64_t gap_end_ns) {
           if (input_.on_gap) {
             input_.on_gap(device, cause, gap_start_ns, gap_end_ns);
           }
         });
-    result.capture.push_back({"capture", device_name(device), 1, ledger});
+    ledger.host_wait_ns = host_wait_ns(input_.start_ns, input_.end_ns);
+    result.capture.push_back(
+        {"capture", device_name(device), 1, ledger, causes.list(causes_.labels())});
     // Busy: the device executed something, whichever stage it belongs to.
     result.busy_ns.push_back(ledger[Bucket::kCompute] + ledger[Bucket::kComm] +
                              ledger[Bucket::kCopy]);
@@ -292,28 +353,30 @@ class LedgerMaker {
     };
     // In two parts, because copies before the first kernel are not part of the GPU window.
     const std::int64_t middle_ns = std::clamp(window.gpu_start_ns, window.start_ns, window.end_ns);
-    Sweep sweep(devices_[window.device], gaps);
+    StageTotals& sum = by_stage_[{stage, window.device}];
+    Sweep sweep(devices_[window.device], gaps, sum.causes);
     Ledger ledger = sweep.run(window.start_ns, middle_ns, kind_of);
     const Ledger on_gpu = sweep.run(middle_ns, window.end_ns, kind_of);
     result.own_ns[i] = on_gpu[Bucket::kCompute] + on_gpu[Bucket::kComm] + on_gpu[Bucket::kCopy];
     ledger.add(on_gpu);
-    StageLedger& sum = by_stage_[{stage, window.device}];
-    ++sum.num_instances;
-    sum.ledger.add(ledger);
+    ledger.host_wait_ns = host_wait_ns(window.start_ns, window.end_ns);
+    ++sum.row.num_instances;
+    sum.row.ledger.add(ledger);
   }
 
   // One ledger per stage and GPU: stages in order, each by device.
   void add_stages(LedgerResult& result) {
-    for (auto& [key, ledger] : by_stage_) {
-      ledger.stage = stages_.names[key.first];
-      ledger.device = device_name(key.second);
+    for (auto& [key, totals] : by_stage_) {
+      totals.row.stage = stages_.names[key.first];
+      totals.row.device = device_name(key.second);
+      totals.row.causes = totals.causes.list(causes_.labels());
     }
     for (std::uint32_t stage = 0; stage < stages_.names.size(); ++stage) {
       const auto first = static_cast<std::ptrdiff_t>(result.stages.size());
       for (std::size_t device = 0; device < devices_.size(); ++device) {
         const auto row = by_stage_.find({stage, static_cast<std::uint16_t>(device)});
         if (row != by_stage_.end()) {
-          result.stages.push_back(std::move(row->second));
+          result.stages.push_back(std::move(row->second.row));
         }
       }
       std::sort(result.stages.begin() + first, result.stages.end(), has_lower_device);
@@ -350,6 +413,91 @@ class LedgerMaker {
     }
   }
 
+  // Work that follows the model's last kernel without a pause is still the model's: results that
+  // are copied back.
+  void include_what_follows(std::uint16_t device) {
+    WorkPhase& phase = phases_[device];
+    if (stages_.names != std::vector<std::string>{"all"} || phase.start_ns >= phase.end_ns) {
+      return;
+    }
+    const std::vector<Work>& work = devices_[device].work;
+    for (std::size_t i = devices_[device].first_at(phase.end_ns); i < work.size(); ++i) {
+      if (work[i].start_ns - phase.end_ns > (phase.end_ns - phase.start_ns) / kLeastPause) {
+        return;
+      }
+      phase.end_ns = std::max(phase.end_ns, work[i].end_ns);
+    }
+  }
+
+  // A first pass that loads its code is start-up: the model works steadily after its last first use
+  // that leaves half of its kernels to come. Marks say themselves where a step begins.
+  void skip_warm_up(std::uint16_t device, const std::deque<Gap>& gaps) {
+    WorkPhase& phase = phases_[device];
+    if (stages_.names != std::vector<std::string>{"all"} || phase.start_ns >= phase.end_ns) {
+      return;
+    }
+    const std::vector<Work>& work = devices_[device].work;
+    const auto after = [&](std::int64_t time_ns) {
+      return std::lower_bound(work.begin(), work.end(), time_ns,
+                              [](const Work& one, std::int64_t t) { return one.start_ns < t; });
+    };
+    const auto last = after(phase.end_ns);
+    const std::ptrdiff_t num_all = last - after(phase.start_ns);
+    for (auto gap = gaps.rbegin(); gap != gaps.rend() && gap->end_ns > phase.start_ns; ++gap) {
+      const bool is_first_use = causes_.labels()[gap->label].kind == IdleKind::kFirstUse;
+      if (!is_first_use || gap->end_ns - gap->start_ns < kWarmUpNs) {
+        continue;
+      }
+      auto next = after(gap->end_ns);
+      while (next != last && next->start_ns == next->end_ns) {
+        ++next;  // would leave the boundary inside a gap
+      }
+      if (next != last && (last - next) * 2 >= num_all) {
+        phase.start_ns = next->start_ns;
+        return;
+      }
+    }
+  }
+
+  void name_main_call(std::int64_t start_ns, std::int64_t end_ns, StageLedger& row) const {
+    std::map<StringId, std::int64_t> by_name;
+    const ApiCalls& calls = trace_.api_calls;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const std::int64_t from_ns = std::max(start_ns, calls.start_ns[i]);
+      const std::int64_t to_ns = std::min(end_ns, calls.end_ns[i]);
+      if (from_ns < to_ns) {
+        by_name[calls.name[i]] += to_ns - from_ns;
+      }
+    }
+    for (const auto& [id, time_ns] : by_name) {
+      const std::string_view name = trace_.strings[id];
+      // Threads add up, so a third of the time in calls may be more than all of it.
+      if (time_ns * 3 >= end_ns - start_ns &&
+          (time_ns > row.main_call_ns || (time_ns == row.main_call_ns && name < row.main_call))) {
+        row.main_call = std::string(name);
+        row.main_call_ns = time_ns;
+      }
+    }
+  }
+
+  // The thread that launched most work of the GPU; the first one of several.
+  std::uint32_t launcher_of(const DeviceWork& device) const {
+    std::map<std::uint32_t, std::size_t> launches;
+    for (const Work& work : device.work) {
+      if (work.call != kNone) {
+        ++launches[trace_.api_calls.thread[work.call]];
+      }
+    }
+    const auto most =
+        std::max_element(launches.begin(), launches.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == launches.end() ? kNone : most->first;
+  }
+
+  std::int64_t host_wait_ns(std::int64_t start_ns, std::int64_t end_ns) const {
+    return launcher_ == kNone ? 0 : waits_.waited_ns(launcher_, start_ns, end_ns);
+  }
+
   // The capture in up to three parts that sum to it. A part that is too short is not worth a row.
   void add_phases(std::uint16_t device, const std::deque<Gap>& gaps, LedgerResult& result) {
     constexpr std::int64_t kLeastPart = 20;  // a phase is at least this fraction (1/20)
@@ -369,10 +517,16 @@ class LedgerMaker {
     }
     const auto add = [&](const char* name, std::int64_t part_start_ns, std::int64_t part_end_ns) {
       if (part_start_ns < part_end_ns) {
-        Sweep sweep(devices_[device], gaps);
+        CauseTotals causes;
+        Sweep sweep(devices_[device], gaps, causes);
+        Ledger ledger =
+            sweep.run(part_start_ns, part_end_ns, [](const Work& one) { return one.kind; });
+        ledger.host_wait_ns = host_wait_ns(part_start_ns, part_end_ns);
         result.phases.push_back(
-            {name, device_name(device), 1,
-             sweep.run(part_start_ns, part_end_ns, [](const Work& one) { return one.kind; })});
+            {name, device_name(device), 1, ledger, causes.list(causes_.labels())});
+        if (std::string_view(name) != "steady") {
+          name_main_call(part_start_ns, part_end_ns, result.phases.back());
+        }
       }
     };
     add("startup", start_ns, from_ns);
@@ -465,11 +619,13 @@ class LedgerMaker {
   const LedgerInput& input_;
   const Trace& trace_;
   const Stages& stages_;
-  SyncCalls syncs_;
+  WaitCalls waits_;
+  IdleCauses causes_;
   std::vector<DeviceWork> devices_;
   std::vector<std::vector<std::uint32_t>> windows_of_;  // by device, into LedgerInput::windows
   std::vector<WorkPhase> phases_;  // by device; of length 0 where nothing is known
-  std::map<std::pair<std::uint32_t, std::uint16_t>, StageLedger> by_stage_;  // (stage, device)
+  std::map<std::pair<std::uint32_t, std::uint16_t>, StageTotals> by_stage_;  // (stage, device)
+  std::uint32_t launcher_ = kNone;  // the thread that launches most work of the GPU at hand
 };
 
 }  // namespace

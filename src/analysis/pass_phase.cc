@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the layers of a pass begin.
+// Beginnings of the layers of a pass.
 //
 // A pure repeat has no beginning. The ends of a pass have one: the first and the last layer stand
 // beside kernels that no layer has.

@@ -8,6 +8,8 @@
 // Every command and the library use these two functions, so they cannot disagree about a file.
 #include "analysis/profile.h"
 
+#include <cstdlib>
+
 #include "analysis/capture_summary.h"
 #include "analysis/kernels.h"
 #include "analysis/ledger.h"
@@ -40,7 +42,9 @@ std::function<std::optional<TensorCores>(const std::string&)> tensor_cores_in(
     const double fp32 = match.gpu->flops_per_s("fp32").value_or(0);
     const bool has_bf16 = match.gpu->dense_tflops.contains("bf16");
     const double tensor = match.gpu->flops_per_s(has_bf16 ? "bf16" : "fp16").value_or(0);
-    return fp32 > 0 ? std::optional(TensorCores{tensor / fp32, has_bf16}) : std::nullopt;
+    const int compute_major = std::atoi(match.gpu->compute_capability.c_str());
+    return fp32 > 0 ? std::optional(TensorCores{tensor / fp32, has_bf16, compute_major})
+                    : std::nullopt;
   };
 }
 
@@ -86,6 +90,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   // Stages: where prefill and decode are.
   stages = find_stages(trace, profile.rules, extent.start_ns, extent.end_ns);
   analysis.stage_source = stages.source;
+  analysis.engine = stages.engine;
   const IsCommunication is_communication = communication_kernels(trace, profile.rules);
 
   // Ranks of one model: their marks repeat each other, and each step counts once.
@@ -146,6 +151,13 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
     profile.timeline = timed(options.timer, "timeline", [&] { return maker->finish(); });
   }
   analysis.devices = summarise_devices(trace, ledgers.busy_ns);
+  analysis.copies = summarise_copies(trace);
+  analysis.num_calls = static_cast<std::int64_t>(trace.api_calls.size());
+  analysis.num_numbered_calls = count_numbered_calls(trace);
+  analysis.num_captured_launches = static_cast<std::int64_t>(trace.captured_launches.size());
+  analysis.kernel_chains = timed(options.timer, "kernel chains", [&] {
+    return find_kernel_chains(trace, profile.rules, stages, attribution);
+  });
 
   // Steps: host range, GPU window and period of each.
   analysis.steps = find_steps(trace, stages, groups, windows, ledgers.own_ns);

@@ -15,14 +15,15 @@ enum class Bucket : std::uint8_t {
   kOtherStage,    // only work of other stages runs
   kUnattributed,  // only work runs whose launch lies in no stage or was not recorded
   kGraph,         // idle inside a graph launch
-  kSync,          // idle: the host waited in a synchronising call and launched after it
+  kSync,          // idle: the host still waited in a call for earlier work
   kLaunchLate,    // idle: the host had not launched yet
   kStartedLate,   // idle: the launch had returned, but the work started late
   kQueued,        // idle: launched, but waiting for something on the GPU
   kUnknownIdle,   // idle: the launch of what follows was not recorded
+  kUnrecorded,    // idle as far as recorded: before the first work, or while the host waited for it
   kTail,          // idle: nothing follows in this window
 };
-inline constexpr std::size_t kNumBuckets = 12;
+inline constexpr std::size_t kNumBuckets = 13;
 extern const std::array<const char*, kNumBuckets> kBucketNames;
 
 }  // namespace llmprof

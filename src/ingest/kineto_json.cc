@@ -177,6 +177,10 @@ class KinetoLoader {
       device.name = name_of(one);
       device.num_sms = static_cast<std::uint32_t>(
           std::clamp<std::int64_t>(integer_member(one, "numSms").value_or(0), 0, 1 << 20));
+      device.compute_major = static_cast<std::uint32_t>(
+          std::clamp<std::int64_t>(integer_member(one, "computeMajor").value_or(0), 0, 99));
+      device.compute_minor = static_cast<std::uint32_t>(
+          std::clamp<std::int64_t>(integer_member(one, "computeMinor").value_or(0), 0, 99));
       device.memory_bytes = static_cast<std::uint64_t>(
           std::max<std::int64_t>(integer_member(one, "totalGlobalMem").value_or(0), 0));
     }

@@ -84,16 +84,33 @@ struct NodeRow {
 };
 
 struct DeviceRow {
-  enum { kCudaDevice, kId, kName, kNumSms, kMemory, kMemoryBandwidth, kClock, kNumColumns };
-  static constexpr std::array kNames = {
-      "cuDevice", "id", "name", "smCount", "totalMemory", "memoryBandwidth", "clockRate"};
+  enum {
+    kCudaDevice,
+    kId,
+    kName,
+    kNumSms,
+    kMemory,
+    kMemoryBandwidth,
+    kClock,
+    kComputeMajor,
+    kComputeMinor,
+    kNumColumns
+  };
+  static constexpr std::array kNames = {"cuDevice",  "id",           "name",
+                                        "smCount",   "totalMemory",  "memoryBandwidth",
+                                        "clockRate", "computeMajor", "computeMinor"};
   static_assert(kNames.size() == kNumColumns);
 };
 struct OldDeviceRow : DeviceRow {
-  static constexpr std::array kNames = {
-      "deviceId",           "deviceId",         "name",
-      "numMultiprocessors", "globalMemorySize", "globalMemoryBandwidth",
-      "coreClockRate"};
+  static constexpr std::array kNames = {"deviceId",
+                                        "deviceId",
+                                        "name",
+                                        "numMultiprocessors",
+                                        "globalMemorySize",
+                                        "globalMemoryBandwidth",
+                                        "coreClockRate",
+                                        "computeCapabilityMajor",
+                                        "computeCapabilityMinor"};
   static_assert(kNames.size() == kNumColumns);
 };
 

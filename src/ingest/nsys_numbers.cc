@@ -90,6 +90,8 @@ void TraceNumbers::read_devices(const SqliteFile& file) {
   const auto fill = [&](const SqlValue* row, DeviceInfo& device) {
     device.name = row[DeviceRow::kName].as_text();
     device.num_sms = static_cast<std::uint32_t>(row[DeviceRow::kNumSms].as_integer());
+    device.compute_major = static_cast<std::uint32_t>(row[DeviceRow::kComputeMajor].as_integer());
+    device.compute_minor = static_cast<std::uint32_t>(row[DeviceRow::kComputeMinor].as_integer());
     device.memory_bytes = static_cast<std::uint64_t>(row[DeviceRow::kMemory].as_integer())
                           << (is_old ? 20 : 0);
     device.memory_bytes_per_s =

@@ -36,6 +36,9 @@ void describe(const Metrics*, F&& f) {
   f("contract", &T::contract, plain("what the capture lacks; null for a recording alone"));
   f("aggregates", &T::aggregates, plain("what users of a model wait for"));
   f("devices", &T::devices, plain("the GPUs that worked"));
+  f("copies", &T::copies, plain("copies by GPU, direction and kind of host memory"));
+  f("kernel_chains", &T::kernel_chains,
+    plain("kernels in a row that fused ones would replace, by stage and GPU"));
   f("stages", &T::stages, plain("the stages of the program"));
   f("steps", &T::steps, plain("the lengths of each stage's marks, on the host and on the GPU"));
   f("compositions", &T::compositions, plain("steps of engines by stage and number of sequences"));
@@ -44,6 +47,7 @@ void describe(const Metrics*, F&& f) {
   f("baseline", &T::baseline, plain("stages without a profiler; null without such a pass"));
   f("overhead", &T::overhead, plain("what the profiler added; null without a baseline"));
   f("ledgers", &T::ledgers, plain("where the time went, by stage and GPU"));
+  f("idle_causes", &T::idle_causes, plain("what the host did while a GPU waited for it"));
   f("efficiency", &T::efficiency, plain("how much of what was possible; null without a model"));
   f("families", &T::families, plain("kernels by family"));
   f("kernels", &T::kernels, plain("kernels by GPU and stage"));

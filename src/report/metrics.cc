@@ -50,6 +50,9 @@ CaptureMetrics capture_of(const Analysis& analysis) {
           analysis.opaque_graph_ns,
           analysis.stage_overlap_ns,
           analysis.outside_ns,
+          analysis.num_calls,
+          analysis.num_numbered_calls,
+          analysis.num_captured_launches,
           analysis.stage_source,
           window_of(info),
           files_of(info)};
@@ -241,8 +244,13 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   for (const DeviceSummary& device : analysis.devices) {
     metrics.devices.push_back({device.device, device.name, device.busy_ns,
                                fraction_of(device.busy_ns, analysis.capture_ns), device.num_kernels,
-                               device.copy_ns, device.pageable_copy_ns});
+                               device.num_sms, device.copy_ns, device.pageable_copy_ns});
   }
+  for (const CopyTotal& copies : analysis.copies) {
+    metrics.copies.push_back({copies.device, copies.direction, copies.memory, copies.count,
+                              copies.size_bytes, copies.total_ns, copies.bytes_per_s()});
+  }
+  metrics.kernel_chains = analysis.kernel_chains;
   metrics.stages = analysis.stages;
   metrics.steps = steps_of(analysis);
   metrics.rank_groups = analysis.rank_groups;
@@ -252,6 +260,12 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   }
   for (const StageLedger& row : analysis.ledgers) {
     metrics.ledgers.push_back({row.ledger, row.stage, row.device, row.num_instances});
+    for (const IdleCause& cause : row.causes) {
+      metrics.idle_causes.push_back(
+          {row.stage, row.device, kBucketNames[static_cast<std::size_t>(cause.bucket)],
+           kIdleKindNames[static_cast<std::size_t>(cause.label.kind)], cause.label.call,
+           cause.label.scope, cause.num_gaps, cause.total_ns, cause.in_call_ns, cause.longest_ns});
+    }
   }
   metrics.efficiency = analysis.efficiency;
   metrics.families = analysis.families;

@@ -57,6 +57,9 @@ struct CaptureMetrics {
   std::int64_t opaque_graph_ns = 0;
   std::int64_t stage_overlap_ns = 0;
   std::int64_t outside_stages_ns = 0;
+  std::int64_t num_calls = 0;
+  std::int64_t num_numbered_calls = 0;
+  std::int64_t num_captured_launches = 0;
   std::string stage_source;
   std::optional<WindowMetrics> window;
   std::optional<std::vector<FileMetrics>> files;
@@ -124,8 +127,20 @@ struct DeviceMetrics {
   std::int64_t busy_ns = 0;
   double busy_fraction = 0;
   std::int64_t num_kernels = 0;
+  std::int64_t num_sms = 0;
   std::int64_t copy_ns = 0;
   std::int64_t pageable_copy_ns = 0;
+};
+
+// Copies of one kind.
+struct CopyMetrics {
+  std::string device;
+  std::string direction;
+  std::string memory;
+  std::int64_t count = 0;
+  std::int64_t size_bytes = 0;
+  std::int64_t total_ns = 0;
+  std::optional<double> bytes_per_s;
 };
 
 // Lengths of a stage's instances.
@@ -144,6 +159,20 @@ struct LedgerMetrics : Ledger {
   std::string stage;
   std::string device;
   std::int64_t num_instances = 0;
+};
+
+// Idle time by what the host did.
+struct IdleCauseMetrics {
+  std::string stage;
+  std::string device;
+  std::string bucket;
+  std::string kind;
+  std::string call;
+  std::string scope;
+  std::int64_t num_gaps = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t in_call_ns = 0;
+  std::int64_t longest_ns = 0;
 };
 
 // A row of the kernel table.
@@ -259,6 +288,8 @@ struct Metrics {
   std::optional<std::vector<BreachMetrics>> contract;
   AggregateMetrics aggregates;
   std::vector<DeviceMetrics> devices;
+  std::vector<CopyMetrics> copies;
+  std::vector<KernelChains> kernel_chains;
   std::vector<StageSummary> stages;
   std::vector<StepMetrics> steps;
   std::vector<Composition> compositions;
@@ -267,6 +298,7 @@ struct Metrics {
   std::optional<std::vector<StageTimes>> baseline;
   std::optional<std::vector<StageOverhead>> overhead;
   std::vector<LedgerMetrics> ledgers;
+  std::vector<IdleCauseMetrics> idle_causes;
   std::optional<Efficiency> efficiency;
   std::vector<FamilyTotal> families;
   std::vector<KernelMetrics> kernels;

@@ -11,7 +11,20 @@ namespace llmprof {
 inline constexpr const char* kFindingIds[] = {"no_gpu_activity",
                                               "graph_opaque",
                                               "data_loss",
+                                              "graph_capture",
+                                              "calls_missing",
+                                              "few_kernels",
+                                              "largest_part",
+                                              "graph_idle",
+                                              "unrecorded_work",
+                                              "unfused_attention",
+                                              "flash_attention_2",
+                                              "empty_sms",
                                               "launch_bound",
+                                              "host_work",
+                                              "allocation",
+                                              "blocked_call",
+                                              "first_use",
                                               "idle_at_start",
                                               "host_sync",
                                               "exposed_comm",
@@ -19,7 +32,6 @@ inline constexpr const char* kFindingIds[] = {"no_gpu_activity",
                                               "queue_wait",
                                               "started_late",
                                               "rank_skew",
-                                              "pageable_copy",
                                               "gemm_off_tensor_cores",
                                               "fusion",
                                               "sampling",
@@ -90,6 +102,12 @@ void describe(const CaptureMetrics*, F&& f) {
   f("stage_overlap_ns", &T::stage_overlap_ns,
     number("ns", "", "marks kernels copies graphs", "capture.overlap",
            "stage windows, nested ones left out, minus their union"));
+  f("calls", &T::num_calls, number("1", "", "calls", "capture.calls", "API calls"));
+  f("numbered_calls", &T::num_numbered_calls,
+    number("1", "", "calls", "capture.calls",
+           "how many there were by their correlation numbers, also those not recorded"));
+  f("captured_launches", &T::num_captured_launches,
+    number("1", "", "calls", "capture.calls", "launches captured into a graph instead of run"));
   f("outside_stages_ns", &T::outside_stages_ns,
     number("ns", "", "marks kernels copies graphs", "capture.outside",
            "of the duration: in no stage's window"));
@@ -211,11 +229,51 @@ void describe(const DeviceMetrics*, F&& f) {
     number("fraction", "kernels", "kernels copies graphs", "devices.busy",
            "busy_ns / capture.duration_ns"));
   f("kernels", &T::num_kernels, number("1", "", "kernels", "devices.kernels", "launches"));
+  f("sms", &T::num_sms,
+    number("1", "", "", "devices", "its streaming multiprocessors; 0: not recorded"));
   f("copy_ns", &T::copy_ns,
     number("ns", "", "copies", "devices.copies", "sum of copies and memsets"));
   f("pageable_copy_ns", &T::pageable_copy_ns,
     number("ns", "", "copies", "devices.copies",
            "of copy_ns: from or to pageable memory of the host"));
+}
+
+template <typename F>
+void describe(const CopyMetrics*, F&& f) {
+  using T = CopyMetrics;
+  const auto of_copies = [](std::string_view unit, std::string_view text) {
+    return number(unit, "", "copies", "copies", text);
+  };
+  f("device", &T::device, row_name("the GPU"));
+  f("direction", &T::direction,
+    row_name("host_to_device, device_to_host, device_to_device, peer_to_peer, memset or unknown",
+             2));
+  f("memory", &T::memory, row_name("of the host: pinned or pageable; empty where it has none", 3));
+  f("count", &T::count, of_copies("1", "copies"));
+  f("size_bytes", &T::size_bytes, of_copies("B", "their sizes together"));
+  f("total_ns", &T::total_ns, of_copies("ns", "sum of their durations"));
+  f("bytes_per_s", &T::bytes_per_s, of_copies("B/s", "size_bytes / total_ns"));
+}
+
+template <typename F>
+void describe(const KernelChains*, F&& f) {
+  using T = KernelChains;
+  const auto of_chains = [](std::string_view unit, std::string_view text) {
+    return number(unit, "", "kernels", "kernel_chains", text);
+  };
+  f("stage", &T::stage, row_name("the stage, all, or outside"));
+  f("device", &T::device, row_name("the GPU", 2));
+  f("attentions", &T::num_attentions,
+    of_chains("1", "product, softmax, product on one stream, at most 8 kernels between them"));
+  f("attention_ns", &T::attention_ns, of_chains("ns", "their kernels, and those between them"));
+  f("product_ns", &T::product_ns, of_chains("ns", "of attention_ns: the products"));
+  f("movers", &T::num_movers,
+    of_chains("1",
+              "kernels of the families elementwise, activation, norm, reduction, copy, rope, "
+              "softmax"));
+  f("mover_ns", &T::mover_ns, of_chains("ns", "sum of their durations"));
+  f("fused_ns", &T::fused_ns,
+    of_chains("ns", "of mover_ns: the longest kernel of each row of them on a stream"));
 }
 
 template <typename F>
@@ -360,13 +418,34 @@ void describe(const LedgerMetrics*, F&& f) {
         "sum of windows: of a step, to the start of the next; else from a mark's start to its end "
         "or that of its last GPU work"));
   f("lead_ns", &T::lead_ns,
-    part("ledgers.lead", "of launch_late: from a window's start to its first work"));
-  f("sync_held_ns", &T::sync_held_ns,
-    part("ledgers.parts",
-         "of sync: from the start of a gap until the synchronising call returned"));
+    part("ledgers.lead", "idle time before a window's first work, as far as it is the host's"));
+  f("host_wait_ns", &T::host_wait_ns,
+    part("ledgers.host_wait",
+         "the thread that launches most of the GPU's work waited for the GPU"));
   f("buckets_ns", &T::buckets_ns,
     part("ledgers.bucket",
          "each nanosecond of the windows is in one bucket, the first that applies"));
+}
+
+template <typename F>
+void describe(const IdleCauseMetrics*, F&& f) {
+  using T = IdleCauseMetrics;
+  const auto in_gaps = [](std::string_view text) {
+    return number("ns", "gaps", "marks calls kernels copies graphs", "idle_causes", text);
+  };
+  f("stage", &T::stage, row_name("the stage, or capture, startup, steady or ending"));
+  f("device", &T::device, row_name("the GPU", 2));
+  f("bucket", &T::bucket, row_name("of the ledger: sync, launch_late or unrecorded", 3));
+  f("kind", &T::kind,
+    row_name("waiting, launching, host_work, first_use, allocating or blocked", 4));
+  f("call", &T::call, row_name("the API call with half of the time or more; may be empty", 5));
+  f("scope", &T::scope,
+    row_name("the operator or range around it, its numbers as N; may be empty", 6));
+  f("gaps", &T::num_gaps,
+    number("1", "", "marks calls kernels copies graphs", "idle_causes", "gaps"));
+  f("total_ns", &T::total_ns, in_gaps("sum of their lengths"));
+  f("in_call_ns", &T::in_call_ns, in_gaps("of it, inside that call"));
+  f("longest_ns", &T::longest_ns, in_gaps("the longest"));
 }
 
 }  // namespace llmprof

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/host_chain.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/metrics.h"
@@ -15,65 +16,138 @@
 namespace llmprof {
 namespace {
 
-const char* words_of(Bucket bucket, const Ledger& ledger) {
-  switch (bucket) {
-    case Bucket::kLaunchLate:
-      return "it waited {} of the time for the host to launch";
-    case Bucket::kStartedLate:
-      return "{} of the time its next work had been launched but started late";
-    case Bucket::kSync:
-      return ledger.sync_held_ns * 2 < ledger[bucket]
-                 ? "it waited {} of the time for a host that had been held by a synchronising call"
-                 : "it waited {} of the time for a host that sat in a synchronising call";
-    case Bucket::kQueued:
-      return "{} of the time its next work was launched but waited for other work";
-    case Bucket::kGraph:
-      return "it was idle {} of the time between nodes of CUDA graphs";
-    case Bucket::kComm:
-      return "{} of the time it only communicated";
-    case Bucket::kCopy:
-      return "{} of the time it only copied";
-    default:
-      return "{} of the time it did other things";
-  }
+// Something that kept a GPU from computing.
+struct Waste {
+  std::int64_t time_ns = 0;
+  std::string words;  // takes the share
+};
+
+// " (cudaMalloc)" or " ('IO N')", where one has most of the time.
+std::string name_of(const KindOfGaps& gaps) {
+  return !gaps.call.empty()    ? fmt::format(" ({})", printable(gaps.call))
+         : !gaps.scope.empty() ? fmt::format(" ('{}')", printable(gaps.scope))
+                               : "";
 }
 
-// What the GPU did most while it did not compute, if that is a tenth or more.
-std::string largest_waste(const Ledger& ledger) {
-  static constexpr Bucket kWaste[] = {Bucket::kLaunchLate, Bucket::kSync, Bucket::kQueued,
-                                      Bucket::kGraph,      Bucket::kComm, Bucket::kCopy,
-                                      Bucket::kStartedLate};
-  const Bucket largest =
-      *std::max_element(std::begin(kWaste), std::end(kWaste),
-                        [&](Bucket a, Bucket b) { return ledger[a] < ledger[b]; });
-  if (ledger[largest] * 10 < ledger.window_ns) {
+std::vector<Waste> wastes_of(const StageLedger& row) {
+  const HostChain chain(row);
+  const Ledger& ledger = row.ledger;
+  const auto kind = [&](IdleKind of) { return chain[of].total_ns; };
+  const auto name = [&](IdleKind of) { return name_of(chain[of]); };
+  std::vector<Waste> wastes = {
+      {ledger[Bucket::kStartedLate],
+       "{} of the time its next work had been launched but started late"},
+      {ledger[Bucket::kQueued], "{} of the time its next work was launched but did not start"},
+      {ledger[Bucket::kGraph], "it was idle {} of the time between nodes of CUDA graphs"},
+      {ledger[Bucket::kComm], "{} of the time it only communicated"},
+      {ledger[Bucket::kCopy], "{} of the time it only copied"},
+      {kind(IdleKind::kHostWork),
+       "it waited {} of the time for the host, which did other work" + name(IdleKind::kHostWork)},
+      {kind(IdleKind::kFirstUse),
+       "{} of the time it waited for code to be loaded or compiled, once" +
+           name(IdleKind::kFirstUse)},
+      {kind(IdleKind::kAllocating), "it waited {} of the time for memory to be allocated or freed" +
+                                        name(IdleKind::kAllocating)},
+      {kind(IdleKind::kBlocked),
+       "it waited {} of the time for an API call that took long" + name(IdleKind::kBlocked)},
+  };
+  if (chain.waits_hold_back()) {
+    wastes.push_back({kind(IdleKind::kWaiting) + kind(IdleKind::kLaunching),
+                      "it was idle {} of the time because the host waits for its results" +
+                          name(IdleKind::kWaiting)});
+  } else {
+    wastes.push_back(
+        {kind(IdleKind::kLaunching), "it waited {} of the time for the host to launch"});
+    wastes.push_back({kind(IdleKind::kWaiting),
+                      "it was idle {} of the time while the host still waited for earlier work" +
+                          name(IdleKind::kWaiting)});
+  }
+  return wastes;
+}
+
+// What the GPU did most while it did not compute, if that is a tenth of `time_ns` or more.
+std::string largest_waste(const StageLedger& row, std::int64_t time_ns) {
+  const std::vector<Waste> wastes = wastes_of(row);
+  const Waste& largest =
+      *std::max_element(wastes.begin(), wastes.end(),
+                        [](const Waste& a, const Waste& b) { return a.time_ns < b.time_ns; });
+  if (largest.time_ns * 10 < time_ns) {
     return "";
   }
-  return "; " + fmt::format(fmt::runtime(words_of(largest, ledger)),
-                            format_fraction(fraction_of(ledger[largest], ledger.window_ns)));
+  // A name may hold braces: only the words are a format.
+  const std::size_t place = largest.words.find("{}");
+  return fmt::format("; {}{}{}", largest.words.substr(0, place),
+                     format_fraction(fraction_of(largest.time_ns, time_ns)),
+                     largest.words.substr(place + 2));
 }
 
-const Ledger* ledger_of(const Analysis& analysis, const std::string& stage,
-                        const std::string& device) {
+const StageLedger* row_of(const Analysis& analysis, const std::string& stage,
+                          const std::string& device) {
   const auto row =
       std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
                    [&](const StageLedger& l) { return l.stage == stage && l.device == device; });
-  return row == analysis.ledgers.end() ? nullptr : &row->ledger;
+  return row == analysis.ledgers.end() ? nullptr : &*row;
 }
 
 // ", of which 1.20 s of start-up and 0.30 s after the last work are left out".
-std::string around_work(const Analysis& analysis, const std::string& device) {
-  const Ledger* before = ledger_of(analysis, "startup", device);
-  const Ledger* after = ledger_of(analysis, "ending", device);
+std::string left_out(const Analysis& analysis, const std::string& device, std::int64_t before_ns,
+                     std::int64_t after_ns) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::int64_t time_ns, const std::string& what) {
+    if (time_ns > 0) {
+      parts.push_back(format_duration_ns(time_ns) + what);
+    }
+  };
+  const StageLedger* start = row_of(analysis, "startup", device);
+  const StageLedger* end = row_of(analysis, "ending", device);
+  const auto with_call = [](const StageLedger* row, const char* what) {
+    return row == nullptr || row->main_call.empty()
+               ? std::string(what)
+               : fmt::format("{} ({} in {})", what, format_duration_ns(row->main_call_ns),
+                             printable(row->main_call));
+  };
+  add(start == nullptr ? 0 : start->ledger.window_ns, with_call(start, " of start-up"));
+  add(before_ns, " in which nothing of it was recorded");
+  add(end == nullptr ? 0 : end->ledger.window_ns,
+      with_call(end, " after the last work of the model"));
+  add(after_ns, " after its last work");
   std::string text;
-  if (before != nullptr) {
-    text = fmt::format("{} of start-up", format_duration_ns(before->window_ns));
-  }
-  if (after != nullptr) {
-    text += fmt::format("{}{} after the last work of the model", text.empty() ? "" : " and ",
-                        format_duration_ns(after->window_ns));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
   }
   return text.empty() ? "" : ", of which " + text + " are left out";
+}
+
+// The sentence on the busiest GPU: its steady phase if there is one, else the whole capture.
+std::string sentence_on(const Analysis& analysis, const std::string& device) {
+  const StageLedger* steady = row_of(analysis, "steady", device);
+  const StageLedger* row = steady != nullptr ? steady : row_of(analysis, "capture", device);
+  if (row == nullptr) {
+    return fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.kernel_ns), device);
+  }
+  const Ledger& ledger = row->ledger;
+  // A twentieth of idle time around the work would not change the picture.
+  const auto counts = [&](std::int64_t time_ns) {
+    return time_ns * 20 >= ledger.window_ns ? time_ns : 0;
+  };
+  const std::int64_t before_ns = counts(ledger[Bucket::kUnrecorded]);
+  const std::int64_t after_ns = counts(ledger[Bucket::kTail]);
+  const std::int64_t time_ns = ledger.window_ns - before_ns - after_ns;
+  const std::int64_t busy_ns =
+      ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
+  const bool is_part = before_ns > 0 || after_ns > 0;
+  const std::string when = steady != nullptr ? "in which the model worked"
+                           : is_part         ? "from its first work to its last"
+                                             : "recorded";
+  std::string text =
+      fmt::format("{} was busy {} of {}{} {}{}.", device,
+                  format_fraction(fraction_of(busy_ns, time_ns)), when == "recorded" ? "" : "the ",
+                  format_duration_ns(time_ns), when, largest_waste(*row, time_ns));
+  if (when != "recorded") {
+    text += fmt::format(" {} recorded{}.", format_duration_ns(analysis.capture_ns),
+                        left_out(analysis, device, before_ns, after_ns));
+  }
+  return text;
 }
 
 }  // namespace
@@ -109,24 +183,10 @@ std::string verdict(const Analysis& analysis) {
         format_fraction(fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns)),
         capture.format.record_graphs);
   }
-  // The steady phase if there is one, else the whole capture.
   const auto busiest = std::max_element(
       analysis.devices.begin(), analysis.devices.end(),
       [](const DeviceSummary& a, const DeviceSummary& b) { return a.busy_ns < b.busy_ns; });
-  if (const Ledger* steady = ledger_of(analysis, "steady", busiest->device)) {
-    const std::int64_t busy_ns =
-        (*steady)[Bucket::kCompute] + (*steady)[Bucket::kComm] + (*steady)[Bucket::kCopy];
-    return fmt::format("{} was busy {} of the {} in which the model worked{}. {} recorded{}.",
-                       busiest->device, format_fraction(fraction_of(busy_ns, steady->window_ns)),
-                       format_duration_ns(steady->window_ns), largest_waste(*steady),
-                       format_duration_ns(analysis.capture_ns),
-                       around_work(analysis, busiest->device));
-  }
-  const Ledger* whole = ledger_of(analysis, "capture", busiest->device);
-  return fmt::format("{} was busy {} of {} recorded{}.", busiest->device,
-                     format_fraction(fraction_of(busiest->busy_ns, analysis.capture_ns)),
-                     format_duration_ns(analysis.capture_ns),
-                     whole == nullptr ? "" : largest_waste(*whole));
+  return sentence_on(analysis, busiest->device);
 }
 
 }  // namespace llmprof

@@ -223,6 +223,8 @@ struct DeviceInfo {
   std::uint32_t ordinal = 0;  // as CUDA numbers it
   std::string name;
   std::uint32_t num_sms = 0;
+  std::uint32_t compute_major = 0;  // of the compute capability, as the vendor numbers it
+  std::uint32_t compute_minor = 0;
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_bytes_per_s = 0;
   std::uint64_t clock_hz = 0;

@@ -11,6 +11,7 @@ import json
 import pathlib
 import re
 import subprocess
+import sys
 
 # (passes, passes cut by the capture, layers) of each kind of pass.
 MODELS = {
@@ -133,6 +134,9 @@ def main():
     parser.add_argument("--corpus", required=True, type=pathlib.Path)
     options = parser.parse_args()
     paths = sorted([*options.corpus.glob("nsys_sqlite/*.sqlite"), *options.corpus.glob("kineto/*.json*")])
+    if not paths:
+        print(f"skipped: no recordings at {options.corpus}")
+        sys.exit(77)
     assert set(MODELS) <= {path.name for path in paths}, "recordings are missing"
     num_models = num_silent = all_named = all_agreed = 0
     for path in paths:

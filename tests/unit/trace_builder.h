@@ -54,7 +54,7 @@ class TraceBuilder {
   }
 
   std::uint16_t add_device(std::uint32_t ordinal) {
-    trace_.devices.push_back({ordinal, "Test", 1, 1, 1, 1});
+    trace_.devices.push_back({ordinal, "Test", 1, 0, 0, 1, 1, 1});
     return static_cast<std::uint16_t>(trace_.devices.size() - 1);
   }
   std::uint16_t add_device() {

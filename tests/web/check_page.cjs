@@ -108,7 +108,7 @@ async function checkNumbers(page, one) {
   for (const level of idle || []) {
     for (const row of level) {
       const ledger = metrics.ledgers.find((one_) => one_.stage === 'capture' && one_.device === row.device);
-      const truth = ['graph', 'sync', 'launch_late', 'started_late', 'queued', 'unknown_idle', 'tail'].reduce((sum, bucket) => sum + ledger.buckets_ns[bucket], 0);
+      const truth = ['graph', 'sync', 'launch_late', 'started_late', 'queued', 'unknown_idle', 'unrecorded', 'tail'].reduce((sum, bucket) => sum + ledger.buckets_ns[bucket], 0);
       check(Math.abs(row.ns - truth) <= 1000 + ledger.window_ns * 1e-4, `idle time of ${row.device} is ${row.ns} in the timeline and ${truth} in the ledger`);
     }
   }

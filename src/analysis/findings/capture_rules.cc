@@ -14,6 +14,21 @@
 
 namespace llmprof {
 
+bool is_capture_of_graphs(const Analysis& analysis) {
+  std::int64_t num_kernels = 0;
+  for (const DeviceSummary& device : analysis.devices) {
+    num_kernels += device.num_kernels;
+  }
+  return analysis.num_captured_launches > num_kernels;
+}
+
+bool has_missing_calls(const Analysis& analysis) {
+  constexpr std::int64_t kFewCalls = 500;
+  constexpr std::int64_t kMostCallsPerRecorded = 50;  // about 16 where none are missing
+  return analysis.num_calls >= kFewCalls &&
+         analysis.num_numbered_calls > analysis.num_calls * kMostCallsPerRecorded;
+}
+
 void check_gpu_activity(const FindingContext& context) {
   const Analysis& analysis = context.analysis;
   // Without kernels all other findings are meaningless.
@@ -63,6 +78,38 @@ void check_opaque_graphs(const FindingContext& context) {
   finding.next = fmt::format("record again with {}, as llmprof run does",
                              analysis.capture.format.record_graphs);
   finding.evidence = {"capture.opaque_graph_ns", "capture.kernel_ns"};
+}
+
+// Launches that were captured into a graph did not run, so such a recording says nothing of speed.
+void check_captured_graphs(const FindingContext& context) {
+  constexpr std::int64_t kFewLaunches = 20;
+  const Analysis& analysis = context.analysis;
+  if (!is_capture_of_graphs(analysis) || analysis.num_captured_launches < kFewLaunches) {
+    return;
+  }
+  Finding& finding = context.block("graph_capture");
+  finding.sentence = fmt::format(
+      "this is the capture of a graph: {} launches were captured instead of run; {} of kernels ran "
+      "beside them",
+      analysis.num_captured_launches, format_duration_ns(analysis.kernel_ns));
+  finding.next =
+      "give it to the recording of the replay, whose kernels get their names from it: llmprof "
+      "analyze REPLAY --capture-trace THIS";
+  finding.evidence = {"capture.captured_launches", "capture.kernel_ns"};
+}
+
+// Where most calls are missing, what looks idle may not have been.
+void check_missing_calls(const FindingContext& context) {
+  if (!has_missing_calls(context.analysis)) {
+    return;
+  }
+  Finding& finding = context.block("calls_missing");
+  finding.sentence = fmt::format(
+      "the recording holds {} of about {} API calls, by their numbers: a sample, so idle time and "
+      "its causes mean nothing",
+      context.analysis.num_calls, context.analysis.num_numbered_calls);
+  finding.next = "record again without sampling; times of single kernels stand";
+  finding.evidence = {"capture.calls", "capture.numbered_calls"};
 }
 
 // nsys reports dropped events in its own messages; importers report files that end early.
@@ -181,6 +228,51 @@ void check_clocks(const FindingContext& context) {
     finding.next = "sudo nvidia-smi -pm 1 && sudo nvidia-smi --lock-gpu-clocks=MIN,MAX";
     finding.evidence = {"environment.gpus"};
   }
+}
+
+void check_few_kernels(const FindingContext& context) {
+  constexpr std::int64_t kFewKernels = 20;
+  const Analysis& analysis = context.analysis;
+  std::int64_t num_kernels = 0;
+  for (const KernelRecord& kernel : analysis.kernels) {
+    num_kernels += kernel.calls;
+  }
+  if (num_kernels == 0 || num_kernels >= kFewKernels || is_capture_of_graphs(analysis)) {
+    return;
+  }
+  Finding& finding = context.note("few_kernels", "capture");
+  finding.sentence =
+      fmt::format("{} {} ran, {} in all: too few to say what a step waits for", num_kernels,
+                  num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.kernel_ns));
+  finding.next = "record a few steps of the workload, after warming up";
+  finding.evidence = {"capture.kernel_ns"};
+}
+
+// A recording without a cause to remove still has a strongest fact.
+void check_largest_part(const FindingContext& context) {
+  constexpr double kEnough = 0.10;  // of the window: another finding says it
+  const Analysis& analysis = context.analysis;
+  const bool is_said = std::any_of(context.findings.found.begin(), context.findings.found.end(),
+                                   [](const Finding& finding) {
+                                     return finding.is_blocker || finding.id == "few_kernels" ||
+                                            finding.saving_fraction().value_or(0) >= kEnough;
+                                   });
+  if (is_said || analysis.kernels.empty() || analysis.families.empty() || analysis.kernel_ns == 0) {
+    return;
+  }
+  const KernelRecord& top = analysis.kernels.front();
+  const FamilyTotal& family = analysis.families.front();
+  Finding& finding = context.note("largest_part", "capture");
+  finding.sentence = fmt::format(
+      "{} of kernel time is {} kernels; the largest kernel is {} with {} in {} {} of {}",
+      format_fraction(fraction_of(family.total_ns, analysis.kernel_ns)), family.family,
+      printable(top.short_name), format_fraction(fraction_of(top.total_ns, analysis.kernel_ns)),
+      top.calls, top.calls == 1 ? "launch" : "launches", format_duration_ns(top.median_ns));
+  finding.next = analysis.efficiency
+                     ? "measure it with ncu: llmprof plan names the launch"
+                     : "name the model to see how far it is from the GPU's roof: --model NAME; or "
+                       "measure the kernel with ncu: llmprof plan names the launch";
+  finding.evidence = {fmt::format("families[family={}].total_ns", family.family)};
 }
 
 }  // namespace llmprof

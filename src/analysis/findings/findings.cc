@@ -26,11 +26,33 @@ namespace llmprof {
 namespace {
 
 constexpr void (*kFindingRules[])(const FindingContext&) = {
-    check_gpu_activity,  check_opaque_graphs, check_data_loss,       check_buckets,
-    check_idle_at_start, check_rank_skew,     check_pageable_copies, check_tensor_cores,
-    check_fusion,        check_families,      check_roofs,           check_counters,
-    check_overhead,      check_first_range,   check_other_family,    check_other_users,
+    check_gpu_activity,
+    check_opaque_graphs,
+    check_captured_graphs,
+    check_missing_calls,
+    check_data_loss,
+    check_host,
+    check_buckets,
+    check_graph_idle,
+    check_unrecorded,
+    check_copies,
+    check_idle_at_start,
+    check_rank_skew,
+    check_tensor_cores,
+    check_fusion,
+    check_unfused_attention,
+    check_flash_generation,
+    check_empty_sms,
+    check_families,
+    check_roofs,
+    check_counters,
+    check_overhead,
+    check_first_range,
+    check_other_family,
+    check_other_users,
     check_clocks,
+    check_few_kernels,
+    check_largest_part,
 };
 
 // No stage of the workload: none is marked, an engine captures its graphs, or a rank has no
@@ -74,6 +96,46 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
     }
   }
   return steady;
+}
+
+// A saving counts for as much as it is sure: the bound of one that is read off a table of GPUs, or
+// that is all the time something takes, is seldom reached.
+double weight_of(const Finding& finding) {
+  const double sure = finding.confidence == "high"     ? 1.0
+                      : finding.confidence == "medium" ? 0.4
+                                                       : 0.2;
+  return sure * static_cast<double>(finding.saving_ns);
+}
+
+// The same finding on several GPUs is one: that of the GPU with the largest saving, which is
+// first.
+void merge_devices(std::vector<Finding>& found) {
+  std::vector<Finding> merged;
+  std::vector<std::vector<std::int64_t>> savings;
+  for (Finding& finding : found) {
+    const auto same = std::find_if(merged.begin(), merged.end(), [&](const Finding& one) {
+      return !finding.device.empty() && one.device != finding.device && one.id == finding.id &&
+             one.stage == finding.stage && !one.device.empty();
+    });
+    // Findings of rank_skew compare GPUs with each other.
+    if (same == merged.end() || finding.id == "rank_skew") {
+      merged.push_back(std::move(finding));
+      savings.emplace_back();
+    } else {
+      savings[static_cast<std::size_t>(same - merged.begin())].push_back(finding.saving_ns);
+    }
+  }
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    if (savings[i].size() == 1) {
+      merged[i].sentence +=
+          fmt::format(" (one more GPU: {})", format_duration_ns(savings[i].front()));
+    } else if (savings[i].size() > 1) {
+      const auto [least, most] = std::minmax_element(savings[i].begin(), savings[i].end());
+      merged[i].sentence += fmt::format(" ({} more GPUs: {} to {})", savings[i].size(),
+                                        format_duration_ns(*least), format_duration_ns(*most));
+    }
+  }
+  found = std::move(merged);
 }
 
 void mark_overlaps(std::vector<Finding>& found) {
@@ -132,14 +194,16 @@ std::string time_in(std::int64_t time_ns, const StageLedger& row) {
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
   Findings findings;
   const std::vector<StageLedger> scopes = scopes_of(analysis);
+  const Workload workload = workload_of(analysis);
   for (const auto rule : kFindingRules) {
-    rule({analysis, facts, scopes, findings});
+    rule({analysis, facts, scopes, workload, findings});
   }
   std::stable_sort(findings.found.begin(), findings.found.end(),
                    [](const Finding& a, const Finding& b) {
-                     return std::tie(b.is_blocker, b.saving_ns, a.id, a.stage, a.device) <
-                            std::tie(a.is_blocker, a.saving_ns, b.id, b.stage, b.device);
+                     return std::tuple(b.is_blocker, weight_of(b), a.id, a.stage, a.device) <
+                            std::tuple(a.is_blocker, weight_of(a), b.id, b.stage, b.device);
                    });
+  merge_devices(findings.found);
   mark_overlaps(findings.found);
   return findings;
 }

@@ -45,7 +45,7 @@ struct SilentRule {
 
 // Findings, and rules that could not be checked.
 struct Findings {
-  // Blockers first, then by saving, id, stage, device.
+  // Blockers first, then by saving and how sure it is, id, stage, device.
   std::vector<Finding> found;
   std::vector<SilentRule> silent;
 };
@@ -54,6 +54,7 @@ struct Findings {
 struct TensorCores {
   double speedup = 0;     // how many times as fast as fp32 on CUDA cores: 312 / 19.5
   bool has_bf16 = false;  // and TF32, which came with it
+  int compute_major = 0;  // of the compute capability; 0: not known
 };
 
 // What the rules know besides the analysis.
@@ -65,6 +66,11 @@ struct FindingFacts {
   std::optional<int> num_other_gpu_users = {};  // processes on the GPUs when the run began
   std::optional<bool> keeps_clocks = {};        // persistence mode, without which locks are lost
 };
+
+// Whether most launches were captured into graphs instead of run, and whether most API calls are
+// missing: then idle time has no meaning.
+bool is_capture_of_graphs(const Analysis& analysis);
+bool has_missing_calls(const Analysis& analysis);
 
 // Applies every rule to an analysis.
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts);

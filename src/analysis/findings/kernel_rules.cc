@@ -17,21 +17,49 @@
 namespace llmprof {
 namespace {
 
-constexpr std::int64_t kTinyKernelNs = 20 * kNsPerUs;
 constexpr std::int64_t kManyLaunches = 100;
 constexpr double kFarFromRoof = 0.5;    // of the speed of light, over the time the GPU worked
 constexpr double kLowOccupancy = 0.25;  // of the warps an SM can hold
 // Weights of 16 bits reduced to 4: the saving for a memory-bound product.
 constexpr double kFewerBytes = 0.75;
 
-// cuBLAS and CUTLASS name the type in the kernel: sgemm is fp32 on CUDA cores, s16816gemm and
-// s1688gemm are tensor cores, f32f32_f32f32_f32 is fp32 without tensor cores. cuDNN's
-// convolve_sgemm<__half, ...> is not fp32.
-bool is_off_tensor_cores(const KernelRecord& kernel) {
+// cuBLAS, CUTLASS and cuDNN name the type in the kernel: sgemm and scudnn are fp32 on CUDA cores,
+// s16816gemm and s1688gemm are tensor cores, f32f32_f32f32_f32 is fp32 without tensor cores. The
+// templates of cuDNN's older convolutions begin with their type.
+enum class OffTensorCores : std::uint8_t { kNot, kFp32, kHalf };
+
+OffTensorCores off_tensor_cores(const KernelRecord& kernel) {
   const std::string name = to_lower(kernel.kernel_name);
-  const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
-  return kernel.family == "gemm" && (has("_sgemm") || has("f32f32_f32f32_f32")) && !has("__half") &&
-         !has("bfloat16");
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  if (kernel.family != "gemm") {
+    return OffTensorCores::kNot;
+  }
+  const bool is_half = has("__half") || has("bfloat16") || has("_fp16_");
+  const bool is_old_convolution = has("convolve_sgemm<") || has("dgrad_engine<") ||
+                                  has("wgrad_alg0_engine<") || has("winograd_nonfused::");
+  if (is_old_convolution || has("scudnn_")) {
+    return is_half ? OffTensorCores::kHalf : OffTensorCores::kFp32;
+  }
+  return !is_half && (has("_sgemm") || has("f32f32_f32f32_f32")) ? OffTensorCores::kFp32
+                                                                 : OffTensorCores::kNot;
+}
+
+// Tensor cores against fp32 on CUDA cores, where the table has no row of the GPU. Consumer GPUs
+// from Ampere on have twice the rate, accumulating in fp32.
+TensorCores cores_of(const FindingContext& context, const StageLedger& row) {
+  const DeviceSummary* device = device_of(context.analysis, row);
+  if (device == nullptr) {
+    return {};
+  }
+  if (context.facts.tensor_cores) {
+    if (const auto cores = context.facts.tensor_cores(device->name)) {
+      return *cores;
+    }
+  }
+  if (context.workload.is_amd || device->compute_major < 7) {
+    return {};
+  }
+  return device->compute_major == 7 ? TensorCores{4, false, 7} : TensorCores{2, true, 8};
 }
 
 // Time of the kernels in a scope selected by `wanted`, at most the stage's compute time.
@@ -76,60 +104,63 @@ const std::vector<UnwantedFamily>& family_rules() {
 
 void check_tensor_cores(const FindingContext& context) {
   for (const StageLedger& row : context.scopes) {
-    const std::int64_t time_ns = kernel_time(context, row, is_off_tensor_cores);
-    if (!is_large(time_ns, row)) {
+    const auto time_of = [&](OffTensorCores kind) {
+      return kernel_time(context, row, [&](const KernelRecord& kernel) {
+        return off_tensor_cores(kernel) == kind;
+      });
+    };
+    const std::int64_t fp32_ns = time_of(OffTensorCores::kFp32);
+    const std::int64_t half_ns = time_of(OffTensorCores::kHalf);
+    const bool is_half = half_ns > fp32_ns;
+    const std::int64_t time_ns = std::min(fp32_ns + half_ns, row.ledger[Bucket::kCompute]);
+    const TensorCores cores = cores_of(context, row);
+    // Without a known speedup there is no bound.
+    if (!is_large(time_ns, row) || cores.speedup <= 1) {
       continue;
     }
-    const auto device =
-        std::find_if(context.analysis.devices.begin(), context.analysis.devices.end(),
-                     [&](const DeviceSummary& d) { return d.device == row.device; });
-    const TensorCores cores =
-        device == context.analysis.devices.end() || !context.facts.tensor_cores
-            ? TensorCores{}
-            : context.facts.tensor_cores(device->name).value_or(TensorCores{});
-    const bool is_known = cores.speedup > 1;
-    // Without a known speedup the whole time is the upper bound.
-    const auto remains = is_known ? 1 / cores.speedup : 0;
-    Finding& finding =
-        context.add("gemm_off_tensor_cores", row, Bucket::kCompute,
-                    static_cast<std::int64_t>(static_cast<double>(time_ns) * (1 - remains)));
-    finding.confidence = is_known ? "medium" : "low";
+    Finding& finding = context.add(
+        "gemm_off_tensor_cores", row, Bucket::kCompute,
+        static_cast<std::int64_t>(static_cast<double>(time_ns) * (1 - 1 / cores.speedup)));
+    finding.confidence = "medium";
     finding.sentence = fmt::format(
-        "{} is matrix products in fp32 on CUDA cores{}", time_in(time_ns, row),
-        is_known ? fmt::format("; its tensor cores are {:.0f} times as fast", cores.speedup) : "");
+        "{} is matrix products and convolutions {} on CUDA cores; its tensor cores are {:.0f} "
+        "times as fast",
+        time_in(time_ns, row), is_half ? "in half precision, but" : "in fp32", cores.speedup);
     finding.next =
-        is_known && !cores.has_bf16
-            ? "run the model in fp16 (autocast(dtype=torch.float16), in training with GradScaler): "
-              "this GPU has neither bf16 nor TF32"
-            : "run the model in bf16 (model.to(torch.bfloat16) or autocast), or allow TF32: "
-              "torch.backends.cuda.matmul.allow_tf32 = True";
+        is_half ? "give cuDNN layouts and sizes that its tensor-core kernels take: channels last, "
+                  "numbers of channels that are multiples of 8"
+        : !cores.has_bf16 ? "run the model in fp16 (PyTorch: autocast(dtype=torch.float16), in "
+                            "training with GradScaler): this GPU has neither bf16 nor TF32"
+                          : "run the model in bf16 (PyTorch: model.to(torch.bfloat16) or "
+                            "autocast), or allow TF32: torch.backends.cuda.matmul.allow_tf32 = "
+                            "True";
     finding.evidence = {"families[family=gemm].total_ns"};
   }
 }
 
-// Small memory-moving kernels in a row: each reads and writes what the next one reads again. The
+// Memory-moving kernels in a row: each reads and writes what the next one reads again. The
 // confidence is low because the names do not tell whether neighbours depend on one another.
 void check_fusion(const FindingContext& context) {
-  static constexpr std::string_view kFusible[] = {
-      "elementwise", "activation", "norm", "reduction", "copy", "rope", "softmax"};
   for (const StageLedger& row : context.scopes) {
-    std::int64_t launches = 0;
-    const std::int64_t time_ns = kernel_time(context, row, [&](const KernelRecord& kernel) {
-      const bool is_small =
-          kernel.median_ns < kTinyKernelNs &&
-          std::find(std::begin(kFusible), std::end(kFusible), kernel.family) != std::end(kFusible);
-      launches += is_small ? kernel.calls : 0;
-      return is_small;
-    });
-    if (!is_large(time_ns, row) || launches < kManyLaunches) {
+    const KernelChains chains = chains_in(context.analysis, row);
+    const std::int64_t time_ns = std::min(chains.mover_ns, row.ledger[Bucket::kCompute]);
+    const std::int64_t saving_ns =
+        std::min(chains.mover_ns - chains.fused_ns, row.ledger[Bucket::kCompute]);
+    if (!is_large(saving_ns, row) || chains.num_movers < kManyLaunches) {
       continue;
     }
-    Finding& finding = context.add("fusion", row, Bucket::kCompute, time_ns);
+    Finding& finding = context.add("fusion", row, Bucket::kCompute, saving_ns);
     finding.confidence = "low";
-    finding.sentence = fmt::format("{} launches of small memory-moving kernels take {}", launches,
-                                   time_in(time_ns, row));
-    finding.next = "fuse them: torch.compile, or the engine's fused norm, rope and activation";
-    finding.evidence = {"families[family=elementwise].total_ns"};
+    finding.sentence = fmt::format(
+        "{} is {} kernels that only move data (pointwise, copies, reductions); in each row of them "
+        "one could do the work of all",
+        time_in(time_ns, row), chains.num_movers);
+    finding.next = context.workload.engine.empty()
+                       ? context.workload.is_pytorch
+                             ? "fuse them: torch.compile, or fused norm, rope and activation"
+                             : "fuse them into one kernel"
+                       : "use the engine's fused norm, rope and activation, or its compiled mode";
+    finding.evidence = {fmt::format("kernel_chains[device={}].mover_ns", row.device)};
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/findings/findings.h"
+#include "analysis/findings/workload.h"
 
 namespace llmprof {
 
@@ -26,6 +27,7 @@ struct FindingContext {
   // The rows a rule looks at: stages that are not nested; if none is marked, the steady phase or
   // the capture; for a summary without times, one row that is all compute.
   const std::vector<StageLedger>& scopes;
+  const Workload& workload;
   Findings& findings;
 
   // A finding on a stage and device of the ledger that saves at most `saving_ns`, out of `bucket`.
@@ -42,12 +44,23 @@ struct FindingContext {
 // steady phase.
 bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row);
 
+// Whether most kernels of the row are nodes of CUDA graphs.
+bool is_in_graphs(const Analysis& analysis, const StageLedger& row);
+
+// The GPU of a row; nullptr if nothing is known of it.
+const DeviceSummary* device_of(const Analysis& analysis, const StageLedger& row);
+
+// Chains of kernels in a row, as kernels count in it.
+KernelChains chains_in(const Analysis& analysis, const StageLedger& row);
+
 // "1.20 ms (12.3 %) of decode on cuda:0".
 std::string time_in(std::int64_t time_ns, const StageLedger& row);
 
 // On the recording itself.
 void check_gpu_activity(const FindingContext& context);
 void check_opaque_graphs(const FindingContext& context);
+void check_captured_graphs(const FindingContext& context);
+void check_missing_calls(const FindingContext& context);
 void check_data_loss(const FindingContext& context);
 void check_overhead(const FindingContext& context);
 void check_first_range(const FindingContext& context);
@@ -55,15 +68,24 @@ void check_other_family(const FindingContext& context);
 void check_other_users(const FindingContext& context);
 void check_clocks(const FindingContext& context);
 // On time without compute.
+void check_host(const FindingContext& context);
+void check_graph_idle(const FindingContext& context);
+void check_unrecorded(const FindingContext& context);
 void check_buckets(const FindingContext& context);
 void check_idle_at_start(const FindingContext& context);
 void check_rank_skew(const FindingContext& context);
-void check_pageable_copies(const FindingContext& context);
+void check_copies(const FindingContext& context);
 // On kernels.
 void check_tensor_cores(const FindingContext& context);
 void check_fusion(const FindingContext& context);
+void check_unfused_attention(const FindingContext& context);
+void check_flash_generation(const FindingContext& context);
+void check_empty_sms(const FindingContext& context);
 void check_families(const FindingContext& context);
 void check_roofs(const FindingContext& context);
 void check_counters(const FindingContext& context);
+// On what the GPU did most, where nothing else was found.
+void check_few_kernels(const FindingContext& context);
+void check_largest_part(const FindingContext& context);
 
 }  // namespace llmprof

@@ -27,72 +27,31 @@ struct BucketRule {
 };
 
 constexpr BucketRule kBucketRules[] = {
-    {"launch_bound", Bucket::kLaunchLate, kLeastIdleShare,
-     "{2} waited {0} ({1}) in {3} for the host to launch its next kernel",
-     "put the steps into CUDA graphs (PyTorch: torch.compile(mode=\"reduce-overhead\"); vLLM: "
-     "leave out --enforce-eager), or give the host less to do between launches"},
-    {"host_sync", Bucket::kSync, kLeastExposedShare,
-     "{2} was idle {0} ({1}) in {3} while the host sat in a synchronising call",
-     "find the call (nsys: CUDA API row) and remove it from the step: .item(), .cpu(), "
-     "torch.cuda.synchronize(), printing tensors"},
     {"exposed_comm", Bucket::kComm, kLeastExposedShare,
      "{2} only communicated for {0} ({1}) in {3}",
      "overlap it with compute, or send less: larger buckets, fewer ranks a group, fused "
      "all-reduce"},
-    {"exposed_copy", Bucket::kCopy, kLeastExposedShare, "{2} only copied for {0} ({1}) in {3}",
-     "keep data on the GPU, copy less of it, and copy on a stream of its own while kernels run"},
     {"queue_wait", Bucket::kQueued, kLeastIdleShare,
-     "{2} was idle {0} ({1}) in {3} with work launched that waited for other work",
-     "look for streams that wait for each other's events"},
+     "{2} was idle {0} ({1}) in {3} with work launched that did not start",
+     "look for what it waits for: streams that wait for each other's events, another GPU, another "
+     "process"},
     {"started_late", Bucket::kStartedLate, kLeastIdleShare,
      "{2} was idle {0} ({1}) in {3} after the launch of its next work had returned",
      "look for what holds launched work back: another process on the GPU, modules and graphs that "
      "are loaded with their first launch, clocks of host and GPU that differ"},
 };
 
-// Whether most kernels of the row are nodes of CUDA graphs.
-bool is_in_graphs(const Analysis& analysis, const StageLedger& row) {
-  std::int64_t in_graphs = 0;
-  std::int64_t all = 0;
-  const bool is_stage =
-      std::any_of(analysis.stages.begin(), analysis.stages.end(),
-                  [&](const StageSummary& stage) { return stage.stage == row.stage; });
-  for (const StageSummary& stage : analysis.stages) {
-    if (is_stage ? stage.stage == row.stage : !stage.is_nested) {
-      in_graphs += stage.num_graph_kernels;
-      all += stage.num_kernels;
-    }
+// "; 109 ms of 113 ms of communication (96.3 %) ran beside compute".
+std::string hidden_communication(const FindingContext& context, const StageLedger& row) {
+  std::int64_t all_ns = 0;
+  for (const KernelRecord& kernel : context.analysis.kernels) {
+    all_ns += is_kernel_in(kernel, row) && kernel.family == "communication" ? kernel.total_ns : 0;
   }
-  return in_graphs * 2 > all;
-}
-
-// A gap is classified by its start. How it continued decides what helps.
-void say_more(const FindingContext& context, const BucketRule& rule, const StageLedger& row,
-              Finding& finding) {
-  const Ledger& ledger = row.ledger;
-  const std::string key =
-      fmt::format("ledgers[stage={},device={}].", path_value(row.stage), row.device);
-  finding.next = rule.next;
-  if (rule.bucket == Bucket::kSync && ledger.sync_held_ns * 2 < ledger[Bucket::kSync]) {
-    const std::int64_t after_ns = ledger[Bucket::kSync] - ledger.sync_held_ns;
-    finding.confidence = "medium";
-    finding.sentence = fmt::format(
-        "{} was idle {} ({}) in {} from synchronising calls on to the next launch: {} until they "
-        "returned, {} of other work of the host",
-        row.device, format_duration_ns(ledger[Bucket::kSync]),
-        format_fraction(fraction_of(ledger[Bucket::kSync], row.ledger.window_ns)),
-        printable(row.stage), format_duration_ns(ledger.sync_held_ns),
-        format_duration_ns(after_ns));
-    finding.next =
-        "give the host less to do between its calls (CUDA graphs, work that can be done before), "
-        "and launch the next step before waiting for this one";
-    finding.evidence.push_back(key + "sync_held_ns");
-  } else if (rule.bucket == Bucket::kLaunchLate && is_in_graphs(context.analysis, row)) {
-    finding.next =
-        "its kernels are in CUDA graphs already: do what the host does between them (scheduling, "
-        "sampling, detokenising) while the step before runs; vLLM: --async-scheduling, SGLang: "
-        "leave out --disable-overlap-schedule";
-  }
+  const std::int64_t hidden_ns = all_ns - row.ledger[Bucket::kComm];
+  return hidden_ns <= 0 ? ""
+                        : fmt::format("; {} of {} of communication ({}) ran beside compute",
+                                      format_duration_ns(hidden_ns), format_duration_ns(all_ns),
+                                      format_fraction(fraction_of(hidden_ns, all_ns)));
 }
 
 void check_bucket(const FindingContext& context, const BucketRule& rule, const StageLedger& row) {
@@ -107,10 +66,59 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const S
   finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.{}",
                                   path_value(row.stage), row.device, finding.bucket)};
   finding.confidence = rule.bucket == Bucket::kStartedLate ? "medium" : "high";
-  say_more(context, rule, row, finding);
+  finding.next = rule.next;
+  if (rule.bucket == Bucket::kComm) {
+    finding.sentence += hidden_communication(context, row);
+  }
 }
 
 }  // namespace
+
+// Nodes that were not recorded look like idle time, so this saves nothing that is known.
+void check_graph_idle(const FindingContext& context) {
+  for (const StageLedger& row : context.scopes) {
+    const std::int64_t time_ns = row.ledger[Bucket::kGraph];
+    if (context.analysis.kernel_ns == 0 ||
+        fraction_of(time_ns, row.ledger.window_ns) < kLeastIdleShare) {
+      continue;
+    }
+    Finding& finding = context.add("graph_idle", row, Bucket::kGraph, 0);
+    finding.confidence = "low";
+    finding.sentence = fmt::format(
+        "{} lies between nodes of CUDA graphs: nodes that were not recorded, or that wait for each "
+        "other",
+        time_in(time_ns, row));
+    finding.next =
+        "record the nodes of graphs (nsys: --cuda-graph-trace=node), and see whether the time stays";
+    finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.graph",
+                                    path_value(row.stage), row.device)};
+  }
+}
+
+// Idle time that the host can not explain: it had launched, or waited for the GPU.
+void check_unrecorded(const FindingContext& context) {
+  constexpr double kMuch = 0.10;
+  for (const StageLedger& row : context.scopes) {
+    std::int64_t time_ns = row.ledger[Bucket::kUnrecorded];
+    for (const IdleCause& cause : row.causes) {
+      time_ns -= cause.bucket == Bucket::kUnrecorded ? cause.total_ns : 0;
+    }
+    if (context.analysis.kernel_ns == 0 || fraction_of(time_ns, row.ledger.window_ns) < kMuch) {
+      continue;
+    }
+    Finding& finding = context.add("unrecorded_work", row, Bucket::kUnrecorded, 0);
+    finding.confidence = "medium";
+    finding.sentence = fmt::format(
+        "{} is left out: the host had launched or waited for the GPU, but nothing of the GPU was "
+        "recorded. It most likely ran an earlier step, or work that the profiler missed",
+        time_in(time_ns, row));
+    finding.next =
+        "record several steps in a row: the first one of an engine that launches ahead is never "
+        "whole";
+    finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.unrecorded",
+                                    path_value(row.stage), row.device)};
+  }
+}
 
 void check_buckets(const FindingContext& context) {
   // No ledger: every rule reports once why it has nothing to say.
@@ -121,10 +129,13 @@ void check_buckets(const FindingContext& context) {
     return;
   }
   for (const StageLedger& row : context.scopes) {
-    if (context.analysis.kernel_ns == 0) {
+    if (context.analysis.kernel_ns == 0 || is_capture_of_graphs(context.analysis)) {
       continue;  // nothing waited for
     }
     for (const BucketRule& rule : kBucketRules) {
+      if (has_missing_calls(context.analysis) && rule.bucket != Bucket::kComm) {
+        continue;  // idle time has no meaning
+      }
       check_bucket(context, rule, row);
     }
   }
@@ -206,33 +217,55 @@ void check_rank_skew(const FindingContext& context) {
   }
 }
 
-void check_pageable_copies(const FindingContext& context) {
-  for (const DeviceSummary& device : context.analysis.devices) {
-    // Copies have no stage in the device summary, so the scope with the most copying is charged.
-    const StageLedger* worst = nullptr;  // the scope with most of the copying
-    for (const StageLedger& row : context.scopes) {
-      if (row.device == device.device &&
-          (worst == nullptr || row.ledger[Bucket::kCopy] > worst->ledger[Bucket::kCopy])) {
-        worst = &row;
-      }
-    }
-    if (worst == nullptr) {
+namespace {
+
+std::string words_of_copies(const CopyTotal& copies) {
+  const std::string rate =
+      copies.bytes_per_s()
+          ? fmt::format(", {} at {:.1f} GB/s",
+                        format_bytes(static_cast<std::uint64_t>(copies.size_bytes)),
+                        *copies.bytes_per_s() / 1e9)
+          : "";
+  std::string direction = copies.direction;
+  std::replace(direction.begin(), direction.end(), '_', ' ');
+  return fmt::format("{}{}{}", direction,
+                     copies.memory.empty() ? "" : fmt::format(" ({} memory)", copies.memory), rate);
+}
+
+}  // namespace
+
+void check_copies(const FindingContext& context) {
+  for (const StageLedger& row : context.scopes) {
+    const std::int64_t time_ns = row.ledger[Bucket::kCopy];
+    if (fraction_of(time_ns, row.ledger.window_ns) < kLeastExposedShare) {
       continue;
     }
-    const std::int64_t time_ns = std::min(device.pageable_copy_ns, worst->ledger[Bucket::kCopy]);
-    if (fraction_of(time_ns, worst->ledger.window_ns) < kLeastExposedShare) {
-      continue;
-    }
-    Finding& finding = context.add("pageable_copy", *worst, Bucket::kCopy, time_ns);
-    finding.confidence = "medium";
-    finding.sentence = fmt::format(
-        "copies of {} from or to pageable memory took {}: each is copied "
-        "twice, and the host waits",
-        device.device, format_duration_ns(device.pageable_copy_ns));
+    const auto largest =
+        std::find_if(context.analysis.copies.begin(), context.analysis.copies.end(),
+                     [&](const CopyTotal& one) { return one.device == row.device; });
+    const bool is_known = largest != context.analysis.copies.end();
+    Finding& finding = context.add("exposed_copy", row, Bucket::kCopy, time_ns);
+    finding.confidence = "high";
+    finding.sentence =
+        fmt::format("{} only copied for {} ({}) in {}{}", row.device, format_duration_ns(time_ns),
+                    format_fraction(fraction_of(time_ns, row.ledger.window_ns)),
+                    printable(row.stage), is_known ? "; most: " + words_of_copies(*largest) : "");
     finding.next =
-        "pin the host's memory: tensor.pin_memory(), DataLoader(pin_memory=True), "
-        "cudaHostAlloc; copy with non_blocking=True";
-    finding.evidence = {fmt::format("devices[device={}].pageable_copy_ns", device.device)};
+        "keep data on the GPU, copy less of it, and copy on a stream of its own while kernels run";
+    if (is_known && largest->memory == "pageable") {
+      finding.next =
+          context.workload.is_pytorch
+              ? "pin the host's memory (tensor.pin_memory(), DataLoader(pin_memory="
+                "True)) and copy with non_blocking=True: pageable memory is copied twice "
+                "and the host waits"
+              : "pin the host's memory (cudaHostAlloc, cudaHostRegister): pageable memory "
+                "is copied twice and the host waits";
+    } else if (is_known && largest->direction == "memset") {
+      finding.next = "clear less memory, or in the kernel that uses it first";
+    }
+    finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.copy",
+                                    path_value(row.stage), row.device),
+                        fmt::format("copies[device={}].total_ns", row.device)};
   }
 }
 

@@ -89,8 +89,9 @@ TEST(Timeline, GapsAreTheLedgersIdleBuckets) {
   const Analysis& analysis = made.analysis;
   const StageLedger& capture = analysis.ledgers.back();
   std::int64_t idle_ns = 0;
-  for (const Bucket bucket : {Bucket::kGraph, Bucket::kSync, Bucket::kLaunchLate, Bucket::kQueued,
-                              Bucket::kUnknownIdle, Bucket::kTail}) {
+  for (const Bucket bucket :
+       {Bucket::kGraph, Bucket::kSync, Bucket::kLaunchLate, Bucket::kQueued, Bucket::kStartedLate,
+        Bucket::kUnknownIdle, Bucket::kUnrecorded, Bucket::kTail}) {
     idle_ns += capture.ledger[bucket];
   }
   ASSERT_GT(idle_ns, 0);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules on which kernels were chosen: attention in parts, kernels of an older GPU generation,
+// launches that leave most of the GPU empty.
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "analysis/findings/rule.h"
+#include "base/json_path.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::int64_t kFewAttentions = 4;
+constexpr std::int64_t kHopper = 9;
+// FlashAttention 3 against 2 on an H100, forward, bf16: 1.5 to 2 times as fast by its authors.
+constexpr double kFlash3Speedup = 1.5;
+constexpr double kLeastEmptyShare = 0.10;        // of the window
+constexpr std::int64_t kEmptyKernelNs = 20'000;  // shorter ones are bound by their launch
+
+// FlashAttention 2 is compiled for Ampere. Kernels for Hopper name it.
+bool is_flash_2(const KernelRecord& kernel) {
+  const std::string& name = kernel.kernel_name;
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  return kernel.family == "attention" && (has("flash_fwd_") || has("flash_bwd_")) && !has("Sm90") &&
+         !has("sm90") && !has("Sm100") && !has("mla");
+}
+
+// As the recording says, or the table of GPUs, or the kernels: cuBLAS's nvjet kernels run on
+// Hopper, and name sm100 on Blackwell. 0 if not known.
+std::int64_t generation(const FindingContext& context, const DeviceSummary& device) {
+  if (device.compute_major > 0) {
+    return device.compute_major;
+  }
+  if (context.facts.tensor_cores && !device.name.empty()) {
+    const auto cores = context.facts.tensor_cores(device.name);
+    return cores ? cores->compute_major : 0;
+  }
+  bool is_hopper = false;
+  for (const KernelRecord& kernel : context.analysis.kernels) {
+    if (kernel.kernel_name.find("sm100") != std::string::npos) {
+      return 0;
+    }
+    is_hopper = is_hopper || kernel.kernel_name.starts_with("nvjet_") ||
+                kernel.kernel_name.starts_with("sm90_");
+  }
+  return is_hopper ? kHopper : 0;
+}
+
+}  // namespace
+
+const DeviceSummary* device_of(const Analysis& analysis, const StageLedger& row) {
+  const auto device =
+      std::find_if(analysis.devices.begin(), analysis.devices.end(),
+                   [&](const DeviceSummary& one) { return one.device == row.device; });
+  return device == analysis.devices.end() ? nullptr : &*device;
+}
+
+KernelChains chains_in(const Analysis& analysis, const StageLedger& row) {
+  KernelChains sum;
+  for (const KernelChains& chains : analysis.kernel_chains) {
+    if (chains.device == row.device &&
+        (row.stage == "capture" || row.stage == "steady" || chains.stage == row.stage)) {
+      sum.num_attentions += chains.num_attentions;
+      sum.attention_ns += chains.attention_ns;
+      sum.product_ns += chains.product_ns;
+      sum.num_movers += chains.num_movers;
+      sum.mover_ns += chains.mover_ns;
+      sum.fused_ns += chains.fused_ns;
+    }
+  }
+  return sum;
+}
+
+void check_unfused_attention(const FindingContext& context) {
+  for (const StageLedger& row : context.scopes) {
+    const KernelChains chains = chains_in(context.analysis, row);
+    const std::int64_t saving_ns =
+        std::min(chains.attention_ns - chains.product_ns, row.ledger[Bucket::kCompute]);
+    if (chains.num_attentions < kFewAttentions ||
+        fraction_of(saving_ns, row.ledger.window_ns) < kLeastKernelShare) {
+      continue;
+    }
+    Finding& finding = context.add("unfused_attention", row, Bucket::kCompute, saving_ns);
+    finding.confidence = "high";
+    finding.sentence = fmt::format(
+        "{} is attention in parts: product, softmax, product, {} times; {} of it is softmax and "
+        "data movement that a fused kernel does not have",
+        time_in(chains.attention_ns, row), chains.num_attentions, format_duration_ns(saving_ns));
+    finding.next = context.workload.is_pytorch
+                       ? "use the fused path: F.scaled_dot_product_attention; in transformers "
+                         "attn_implementation=\"sdpa\""
+                       : "use a fused attention kernel";
+    finding.evidence = {fmt::format("kernel_chains[device={}].attention_ns", row.device)};
+  }
+}
+
+void check_flash_generation(const FindingContext& context) {
+  for (const StageLedger& row : context.scopes) {
+    const DeviceSummary* device = device_of(context.analysis, row);
+    if (device == nullptr || context.workload.is_amd || generation(context, *device) != kHopper) {
+      continue;
+    }
+    std::int64_t time_ns = 0;
+    const KernelRecord* largest = nullptr;
+    for (const KernelRecord& kernel : context.analysis.kernels) {
+      if (is_kernel_in(kernel, row) && is_flash_2(kernel)) {
+        time_ns += kernel.total_ns;
+        largest = largest == nullptr ? &kernel : largest;
+      }
+    }
+    time_ns = std::min(time_ns, row.ledger[Bucket::kCompute]);
+    const auto saving_ns =
+        static_cast<std::int64_t>(static_cast<double>(time_ns) * (1 - 1 / kFlash3Speedup));
+    if (fraction_of(saving_ns, row.ledger.window_ns) < kLeastKernelShare) {
+      continue;
+    }
+    Finding& finding = context.add("flash_attention_2", row, Bucket::kCompute, saving_ns);
+    finding.confidence = "high";
+    finding.sentence =
+        fmt::format("{} is FlashAttention 2, which is compiled for Ampere, on a Hopper GPU ({})",
+                    time_in(time_ns, row), printable(largest->short_name));
+    finding.next =
+        "use FlashAttention 3 (flash_attn_interface; in vLLM it is the default on Hopper) or "
+        "cuDNN's attention: about 1.5 times as fast on Hopper";
+    finding.evidence = {fmt::format("kernels[short_name={},stage={},device={}].total_ns",
+                                    path_value(largest->short_name), path_value(largest->stage),
+                                    largest->device)};
+  }
+}
+
+// Time of launches with fewer blocks than the GPU has SMs: at best the empty SMs' share of it.
+void check_empty_sms(const FindingContext& context) {
+  for (const StageLedger& row : context.scopes) {
+    const DeviceSummary* device = device_of(context.analysis, row);
+    if (device == nullptr || device->num_sms == 0) {
+      continue;
+    }
+    std::int64_t time_ns = 0;
+    double empty_ns = 0;
+    const LaunchGroup* largest = nullptr;
+    for (const LaunchGroup& group : context.analysis.launch_groups) {
+      const double blocks =
+          static_cast<double>(group.shape.grid[0]) * group.shape.grid[1] * group.shape.grid[2];
+      if (!group.has_shape || fmt::format("cuda:{}", group.ordinal) != row.device || blocks < 1 ||
+          blocks >= static_cast<double>(device->num_sms) || group.family == "communication" ||
+          group.median_ns < kEmptyKernelNs ||
+          (row.stage != "capture" && row.stage != "steady" && group.stage != row.stage)) {
+        continue;
+      }
+      time_ns += group.total_ns;
+      empty_ns +=
+          static_cast<double>(group.total_ns) * (1 - blocks / static_cast<double>(device->num_sms));
+      largest = largest == nullptr || group.total_ns > largest->total_ns ? &group : largest;
+    }
+    const std::int64_t saving_ns =
+        std::min(static_cast<std::int64_t>(empty_ns), row.ledger[Bucket::kCompute]);
+    if (fraction_of(saving_ns, row.ledger.window_ns) < kLeastEmptyShare) {
+      continue;
+    }
+    Finding& finding = context.add("empty_sms", row, Bucket::kCompute, saving_ns);
+    finding.confidence = "medium";
+    finding.sentence = fmt::format(
+        "{} runs with fewer blocks than the GPU has SMs ({}); most of it: {} with grid and block "
+        "{}, {} {} of {}",
+        time_in(std::min(time_ns, row.ledger[Bucket::kCompute]), row), device->num_sms,
+        printable(largest->kernel_name.substr(0, 60)), largest->shape.text(), largest->calls,
+        largest->calls == 1 ? "launch" : "launches", format_duration_ns(largest->median_ns));
+    finding.next = "give it more blocks: a larger grid or batch, or split the reduction (split-K)";
+    finding.evidence = {fmt::format("devices[device={}].sms", row.device)};
+  }
+}
+
+}  // namespace llmprof

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules on idle time for which the host is the cause.
+//
+// Savings follow from the two chains of a step (analysis/host_chain.h): whatever is removed, it
+// takes at least the longer one.
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "analysis/findings/rule.h"
+#include "analysis/host_chain.h"
+#include "base/json_path.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace llmprof {
+namespace {
+
+constexpr std::int64_t kFewGaps = 20;  // fewer are no habit of the program
+
+std::string evidence_of(const StageLedger& row, IdleKind kind) {
+  return fmt::format("idle_causes[stage={},device={},kind={}].total_ns", path_value(row.stage),
+                     row.device, kIdleKindNames[static_cast<std::size_t>(kind)]);
+}
+
+// ": 1.91 s in cudaMalloc, 1.06 s in 'aten::empty'": where most of the time went.
+std::string place_of(const KindOfGaps& kind) {
+  std::string place;
+  if (!kind.call.empty()) {
+    place = fmt::format(": {} in {}", format_duration_ns(kind.in_call_ns), printable(kind.call));
+  }
+  if (!kind.scope.empty()) {
+    place += fmt::format("{} {} in '{}'", place.empty() ? ":" : ",",
+                         format_duration_ns(kind.in_scope_ns), printable(kind.scope));
+  }
+  return place;
+}
+
+// " in cudaStreamSynchronize, called in 'aten::item'".
+std::string names_of(const KindOfGaps& kind) {
+  return (kind.call.empty() ? "" : " in " + printable(kind.call)) +
+         (kind.scope.empty() ? "" : fmt::format(", called in '{}'", printable(kind.scope)));
+}
+
+std::string gaps_text(const KindOfGaps& kind) {
+  return kind.num_gaps == 1
+             ? "1 gap"
+             : fmt::format(
+                   "{} gaps of {} on average", kind.num_gaps,
+                   format_duration_ns(kind.total_ns / std::max<std::int64_t>(1, kind.num_gaps)));
+}
+
+std::string sync_advice(const Workload& workload) {
+  return workload.is_pytorch
+             ? "take the wait out of the step: .item(), .cpu(), .tolist(), printing a tensor, "
+               "torch.cuda.synchronize(); copy with non_blocking=True from pinned memory"
+             : "take the wait out of the step: launch the next work before waiting for the last, "
+               "and wait once at the end (OpenMP: nowait)";
+}
+
+std::string launch_advice(const FindingContext& context, const StageLedger& row) {
+  const Workload& workload = context.workload;
+  if (is_in_graphs(context.analysis, row)) {
+    const std::string overlap = "do what the host does between them while the step before runs";
+    return fmt::format("its kernels are in graphs already: {}{}", overlap,
+                       workload.engine == "sglang"
+                           ? "; SGLang: leave out --disable-overlap-schedule"
+                       : workload.engine == "vllm" ? "; vLLM: leave out --no-async-scheduling"
+                                                   : "");
+  }
+  if (workload.engine == "vllm") {
+    return "put the steps into CUDA graphs: vLLM does unless --enforce-eager is set";
+  }
+  if (workload.engine == "sglang") {
+    return "put the steps into CUDA graphs: SGLang does unless --disable-cuda-graph is set";
+  }
+  const std::string_view graphs = workload.is_amd ? "HIP graphs" : "CUDA graphs";
+  return workload.is_pytorch
+             ? fmt::format(
+                   "launch fewer kernels: torch.compile(mode=\"reduce-overhead\") fuses "
+                   "them and puts them into {}; a larger batch gives each more to do",
+                   graphs)
+             : fmt::format("launch fewer and larger kernels, or put them into {}", graphs);
+}
+
+void check_waits(const FindingContext& context, const StageLedger& row, const HostChain& chain) {
+  const KindOfGaps& waits = chain[IdleKind::kWaiting];
+  const KindOfGaps& launches = chain[IdleKind::kLaunching];
+  const bool holds_back = chain.waits_hold_back();
+  const std::int64_t idle_ns = waits.total_ns + (holds_back ? launches.total_ns : 0);
+  const std::int64_t saving_ns =
+      std::min(idle_ns, std::max<std::int64_t>(0, chain.window_ns - chain.longer_ns()));
+  if (fraction_of(saving_ns, row.ledger.window_ns) < kLeastExposedShare) {
+    return;
+  }
+  Finding& finding = context.add("host_sync", row, Bucket::kSync, saving_ns);
+  finding.confidence = holds_back ? "medium" : "high";
+  finding.sentence =
+      holds_back
+          ? fmt::format(
+                "{} was idle {} ({}) in {} because the host waits {} for it{}: the host's own work "
+                "is {}, the GPU's {}, so without the waits it would run ahead",
+                row.device, format_duration_ns(idle_ns),
+                format_fraction(fraction_of(idle_ns, row.ledger.window_ns)), printable(row.stage),
+                format_duration_ns(chain.wait_ns), names_of(waits),
+                format_duration_ns(chain.host_ns), format_duration_ns(chain.gpu_ns))
+          : fmt::format(
+                "{} was idle {} ({}) in {} while the host still waited for earlier work, "
+                "{}{}",
+                row.device, format_duration_ns(idle_ns),
+                format_fraction(fraction_of(idle_ns, row.ledger.window_ns)), printable(row.stage),
+                gaps_text(waits), place_of(waits));
+  finding.next = sync_advice(context.workload);
+  finding.evidence = {
+      evidence_of(row, IdleKind::kWaiting),
+      fmt::format("ledgers[stage={},device={}].host_wait_ns", path_value(row.stage), row.device)};
+}
+
+void check_launches(const FindingContext& context, const StageLedger& row, const HostChain& chain) {
+  const KindOfGaps& gaps = chain[IdleKind::kLaunching];
+  if (chain.waits_hold_back() || gaps.num_gaps < kFewGaps ||
+      fraction_of(gaps.total_ns, row.ledger.window_ns) < kLeastIdleShare) {
+    return;
+  }
+  Finding& finding = context.add("launch_bound", row, Bucket::kLaunchLate, gaps.total_ns);
+  finding.confidence = "high";
+  finding.sentence =
+      fmt::format("{} waited {} ({}) in {} for the host to launch its next kernel: {}", row.device,
+                  format_duration_ns(gaps.total_ns),
+                  format_fraction(fraction_of(gaps.total_ns, row.ledger.window_ns)),
+                  printable(row.stage), gaps_text(gaps));
+  finding.next = launch_advice(context, row);
+  finding.evidence = {evidence_of(row, IdleKind::kLaunching)};
+}
+
+std::string work_advice(const FindingContext& context, const KindOfGaps& gaps) {
+  if (gaps.scope.empty()) {
+    return context.workload.is_pytorch
+               ? "name it: record with with_stack=True, or put torch.profiler.record_function "
+                 "around parts of the loop"
+               : "name it: put NVTX ranges around parts of the loop, or look at the CPU rows of "
+                 "nsys";
+  }
+  if (gaps.scope.find("DataLoader") != std::string::npos) {
+    return "load data beside the GPU's work: DataLoader(num_workers=4, pin_memory=True, "
+           "prefetch_factor=2)";
+  }
+  return fmt::format("do '{}' on another thread or while the GPU works, or do less of it",
+                     printable(gaps.scope));
+}
+
+// Long gaps: the host did something else.
+void check_host_work(const FindingContext& context, const StageLedger& row,
+                     const HostChain& chain) {
+  const KindOfGaps& gaps = chain[IdleKind::kHostWork];
+  if (fraction_of(gaps.total_ns, row.ledger.window_ns) < kLeastIdleShare) {
+    return;
+  }
+  Finding& finding = context.add("host_work", row, Bucket::kLaunchLate, gaps.total_ns);
+  finding.confidence = "high";
+  finding.sentence =
+      fmt::format("{} waited {} ({}) in {} for the host, which did other work in {}{}", row.device,
+                  format_duration_ns(gaps.total_ns),
+                  format_fraction(fraction_of(gaps.total_ns, row.ledger.window_ns)),
+                  printable(row.stage), gaps_text(gaps), place_of(gaps));
+  finding.next = work_advice(context, gaps);
+  finding.evidence = {evidence_of(row, IdleKind::kHostWork)};
+}
+
+void check_allocations(const FindingContext& context, const StageLedger& row,
+                       const HostChain& chain) {
+  const KindOfGaps& gaps = chain[IdleKind::kAllocating];
+  if (fraction_of(gaps.total_ns, row.ledger.window_ns) < kLeastExposedShare) {
+    return;
+  }
+  Finding& finding = context.add("allocation", row, Bucket::kLaunchLate, gaps.total_ns);
+  finding.confidence = "high";
+  finding.sentence = fmt::format(
+      "{} waited {} ({}) in {} for the host, which allocated or freed GPU memory in {}{}",
+      row.device, format_duration_ns(gaps.total_ns),
+      format_fraction(fraction_of(gaps.total_ns, row.ledger.window_ns)), printable(row.stage),
+      gaps_text(gaps), place_of(gaps));
+  finding.next =
+      context.workload.is_pytorch
+          ? "PyTorch keeps what it has allocated, so it should pass after the first iterations; "
+            "if it does not, look for torch.cuda.empty_cache() and sizes that keep changing, and "
+            "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+          : "allocate once before the loop, or from a pool (cudaMallocAsync)";
+  finding.evidence = {evidence_of(row, IdleKind::kAllocating)};
+}
+
+void check_blocked_calls(const FindingContext& context, const StageLedger& row,
+                         const HostChain& chain) {
+  const KindOfGaps& gaps = chain[IdleKind::kBlocked];
+  if (fraction_of(gaps.total_ns, row.ledger.window_ns) < kLeastIdleShare) {
+    return;
+  }
+  Finding& finding = context.add("blocked_call", row, Bucket::kLaunchLate, gaps.total_ns);
+  finding.confidence = "medium";
+  finding.sentence = fmt::format("{} waited {} ({}) in {} for API calls that took long, {}{}",
+                                 row.device, format_duration_ns(gaps.total_ns),
+                                 format_fraction(fraction_of(gaps.total_ns, row.ledger.window_ns)),
+                                 printable(row.stage), gaps_text(gaps), place_of(gaps));
+  const bool is_copy = gaps.call.find("Memcpy") != std::string::npos;
+  finding.next = is_copy
+                     ? "pin the host's memory: a copy from pageable memory is staged by the host"
+                     : "look at what else the process does then: another thread in the driver, "
+                       "a full launch queue, loading of code";
+  finding.evidence = {evidence_of(row, IdleKind::kBlocked)};
+}
+
+// Loading and compiling happen once: no step is faster without them, but whoever reads the
+// recording must know where that time went.
+void check_first_use(const FindingContext& context, const StageLedger& row,
+                     const HostChain& chain) {
+  const KindOfGaps& gaps = chain[IdleKind::kFirstUse];
+  if (fraction_of(gaps.total_ns, row.ledger.window_ns) < kLeastIdleShare) {
+    return;
+  }
+  Finding& finding = context.add("first_use", row, Bucket::kLaunchLate, 0);
+  finding.confidence = "high";
+  finding.sentence = fmt::format(
+      "{} waited {} ({}) in {} while code was loaded or compiled for its first use, {}{}: once, "
+      "not in every step",
+      row.device, format_duration_ns(gaps.total_ns),
+      format_fraction(fraction_of(gaps.total_ns, row.ledger.window_ns)), printable(row.stage),
+      gaps_text(gaps), place_of(gaps));
+  finding.next = "warm up before recording: a few steps before the profiler starts";
+  finding.evidence = {evidence_of(row, IdleKind::kFirstUse)};
+}
+
+}  // namespace
+
+bool is_in_graphs(const Analysis& analysis, const StageLedger& row) {
+  std::int64_t in_graphs = 0;
+  std::int64_t all = 0;
+  const bool is_stage =
+      std::any_of(analysis.stages.begin(), analysis.stages.end(),
+                  [&](const StageSummary& stage) { return stage.stage == row.stage; });
+  for (const StageSummary& stage : analysis.stages) {
+    if (is_stage ? stage.stage == row.stage : !stage.is_nested) {
+      in_graphs += stage.num_graph_kernels;
+      all += stage.num_kernels;
+    }
+  }
+  return in_graphs * 2 > all;
+}
+
+void check_host(const FindingContext& context) {
+  if (context.analysis.ledgers.empty()) {
+    for (const char* id :
+         {"launch_bound", "host_sync", "host_work", "allocation", "blocked_call", "first_use"}) {
+      context.silent(id, "the recording has no GPU activity with times");
+    }
+    return;
+  }
+  if (context.analysis.kernel_ns == 0 || is_capture_of_graphs(context.analysis) ||
+      has_missing_calls(context.analysis)) {
+    return;  // nothing waited for, or idle time has no meaning
+  }
+  for (const StageLedger& row : context.scopes) {
+    const HostChain chain(row);
+    check_waits(context, row, chain);
+    check_launches(context, row, chain);
+    check_host_work(context, row, chain);
+    check_allocations(context, row, chain);
+    check_blocked_calls(context, row, chain);
+    check_first_use(context, row, chain);
+  }
+}
+
+}  // namespace llmprof

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recognition of framework, engine and vendor, from names that only they use.
+#include "analysis/findings/workload.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "analysis/analysis.h"
+#include "base/text.h"
+
+namespace llmprof {
+
+Workload workload_of(const Analysis& analysis) {
+  Workload workload;
+  const auto any_kernel = [&](std::initializer_list<std::string_view> words) {
+    return std::any_of(analysis.kernels.begin(), analysis.kernels.end(),
+                       [&](const KernelRecord& kernel) {
+                         return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+                           return kernel.kernel_name.find(word) != std::string::npos;
+                         });
+                       });
+  };
+  workload.is_pytorch =
+      analysis.capture.format.tool_id == "kineto" ||
+      any_kernel({"at::native::", "c10::", "triton_poi_fused", "triton_red_fused"});
+  workload.is_amd = any_kernel({"Cijk_", "ck::", "rocblas", "miopen"}) ||
+                    std::any_of(analysis.devices.begin(), analysis.devices.end(),
+                                [](const DeviceSummary& device) {
+                                  return device.name.find("AMD") != std::string::npos ||
+                                         device.name.find("Instinct") != std::string::npos;
+                                });
+  workload.engine = to_lower(analysis.engine);
+  if (workload.engine.empty()) {
+    workload.engine = any_kernel({"vllm::"})                   ? "vllm"
+                      : any_kernel({"sglang"})                 ? "sglang"
+                      : any_kernel({"tensorrt_llm::"})         ? "tensorrt-llm"
+                      : any_kernel({"ggml_", "mul_mat_vec_q"}) ? "llama.cpp"
+                                                               : "";
+  }
+  return workload;
+}
+
+}  // namespace llmprof

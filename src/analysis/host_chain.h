@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two chains of a step: what the host does besides waiting for the GPU, and the GPU's own work.
+//
+// Whatever is removed, the step takes at least the longer one. If the host needs less time than the
+// GPU and the GPU is idle all the same, the host's waits keep it from running ahead: they are the
+// cause, also of the launches that come late after them. If the host needs more, launching or other
+// work is the cause.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "analysis/analysis.h"
+
+namespace llmprof {
+
+// The gaps of one kind in a row of the ledger.
+struct KindOfGaps {
+  std::int64_t total_ns = 0;
+  std::int64_t num_gaps = 0;
+  std::int64_t in_call_ns = 0;   // in the call below
+  std::int64_t in_scope_ns = 0;  // gaps with the scope below
+  std::string call;              // with half of the time or more; may be empty
+  std::string scope;             // around half of the time or more; may be empty
+};
+
+struct HostChain {
+  std::array<KindOfGaps, kNumIdleKinds> kinds{};
+  std::int64_t window_ns = 0;  // from the first recorded work to the last
+  std::int64_t gpu_ns = 0;     // the GPU's own work
+  std::int64_t wait_ns = 0;    // the launching thread waited for the GPU
+  std::int64_t host_ns = 0;    // the launching thread did not
+
+  // The row must outlive the chain.
+  explicit HostChain(const StageLedger& row) : wait_ns(row.ledger.host_wait_ns) {
+    const Ledger& ledger = row.ledger;
+    window_ns = ledger.window_ns - ledger[Bucket::kUnrecorded] - ledger[Bucket::kTail];
+    for (const Bucket bucket : {Bucket::kCompute, Bucket::kComm, Bucket::kCopy, Bucket::kOtherStage,
+                                Bucket::kUnattributed, Bucket::kGraph}) {
+      gpu_ns += ledger[bucket];
+    }
+    host_ns = std::max<std::int64_t>(0, window_ns - wait_ns);
+    for (std::size_t kind = 0; kind < kNumIdleKinds; ++kind) {
+      kinds[kind] = gaps_of(row, static_cast<IdleKind>(kind));
+    }
+  }
+
+  const KindOfGaps& operator[](IdleKind kind) const {
+    return kinds[static_cast<std::size_t>(kind)];
+  }
+  std::int64_t longer_ns() const { return std::max(host_ns, gpu_ns); }
+
+  // Whether the host falls behind only because it waits: a twentieth of the time or more.
+  bool waits_hold_back() const {
+    return host_ns < gpu_ns && wait_ns * 20 >= window_ns &&
+           (*this)[IdleKind::kWaiting].num_gaps > 0;
+  }
+
+ private:
+  static KindOfGaps gaps_of(const StageLedger& row, IdleKind kind);
+};
+
+}  // namespace llmprof

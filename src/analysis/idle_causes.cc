@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names for what the host did in the gaps of a GPU.
+//
+//   GPU     [ work ]..............................[ next ]
+//   thread          |  cudaMalloc  | ... |-launch-|
+//                   its calls, by their kind; and the operator or range that covers half of the gap
+//
+// Short gaps are not asked: there the host launches, one kernel after another.
+//
+// What it gets wrong: work of other threads, such as a data loader's, on which the launching
+// thread waits without a CUDA call and without a range.
+#include "analysis/idle_causes.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <unordered_map>
+
+namespace llmprof {
+
+const char* const kIdleKindNames[kNumIdleKinds] = {
+    "not_host", "waiting", "launching", "host_work", "first_use", "allocating", "blocked"};
+
+namespace {
+
+constexpr std::int64_t kAskedNs = 100'000;     // gaps from here on are asked for calls
+constexpr std::int64_t kWorkNs = 1'000'000;    // from here on it is no launch overhead
+constexpr std::int64_t kAskedWaitNs = 20'000;  // waits from here on are asked for their place
+constexpr std::size_t kMostLabels = 4096;      // further ones share one
+constexpr std::size_t kMostSpansOfCall = 64;   // no real call spans more gaps
+constexpr std::size_t kMostLevels = 64;        // of a stack
+constexpr double kMostAround = 3;  // a scope that is longer than so many gaps says little
+constexpr std::size_t kMostLooks = 20'000'000;  // intervals against spans: bounds hostile nesting
+constexpr std::size_t kLongestName = 200;
+
+enum class CallKind : std::uint8_t { kOther, kLaunch, kLoad, kAllocate, kCopy };
+constexpr std::size_t kNumCallKinds = 5;
+
+CallKind kind_of_call(std::string_view name) {
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
+  if (has("ModuleLoad") || has("ModuleUnload") || has("LibraryLoad") || has("LibraryUnload") ||
+      has("cuLink") || has("ModuleGet") || has("GraphInstantiate") || has("CtxCreate") ||
+      has("PrimaryCtx") || has("StreamCreate") || has("cuInit") || has("FuncGetAttributes")) {
+    return CallKind::kLoad;
+  }
+  if (has("Launch")) {
+    return CallKind::kLaunch;
+  }
+  if (has("Malloc") || has("MemAlloc") || has("Free") || has("HostAlloc") || has("HostRegister") ||
+      has("MemCreate") || has("MemMap") || has("MemUnmap") || has("MemRelease") ||
+      has("MemSetAccess") || has("AddressReserve")) {
+    return CallKind::kAllocate;
+  }
+  return has("Memcpy") || has("Memset") ? CallKind::kCopy : CallKind::kOther;
+}
+
+// Time of a gap in calls, by their kind and for the call with most of it.
+struct CallTimes {
+  std::array<std::int64_t, kNumCallKinds> ns{};
+  std::array<std::int64_t, kNumCallKinds> most_ns{};
+  std::array<StringId, kNumCallKinds> most{};
+};
+
+// A profiler's own mark around each step names nothing that the host did.
+bool says_nothing(std::string_view text) {
+  return text.empty() || text.starts_with("ProfilerStep");
+}
+
+}  // namespace
+
+std::string without_numbers(std::string_view text) {
+  std::string name;
+  const std::string_view shown = text.substr(0, kLongestName);
+  for (std::size_t i = 0; i < shown.size();) {
+    const auto is_digit = [&](std::size_t at) {
+      return at < shown.size() && shown[at] >= '0' && shown[at] <= '9';
+    };
+    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    if (is_digit(i) && (i == 0 || !is_letter(shown[i - 1]))) {
+      while (is_digit(i)) {
+        ++i;
+      }
+      name += 'N';
+    } else {
+      name += shown[i++];
+    }
+  }
+  return name;
+}
+
+void IdleCauses::name(std::uint16_t device, std::deque<Gap>& gaps) {
+  for (Gap& gap : gaps) {
+    gap.label = gap.is_host ? 1 : 0;
+  }
+  std::vector<HostSpan> spans = spans_of(gaps);
+  if (spans.empty()) {
+    return;
+  }
+  name_calls(device, spans);
+  name_scopes(spans);
+  for (const HostSpan& span : spans) {
+    span.gap->label = number_of(span.label);
+  }
+}
+
+std::vector<IdleCauses::HostSpan> IdleCauses::spans_of(std::deque<Gap>& gaps) const {
+  std::vector<HostSpan> spans;
+  for (Gap& gap : gaps) {
+    const std::int64_t length_ns = gap.end_ns - gap.start_ns;
+    const bool is_wait = gap.cause == Bucket::kSync;
+    if (!gap.is_host || (!is_wait && length_ns < kAskedNs)) {
+      continue;
+    }
+    HostSpan span{trace_.api_calls.thread[gap.call], gap.start_ns, gap.end_ns, &gap, {}};
+    span.label.kind = is_wait                ? IdleKind::kWaiting
+                      : length_ns >= kWorkNs ? IdleKind::kHostWork
+                                             : IdleKind::kLaunching;
+    if (is_wait) {
+      gap.in_call_ns = length_ns;
+      span.label.call = std::string(trace_.strings[trace_.api_calls.name[gap.call]]);
+    }
+    spans.push_back(std::move(span));
+  }
+  std::sort(spans.begin(), spans.end(), [](const HostSpan& a, const HostSpan& b) {
+    return std::tie(a.thread, a.start_ns) < std::tie(b.thread, b.start_ns);
+  });
+  return spans;
+}
+
+// The first span of each thread, and the end of the last.
+std::vector<std::size_t> IdleCauses::first_of_threads(const std::vector<HostSpan>& spans) const {
+  std::vector<std::size_t> first_of(trace_.threads.size() + 1);
+  for (const HostSpan& span : spans) {
+    ++first_of[span.thread + 1];
+  }
+  for (std::size_t thread = 0; thread < trace_.threads.size(); ++thread) {
+    first_of[thread + 1] += first_of[thread];
+  }
+  return first_of;
+}
+
+// Spans of one thread do not overlap: they are gaps of one GPU.
+void IdleCauses::name_calls(std::uint16_t device, std::vector<HostSpan>& spans) const {
+  const std::vector<std::size_t> first_of = first_of_threads(spans);
+  const ApiCalls& calls = trace_.api_calls;
+  std::unordered_map<std::uint64_t, std::int64_t> by_name;  // (span, name)
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    const auto from = spans.begin() + static_cast<std::ptrdiff_t>(first_of[calls.thread[row]]);
+    const auto to = spans.begin() + static_cast<std::ptrdiff_t>(first_of[calls.thread[row] + 1]);
+    if (from == to) {
+      continue;
+    }
+    auto span =
+        std::upper_bound(from, to, calls.start_ns[row],
+                         [](std::int64_t time, const HostSpan& one) { return time < one.end_ns; });
+    for (std::size_t n = 0;
+         span != to && span->start_ns < calls.end_ns[row] && n < kMostSpansOfCall; ++span, ++n) {
+      const auto number = static_cast<std::uint64_t>(span - spans.begin());
+      by_name[number << 32 | static_cast<std::uint32_t>(calls.name[row])] +=
+          std::min(span->end_ns, calls.end_ns[row]) - std::max(span->start_ns, calls.start_ns[row]);
+    }
+  }
+  std::vector<CallTimes> times(spans.size());
+  for (const auto& [key, time_ns] : by_name) {
+    const auto name = static_cast<StringId>(static_cast<std::uint32_t>(key));
+    const auto kind = static_cast<std::size_t>(kind_of_call(trace_.strings[name]));
+    CallTimes& of = times[key >> 32];
+    of.ns[kind] += time_ns;
+    const bool is_more =
+        time_ns > of.most_ns[kind] ||
+        (time_ns == of.most_ns[kind] && trace_.strings[name] < trace_.strings[of.most[kind]]);
+    if (is_more) {
+      of.most_ns[kind] = time_ns;
+      of.most[kind] = name;
+    }
+  }
+  const std::vector<bool> is_first = first_launches(device, spans);
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    HostSpan& span = spans[i];
+    if (span.label.kind == IdleKind::kWaiting) {
+      continue;
+    }
+    const auto most = std::max_element(times[i].ns.begin(), times[i].ns.end());
+    if (*most * 2 < span.end_ns - span.start_ns) {
+      continue;
+    }
+    const auto kind = static_cast<std::size_t>(most - times[i].ns.begin());
+    switch (static_cast<CallKind>(kind)) {
+      case CallKind::kLoad:
+        span.label.kind = IdleKind::kFirstUse;
+        break;
+      case CallKind::kAllocate:
+        span.label.kind = IdleKind::kAllocating;
+        break;
+      case CallKind::kLaunch:
+        // Many short launches are launch overhead; one long one is not.
+        if (calls.end_ns[span.gap->call] - calls.start_ns[span.gap->call] < kAskedNs) {
+          continue;
+        }
+        span.label.kind = is_first[i] ? IdleKind::kFirstUse : IdleKind::kBlocked;
+        break;
+      default:
+        span.label.kind = IdleKind::kBlocked;
+        break;
+    }
+    span.label.call = std::string(trace_.strings[times[i].most[kind]]);
+    span.gap->in_call_ns = *most;
+  }
+}
+
+// Whether the launch that ends a span is the first of its kernel on the GPU.
+std::vector<bool> IdleCauses::first_launches(std::uint16_t device,
+                                             const std::vector<HostSpan>& spans) const {
+  std::unordered_map<std::uint32_t, std::size_t> span_of_call;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    span_of_call.emplace(spans[i].gap->call, i);
+  }
+  const Kernels& kernels = trace_.kernels;
+  std::vector<std::int64_t> first_ns(trace_.strings.size(), INT64_MAX);
+  for (std::size_t row = 0; row < kernels.size(); ++row) {
+    if (kernels.device[row] == device) {
+      std::int64_t& first = first_ns[static_cast<std::size_t>(kernels.name[row])];
+      first = std::min(first, kernels.start_ns[row]);
+    }
+  }
+  std::vector<bool> is_first(spans.size());
+  for (std::size_t row = 0; row < kernels.size(); ++row) {
+    const std::uint32_t call = attribution_.kernels.call[row];
+    if (kernels.device[row] != device || call == kNone ||
+        kernels.start_ns[row] != first_ns[static_cast<std::size_t>(kernels.name[row])]) {
+      continue;
+    }
+    if (const auto span = span_of_call.find(call); span != span_of_call.end()) {
+      is_first[span->second] = true;
+    }
+  }
+  return is_first;
+}
+
+// By StringId: ranges that mark stages. The GPU waits inside its steps, so these names say nothing.
+std::vector<bool> IdleCauses::marks() const {
+  std::vector<bool> is_mark(trace_.strings.size());
+  const Ranges& ranges = trace_.ranges;
+  for (std::size_t row = 0; row < ranges.size(); ++row) {
+    const std::pair place(ranges.thread[row], ranges.start_ns[row]);
+    const auto instance = std::lower_bound(
+        stages_.instances.begin(), stages_.instances.end(), place,
+        [](const StageInstance& one, const std::pair<std::uint32_t, std::int64_t>& at) {
+          return std::pair(one.thread, one.start_ns) < at;
+        });
+    if (instance != stages_.instances.end() &&
+        std::pair(instance->thread, instance->start_ns) == place) {
+      is_mark[static_cast<std::size_t>(ranges.text[row])] = true;
+    }
+  }
+  return is_mark;
+}
+
+// Of the names that cover half of a span or more, the innermost: the one whose intervals are
+// shortest.
+void IdleCauses::name_scopes(std::vector<HostSpan>& spans) const {
+  struct Coverage {
+    std::int64_t covered_ns = 0;
+    double length_ns = 0;  // of the intervals, in total
+    std::int64_t count = 0;
+  };
+  const std::vector<std::size_t> first_of = first_of_threads(spans);
+  std::unordered_map<std::uint64_t, Coverage> by_name;  // (span, name)
+  std::size_t num_looks = 0;
+  const auto look = [&](const auto& table, const auto& texts) {
+    for (std::size_t row = 0; row < table.size() && num_looks < kMostLooks; ++row) {
+      const auto from = spans.begin() + static_cast<std::ptrdiff_t>(first_of[table.thread[row]]);
+      const auto to = spans.begin() + static_cast<std::ptrdiff_t>(first_of[table.thread[row] + 1]);
+      auto span = std::upper_bound(
+          from, to, table.start_ns[row],
+          [](std::int64_t time, const HostSpan& one) { return time < one.end_ns; });
+      for (; span != to && span->start_ns < table.end_ns[row]; ++span, ++num_looks) {
+        Coverage& of = by_name[static_cast<std::uint64_t>(span - spans.begin()) << 32 |
+                               static_cast<std::uint32_t>(texts[row])];
+        of.covered_ns += std::min(span->end_ns, table.end_ns[row]) -
+                         std::max(span->start_ns, table.start_ns[row]);
+        of.length_ns +=
+            static_cast<double>(table.end_ns[row]) - static_cast<double>(table.start_ns[row]);
+        ++of.count;
+      }
+    }
+  };
+  look(trace_.ops, trace_.ops.name);
+  look(trace_.ranges, trace_.ranges.text);
+  std::vector<std::map<std::string, Coverage>> names(spans.size());
+  const std::vector<bool> is_mark = marks();
+  for (const auto& [key, coverage] : by_name) {
+    const auto id = static_cast<std::uint32_t>(key);
+    const std::string_view text = trace_.strings[static_cast<StringId>(id)];
+    if (!says_nothing(text) && !is_mark[id]) {
+      Coverage& of = names[key >> 32][without_numbers(text)];
+      of.covered_ns += coverage.covered_ns;
+      of.length_ns += coverage.length_ns;
+      of.count += coverage.count;
+    }
+  }
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const std::int64_t length_ns = spans[i].end_ns - spans[i].start_ns;
+    const bool is_wait = spans[i].label.kind == IdleKind::kWaiting;
+    if (length_ns < (is_wait ? kAskedWaitNs : kWorkNs)) {
+      continue;
+    }
+    // Nine tenths before a half: a name that covers the gap says more than a part of it.
+    for (const std::int64_t tenths : {9, 5}) {
+      double shortest_ns = std::numeric_limits<double>::infinity();
+      for (const auto& [name, coverage] : names[i]) {
+        const double mean_ns = coverage.length_ns / static_cast<double>(coverage.count);
+        if (coverage.covered_ns * 10 >= length_ns * tenths && mean_ns < shortest_ns &&
+            mean_ns < static_cast<double>(length_ns) * kMostAround) {
+          shortest_ns = mean_ns;
+          spans[i].label.scope = name;
+        }
+      }
+      if (!spans[i].label.scope.empty()) {
+        break;
+      }
+    }
+  }
+}
+
+std::uint32_t IdleCauses::number_of(const IdleLabel& label) {
+  const auto known = numbers_.find(label);
+  if (known != numbers_.end()) {
+    return known->second;
+  }
+  if (labels_.size() >= kMostLabels && !(label.call.empty() && label.scope.empty())) {
+    return number_of({label.kind, "", ""});
+  }
+  const auto number = static_cast<std::uint32_t>(labels_.size());
+  labels_.push_back(label);
+  numbers_.emplace(label, number);
+  return number;
+}
+
+}  // namespace llmprof

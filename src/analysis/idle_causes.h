@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the host did while a GPU waited for it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/attribution.h"
+#include "analysis/gaps.h"
+#include "analysis/idle_label.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// Names causes of gaps, GPU by GPU.
+class IdleCauses {
+ public:
+  IdleCauses(const Trace& trace, const Stages& stages, const Attribution& attribution)
+      : trace_(trace), stages_(stages), attribution_(attribution) {}
+
+  // Sets the label of each gap of a GPU.
+  void name(std::uint16_t device, std::deque<Gap>& gaps);
+
+  const std::vector<IdleLabel>& labels() const { return labels_; }
+
+ private:
+  // A gap that is long enough to ask what the host did.
+  struct HostSpan {
+    std::uint32_t thread = 0;
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    Gap* gap = nullptr;
+    IdleLabel label = {};
+  };
+
+  std::vector<HostSpan> spans_of(std::deque<Gap>& gaps) const;
+  std::vector<std::size_t> first_of_threads(const std::vector<HostSpan>& spans) const;
+  void name_calls(std::uint16_t device, std::vector<HostSpan>& spans) const;
+  void name_scopes(std::vector<HostSpan>& spans) const;
+  std::vector<bool> first_launches(std::uint16_t device, const std::vector<HostSpan>& spans) const;
+  std::uint32_t number_of(const IdleLabel& label);
+
+  std::vector<bool> marks() const;
+
+  const Trace& trace_;
+  const Stages& stages_;
+  const Attribution& attribution_;
+  std::vector<IdleLabel> labels_ = {{}, {IdleKind::kLaunching, "", ""}};
+  std::map<IdleLabel, std::uint32_t> numbers_ = {{labels_[0], 0}, {labels_[1], 1}};
+};
+
+// A range's text with its numbers replaced: "layer_12" and "layer_13" are one name.
+std::string without_numbers(std::string_view text);
+
+}  // namespace llmprof

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chains of kernels that fused ones would replace, in one pass over the kernels in time order.
+//
+//   product  scale  mask  softmax  dropout  product        attention in parts
+//   norm  copy  add  mul                                   movers: each writes what the next reads
+//
+// A chain lies on one stream. Other kinds of kernels end it, and so do more than eight kernels
+// between two products.
+//
+// What it gets wrong: neighbours that do not depend on each other count as a chain.
+#include "analysis/kernel_chains.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "analysis/kernels.h"
+
+namespace llmprof {
+namespace {
+
+constexpr int kMostBetween = 8;  // kernels between two products of an attention
+
+enum class ChainRole : std::uint8_t { kOther, kProduct, kSoftmax, kMover };
+
+ChainRole role_of(std::string_view family) {
+  static constexpr std::array<std::string_view, 6> kMovers = {"elementwise", "activation", "norm",
+                                                              "reduction",   "copy",       "rope"};
+  if (family == "gemm" || family == "gemv") {
+    return ChainRole::kProduct;
+  }
+  if (family == "softmax") {
+    return ChainRole::kSoftmax;
+  }
+  return std::find(kMovers.begin(), kMovers.end(), family) != kMovers.end() ? ChainRole::kMover
+                                                                            : ChainRole::kOther;
+}
+
+// The chains that are open on one stream.
+struct OpenChains {
+  // Since the last product.
+  bool has_product = false;
+  bool has_softmax = false;
+  int num_between = 0;
+  std::int64_t product_ns = 0;
+  std::int64_t between_ns = 0;
+  // Movers in a row.
+  std::int64_t longest_ns = 0;
+};
+
+// A mover alone has nothing to be fused with: all of it remains.
+void end_movers(OpenChains& open, KernelChains& into) {
+  into.fused_ns += open.longest_ns;
+  open.longest_ns = 0;
+}
+
+void take_product(std::int64_t time_ns, OpenChains& open, KernelChains& into) {
+  end_movers(open, into);
+  if (open.has_product && open.has_softmax) {
+    ++into.num_attentions;
+    into.attention_ns += open.product_ns + open.between_ns + time_ns;
+    into.product_ns += open.product_ns + time_ns;
+    open = {};  // the second product of one attention is not the first of the next
+    return;
+  }
+  open = {};
+  open.has_product = true;
+  open.product_ns = time_ns;
+}
+
+void take_mover(std::int64_t time_ns, bool is_softmax, OpenChains& open, KernelChains& into) {
+  ++into.num_movers;
+  into.mover_ns += time_ns;
+  open.longest_ns = std::max(open.longest_ns, time_ns);
+  if (open.has_product && ++open.num_between > kMostBetween) {
+    open.has_product = false;
+  }
+  open.between_ns += time_ns;
+  open.has_softmax = open.has_softmax || is_softmax;
+}
+
+}  // namespace
+
+std::vector<KernelChains> find_kernel_chains(const Trace& trace, const Rules& rules,
+                                             const Stages& stages, const Attribution& attribution) {
+  const Kernels& kernels = trace.kernels;
+  std::vector<ChainRole> roles(trace.strings.size());
+  std::vector<bool> is_known(trace.strings.size());
+  const auto role = [&](std::size_t row) {
+    const auto name = static_cast<std::size_t>(kernels.name[row]);
+    if (!is_known[name]) {
+      is_known[name] = true;
+      roles[name] = role_of(family_of(rules, trace.strings[kernels.name[row]]));
+    }
+    return roles[name];
+  };
+  std::vector<std::uint32_t> rows;
+  const bool is_sorted = std::is_sorted(kernels.start_ns.begin(), kernels.start_ns.end());
+  if (!is_sorted) {
+    rows.resize(kernels.size());
+    std::iota(rows.begin(), rows.end(), 0);
+    std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::tie(kernels.start_ns[a], kernels.end_ns[a]) <
+             std::tie(kernels.start_ns[b], kernels.end_ns[b]);
+    });
+  }
+  // The last entry of a device is for kernels of no stage.
+  const std::size_t num_stages = stages.names.size() + 1;
+  std::vector<KernelChains> chains(trace.devices.size() * num_stages);
+  std::vector<OpenChains> open(trace.streams.size());
+  std::vector<std::size_t> place_of(trace.streams.size());  // where a stream's chain counts
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const std::size_t row = is_sorted ? i : rows[i];
+    const std::uint32_t instance = attribution.kernels.instance[row];
+    const std::size_t stage = instance == kNone ? num_stages - 1 : stages.instances[instance].stage;
+    const std::size_t place = kernels.device[row] * num_stages + stage;
+    const std::uint32_t stream = kernels.stream[row];
+    if (place_of[stream] != place) {
+      end_movers(open[stream], chains[place_of[stream]]);
+      open[stream] = {};
+      place_of[stream] = place;
+    }
+    const std::int64_t time_ns = kernels.end_ns[row] - kernels.start_ns[row];
+    switch (const ChainRole kind = role(row)) {
+      case ChainRole::kProduct:
+        take_product(time_ns, open[stream], chains[place]);
+        break;
+      case ChainRole::kSoftmax:
+      case ChainRole::kMover:
+        take_mover(time_ns, kind == ChainRole::kSoftmax, open[stream], chains[place]);
+        break;
+      case ChainRole::kOther:
+        end_movers(open[stream], chains[place]);
+        open[stream] = {};
+        break;
+    }
+  }
+  for (std::size_t stream = 0; stream < open.size(); ++stream) {
+    end_movers(open[stream], chains[place_of[stream]]);
+  }
+  std::vector<KernelChains> found;
+  for (std::size_t place = 0; place < chains.size(); ++place) {
+    if (chains[place].num_movers > 0) {
+      found.push_back(std::move(chains[place]));
+      const std::size_t stage = place % num_stages;
+      found.back().stage = stage + 1 == num_stages ? kOutsideStages : stages.names[stage];
+      found.back().device = fmt::format("cuda:{}", trace.devices[place / num_stages].ordinal);
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const KernelChains& a, const KernelChains& b) {
+    return std::tie(a.device, a.stage) < std::tie(b.device, b.stage);
+  });
+  return found;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/attribution.h"
+#include "analysis/rules.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// Kernels in a row on one stream that one kernel could replace, by stage and GPU.
+struct KernelChains {
+  std::string stage;
+  std::string device;
+  // Attention in parts: a product, a softmax and a product, with whatever moves data between them.
+  std::int64_t num_attentions = 0;
+  std::int64_t attention_ns = 0;
+  std::int64_t product_ns = 0;  // of it: the products, which remain
+  // Kernels that only move data through memory.
+  std::int64_t num_movers = 0;
+  std::int64_t mover_ns = 0;
+  std::int64_t fused_ns = 0;  // of it: the longest of each row, which remains
+};
+
+std::vector<KernelChains> find_kernel_chains(const Trace& trace, const Rules& rules,
+                                             const Stages& stages, const Attribution& attribution);
+
+}  // namespace llmprof

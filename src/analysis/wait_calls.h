@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// API calls in which the host waits for the GPU.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/attribution.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// The waiting calls of each thread, by start: calls that synchronise, and copies that returned only
+// when they were done.
+class WaitCalls {
+ public:
+  WaitCalls(const Trace& trace, const Origins& copies);
+
+  // The call in which the thread waited at `time_ns`; kNone if it did not.
+  std::uint32_t at(std::uint32_t thread, std::int64_t time_ns) const;
+
+  // How long the thread waited between two times.
+  std::int64_t waited_ns(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns) const;
+
+  // Whether one thread waited nine tenths of that time or more.
+  bool waits_throughout(std::int64_t start_ns, std::int64_t end_ns) const;
+
+ private:
+  struct Wait {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::uint32_t call = kNone;
+    std::int64_t before_ns = 0;  // waited in the calls before, without overlap
+
+    auto operator<=>(const Wait&) const = default;
+  };
+
+  // Waited from the beginning to `time_ns`.
+  std::int64_t waited_until_ns(std::uint32_t thread, std::int64_t time_ns) const;
+
+  std::vector<std::vector<Wait>> by_thread_;
+};
+
+}  // namespace llmprof
