@@ -67,6 +67,10 @@ struct Ledger {
     return buckets_ns[static_cast<std::size_t>(bucket)];
   }
   std::int64_t sum_ns() const;
+  // From the first recorded work to the last.
+  std::int64_t work_ns() const {
+    return window_ns - (*this)[Bucket::kUnrecorded] - (*this)[Bucket::kTail];
+  }
   void add(const Ledger& other);
 };
 

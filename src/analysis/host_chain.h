@@ -37,7 +37,7 @@ struct HostChain {
   // The row must outlive the chain.
   explicit HostChain(const StageLedger& row) : wait_ns(row.ledger.host_wait_ns) {
     const Ledger& ledger = row.ledger;
-    window_ns = ledger.window_ns - ledger[Bucket::kUnrecorded] - ledger[Bucket::kTail];
+    window_ns = ledger.work_ns();
     for (const Bucket bucket : {Bucket::kCompute, Bucket::kComm, Bucket::kCopy, Bucket::kOtherStage,
                                 Bucket::kUnattributed, Bucket::kGraph}) {
       gpu_ns += ledger[bucket];

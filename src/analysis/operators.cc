@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -285,6 +286,11 @@ class Summary {
       operators.covered_ns += duration_of(kernel);
     }
     operators.rows = sums.records(names.names);
+    if constexpr (std::is_same_v<Table, Ops>) {
+      if (!are_modules) {
+        operators.rates = operator_rates(trace_, launched_by(found));
+      }
+    }
   }
 
   // Sums kernel time by transformer layer: the outermost module around the launch whose path names
@@ -340,6 +346,19 @@ class Summary {
       return {true, trace_.host_scopes[scope].name, (launch << 32) | scope};
     }
     return row == kNone ? Source{} : Source{true, texts_[row], row};
+  }
+
+  // The operators around launches that were not of CUDA graphs.
+  std::vector<OpKernel> launched_by(const std::vector<std::uint32_t>& ops) const {
+    std::vector<OpKernel> launched;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const std::uint32_t kernel = launches_.kernels[i];
+      if (ops[i] != kNone && trace_.ops.inputs[ops[i]] != StringId{} &&
+          !trace_.kernels.is_graph_node(kernel)) {
+        launched.push_back({ops[i], kernel});
+      }
+    }
+    return launched;
   }
 
   std::int64_t duration_of(std::uint32_t kernel) const {

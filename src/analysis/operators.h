@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/attribution.h"
+#include "analysis/operator_rates.h"
 #include "analysis/stages.h"
 #include "trace/trace.h"
 
@@ -40,6 +41,7 @@ struct Operators {
   std::int64_t whole_ns = 0;         // what they are a part of: kernel time, or time of the steps
   std::vector<OperatorRecord> rows;  // by total time, then by name and stage
   std::vector<LayerTotal> layers;    // in the order of the model; empty if none are known
+  OperatorRates rates;               // of those whose inputs were recorded
 };
 
 // The operators behind the kernels; `whole_ns` is the time of all kernels. nullopt if the recording

@@ -48,11 +48,33 @@ std::function<std::optional<TensorCores>(const std::string&)> tensor_cores_in(
   };
 }
 
+// Bandwidth of NVLink in one direction by device name, from the table of GPUs.
+std::function<std::optional<double>(const std::string&)> links_in(
+    const std::function<std::vector<GpuSpec>()>& gpus) {
+  return [gpus](const std::string& device) -> std::optional<double> {
+    const GpuMatch match = find_gpu(gpus(), device);
+    return match.gpu && match.gpu->nvlink_gb_per_s
+               ? std::optional(*match.gpu->nvlink_gb_per_s * 1e9 / 2)
+               : std::nullopt;
+  };
+}
+
 // The GPU for the model's minimum cost: the recorded one, or else the machine's.
 GpuMatch gpu_for_model(const Evidence& evidence, const Analysis& analysis) {
   const std::string recorded = gpu_name_of(analysis);
   return recorded.empty() ? find_gpu(evidence.gpus(), evidence.machine_gpu)
                           : find_gpu(evidence.gpus(), recorded, gpu_attributes_of(analysis));
+}
+
+// The GPU that rates are compared with: only where all are of one kind.
+GpuMatch gpu_for_rates(const Evidence& evidence, const Analysis& analysis) {
+  const std::string name = gpu_name_of(analysis);
+  for (const DeviceSummary& device : analysis.devices) {
+    if (device.num_kernels > 0 && device.name != name) {
+      return {std::nullopt, "the GPUs of the recording differ", {}};
+    }
+  }
+  return gpu_for_model(evidence, analysis);
 }
 
 void take_ledgers(LedgerResult ledgers, Analysis& analysis) {
@@ -202,6 +224,11 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
     analysis.operators = std::move(evidence.operators);
   }
 
+  // Rates of matrix products relative to the GPU's peak.
+  if (analysis.operators && !analysis.operators->rates.products.empty() && evidence.gpus) {
+    add_peak_fractions(gpu_for_rates(evidence, analysis), analysis.operators->rates.products);
+  }
+
   // Times without a profiler, and the profiler's overhead.
   analysis.baseline = std::move(evidence.baseline);
   analysis.overheads = overheads_of(analysis.baseline, analysis.stage_times);
@@ -223,6 +250,7 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
   // Findings.
   if (evidence.gpus) {
     evidence.facts.tensor_cores = tensor_cores_in(evidence.gpus);
+    evidence.facts.link_bytes_per_s = links_in(evidence.gpus);
   }
   analysis.findings = find_findings(analysis, evidence.facts);
 }

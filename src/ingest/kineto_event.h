@@ -42,6 +42,16 @@ struct KinetoEvent {
   std::uint64_t graph_node = 0;  // id of the node that ran as this kernel; 0: none, or not told
   std::string_view launched;     // of a call, where the profiler tells: the kernel
   std::string_view module_path;  // of an operator, where the profiler was asked for it
+  // Of a matrix product, as JSON: sizes and types of its inputs.
+  std::string_view input_sizes;
+  std::string_view input_types;
+  // Of a collective.
+  std::string_view collective;
+  std::string_view group;
+  std::string_view dtype;
+  std::int64_t group_size = 0;
+  std::int64_t in_elements = 0;
+  std::int64_t out_elements = 0;
 };
 
 }  // namespace llmprof

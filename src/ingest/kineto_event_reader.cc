@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "ingest/kineto_numbers.h"
+#include "trace/op_inputs.h"
 
 namespace llmprof {
 namespace {
@@ -129,8 +130,10 @@ bool KinetoEventReader::read_field(Fields& fields, ondemand::field& field) {
     // If `args` precede `cat`, it is not yet known whether they are needed: they are read in a
     // second pass.
     fields.has_early_args = !fields.kind;
-    if (fields.kind && (is_gpu(*fields.kind) || fields.kind == KinetoKind::kCall ||
-                        (fields.kind == KinetoKind::kOperator && wants_module_paths))) {
+    if (fields.kind &&
+        (is_gpu(*fields.kind) || fields.kind == KinetoKind::kCall ||
+         (fields.kind == KinetoKind::kOperator &&
+          (wants_module_paths || event.name.empty() || has_kept_inputs(event.name))))) {
       return read_args(value);
     }
   }
@@ -163,6 +166,40 @@ void KinetoEventReader::read_arg(std::string_view key, ondemand::value& value) {
     event.launched = text_of(value);
   } else if (key == "Module Hierarchy") {
     event.module_path = text_of(value);
+  } else if (event.kind == KinetoKind::kOperator) {
+    read_input(key, value);
+  }
+}
+
+// Arguments of matrix products and collectives.
+void KinetoEventReader::read_input(std::string_view key, ondemand::value& value) {
+  const auto raw = [&](std::string_view& target) {
+    ondemand::array array;
+    std::string_view text;
+    if (value.get_array().get(array) == simdjson::SUCCESS &&
+        array.raw_json().get(text) == simdjson::SUCCESS) {
+      target = text;
+    }
+  };
+  const auto number = [&](std::int64_t& target) {
+    target = integer_of(value.raw_json_token()).value_or(target);
+  };
+  if (key == "Input Dims") {
+    raw(event.input_sizes);
+  } else if (key == "Input type") {
+    raw(event.input_types);
+  } else if (key == "Collective name") {
+    event.collective = text_of(value);
+  } else if (key == "Process Group Name") {
+    event.group = text_of(value);
+  } else if (key == "dtype") {
+    event.dtype = text_of(value);
+  } else if (key == "Group size") {
+    number(event.group_size);
+  } else if (key == "In msg nelems") {
+    number(event.in_elements);
+  } else if (key == "Out msg nelems") {
+    number(event.out_elements);
   }
 }
 

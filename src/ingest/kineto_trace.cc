@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "trace/op_inputs.h"
 
 namespace llmprof {
 namespace {
@@ -173,6 +174,21 @@ void KinetoTrace::add_op(const KinetoEvent& event, StringId name, OpKind kind) {
   add_host_columns(ops_, event);
   ops_.name.push_back(name);
   ops_.kind.push_back(kind);
+  ops_.inputs.push_back(kind == OpKind::kOperator ? inputs_of(event) : StringId{});
+}
+
+// Only of operators that rates are computed for; equal ones are stored once.
+StringId KinetoTrace::inputs_of(const KinetoEvent& event) {
+  if (!has_kept_inputs(event.name)) {
+    return {};
+  }
+  const std::string text =
+      event.collective.empty()
+          ? product_inputs(event.input_sizes, event.input_types)
+          : message_inputs({std::string(event.collective), std::string(event.group),
+                            std::string(event.dtype), event.group_size, event.in_elements,
+                            event.out_elements});
+  return text.empty() ? StringId{} : trace_.strings.intern(text);
 }
 
 // Consecutive events mostly share a thread, so the last one is cached.

@@ -66,6 +66,7 @@ class KinetoTrace {
   void add_call(const KinetoEvent& event, StringId name);
   void add_range(const KinetoEvent& event);
   void add_op(const KinetoEvent& event, StringId name, OpKind kind);
+  StringId inputs_of(const KinetoEvent& event);
   std::uint32_t thread_of(const KinetoEvent& event);
   std::uint16_t device_of(std::int64_t ordinal);
   std::uint32_t stream_of(const KinetoEvent& event);

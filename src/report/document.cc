@@ -44,6 +44,8 @@ std::string number_text(double number, Unit unit) {
       return number < 0 ? "n/a" : format_bytes(static_cast<std::uint64_t>(number));
     case Unit::kFlops:
       return fmt::format("{:.3g}", number);
+    case Unit::kTeraflops:
+      return fmt::format("{:.1f}", number / 1e12);
     case Unit::kDifference:
       return (number < 0 ? "-" : "+") + format_duration_ns(std::llround(std::abs(number)));
     case Unit::kRatio:
@@ -112,6 +114,8 @@ const char* unit_name(Unit unit) {
       return "bytes";
     case Unit::kFlops:
       return "FLOP";
+    case Unit::kTeraflops:
+      return "FLOP/s";
   }
   return "";
 }

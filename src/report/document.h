@@ -33,6 +33,7 @@ enum class Unit {
   kRate,          // 12.3 a second
   kBytes,
   kFlops,
+  kTeraflops,   // FLOP/s, as 456.9
   kDifference,  // ns, as +1.23 ms
   kRatio,       // of candidate to base, as +1.20 %
 };

@@ -185,6 +185,53 @@ void describe(const LayerTotal*, F&& f) {
 }
 
 template <typename F>
+void describe(const GemmRate*, F&& f) {
+  using T = GemmRate;
+  const auto of_calls = [](std::string_view unit, std::string_view sources, std::string_view text) {
+    return number(unit, "calls", sources, "gemm_rates", text);
+  };
+  f("operator", &T::op, row_name("the operator"));
+  f("dims", &T::dims, row_name("sizes of what is multiplied", 2));
+  f("dtype", &T::dtype, row_name("type of the first factor", 3));
+  f("calls", &T::calls,
+    number("1", "", "marks kernels", "gemm_rates", "calls that launched kernels"));
+  f("total_ns", &T::total_ns, of_calls("ns", "marks kernels", "kernels that it launched itself"));
+  f("flops", &T::flops, of_calls("FLOP", "marks", "2 x m x n x k x batch, of all calls"));
+  f("flops_per_s", &T::flops_per_s, of_calls("FLOP/s", "marks kernels", "flops / total_ns"));
+  f("peak_fraction", &T::peak_fraction,
+    is_part(of_calls("fraction", "marks kernels gpus",
+                     "flops_per_s of the GPU's dense peak for that type")));
+  f("reason", &T::reason, maybe("why there is no fraction"));
+}
+
+template <typename F>
+void describe(const CollectiveRate*, F&& f) {
+  using T = CollectiveRate;
+  const auto of_calls = [](std::string_view unit, std::string_view sources, std::string_view text) {
+    return number(unit, "calls", sources, "collective_rates", text);
+  };
+  const auto rate = [&](std::string_view text) {
+    return of_calls("bytes/s", "marks kernels", text);
+  };
+  f("collective", &T::collective, row_name("as the recording names it"));
+  f("group", &T::group, row_name("the group of processes", 2));
+  f("dtype", &T::dtype, row_name("the type of its elements", 3));
+  f("group_size", &T::group_size,
+    is_signed(of_calls("1", "marks", "ranks of the group; 0 where not recorded")));
+  f("calls", &T::calls,
+    number("1", "", "marks kernels", "collective_rates", "calls that launched kernels"));
+  f("size_bytes", &T::size_bytes, of_calls("bytes", "marks", "whole messages, of all calls"));
+  f("total_ns", &T::total_ns, of_calls("ns", "marks kernels", "kernels that they launched"));
+  f("bytes_per_s", &T::bytes_per_s, rate("algorithm bandwidth: size_bytes / total_ns"));
+  f("bus_bytes_per_s", &T::bus_bytes_per_s,
+    rate("bus bandwidth: bytes_per_s x the share of a message that a link carries"));
+  f("bus_min_bytes_per_s", &T::bus_min_bytes_per_s, rate("bus bandwidth of the slowest call"));
+  f("bus_median_bytes_per_s", &T::bus_median_bytes_per_s, rate("of the median call"));
+  f("bus_max_bytes_per_s", &T::bus_max_bytes_per_s, rate("of the fastest call"));
+  f("reason", &T::reason, maybe("why rates are missing"));
+}
+
+template <typename F>
 void describe(const GraphNames*, F&& f) {
   using T = GraphNames;
   const auto kernels = [](std::string_view text) {

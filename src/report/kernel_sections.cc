@@ -209,4 +209,39 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
   return section;
 }
 
+// What each product reached, from the sizes that the recording has.
+Section gemm_rates_section(const Metrics& metrics, const SectionOptions& options) {
+  using Row = GemmRate;
+  Section section;
+  const Unit time = options.is_terminal ? Unit::kDuration : Unit::kMilliseconds;
+  ReportTable table = table_of(rows_at(metrics, &Metrics::gemm_rates),
+                               {{"of peak", Unit::kFraction, &Row::peak_fraction},
+                                {"TFLOP/s", Unit::kTeraflops, &Row::flops_per_s},
+                                {options.is_terminal ? "total" : "total_ms", time, &Row::total_ns},
+                                {"calls", Unit::kCount, &Row::calls},
+                                {"type", Unit::kName, &Row::dtype},
+                                {"operator", Unit::kName, &Row::op},
+                                {"sizes", Unit::kName, &Row::dims}},
+                               options.top);
+  if (table.rows.empty()) {
+    section.missing =
+        "n/a (no operator has the sizes of its inputs); record with torch.profiler's "
+        "record_shapes=True";
+    return section;
+  }
+  section.paragraphs.push_back(
+      fmt::format("{} of {} rows by total time; times are of the kernels that an operator launched "
+                  "itself.",
+                  table.rows.size(), metrics.gemm_rates.size()));
+  // Most rows lack a share for the same reason.
+  for (const Row& row : metrics.gemm_rates) {
+    if (!row.reason.empty()) {
+      section.notes.push_back("Without a share of the peak: " + printable(row.reason) + ".");
+      break;
+    }
+  }
+  section.tables.push_back(std::move(table));
+  return section;
+}
+
 }  // namespace llmprof

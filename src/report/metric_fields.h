@@ -54,6 +54,10 @@ void describe(const Metrics*, F&& f) {
   f("unmatched_names", &T::unmatched_names,
     items(plain("kernels without a family, where they take much time"), 0, 10));
   f("operators", &T::operators, plain("operators of a framework; null where none are named"));
+  f("gemm_rates", &T::gemm_rates,
+    items(plain("matrix products by operator, sizes and type, the first hundred"), 0, kMostRates));
+  f("collective_rates", &T::collective_rates,
+    items(plain("collectives by group of processes and type, the first hundred"), 0, kMostRates));
   f("graph_names", &T::graph_names,
     plain("names of kernels in CUDA graphs; null where no graph launched kernels"));
   f("ranges", &T::ranges, plain("NVTX ranges by name, the first hundred"));

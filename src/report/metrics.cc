@@ -275,6 +275,8 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.unmatched_names = analysis.unmatched_names;
   if (analysis.operators) {
     metrics.operators = operators_of(*analysis.operators);
+    metrics.gemm_rates = analysis.operators->rates.products;
+    metrics.collective_rates = analysis.operators->rates.collectives;
   }
   metrics.graph_names = analysis.graph_names;
   metrics.possible_marks = analysis.possible_marks;

@@ -304,6 +304,8 @@ struct Metrics {
   std::vector<KernelMetrics> kernels;
   std::vector<std::string> unmatched_names;
   std::optional<OperatorsMetrics> operators;
+  std::vector<GemmRate> gemm_rates;
+  std::vector<CollectiveRate> collective_rates;
   std::optional<GraphNames> graph_names;
   std::vector<RangeTotal> ranges;
   std::vector<HostPhase> host_phases;

@@ -24,6 +24,7 @@ Section ledger_section(const Metrics& metrics, const SectionOptions& options);
 Section efficiency_section(const Metrics& metrics, const SectionOptions& options);
 Section takeaways_section(const Metrics& metrics, const SectionOptions& options);
 Section operators_section(const Metrics& metrics, const SectionOptions& options);
+Section gemm_rates_section(const Metrics& metrics, const SectionOptions& options);
 Section model_section(const Metrics& metrics, const SectionOptions& options);
 Section kernels_section(const Metrics& metrics, const SectionOptions& options);
 Section counters_section(const Metrics& metrics, const SectionOptions& options);

@@ -36,6 +36,7 @@ constexpr SectionRow kSections[] = {
     {"takeaways", "Stage Takeaways", takeaways_section},
     {"model", "The model: passes, layers and parts", model_section},
     {"operators", "Top Operators", operators_section},
+    {"gemm_rates", "Rates of matrix products", gemm_rates_section},
     {"kernels", "Top Kernels", kernels_section},
     {"counters", "What bounds the kernels", counters_section},
     {"recommendations", "Recommendations", recommendations_section},
@@ -69,7 +70,8 @@ void leave_out_missing(Document& document) {
 // report.
 Document without_empty_parts(Document document) {
   std::erase_if(document.sections, [](const Section& section) {
-    return (section.id == "host_phases" || section.id == "model") && !section.missing.empty();
+    return (section.id == "host_phases" || section.id == "model" || section.id == "gemm_rates") &&
+           !section.missing.empty();
   });
   return document;
 }
@@ -88,7 +90,7 @@ Document report_document(const Metrics& metrics, const SectionOptions& options) 
   return without_empty_parts(document_of(
       "Report",
       {"summary", "files", "findings", "stages", "overhead", "efficiency", "ledger", "host_phases",
-       "model", "kernels", "counters", "operators", "environment", "quality"},
+       "model", "kernels", "counters", "operators", "gemm_rates", "environment", "quality"},
       metrics, options));
 }
 
@@ -102,11 +104,12 @@ Document stakeholder_document(const Metrics& metrics, const SectionOptions& opti
 }
 
 Document page_document(const Metrics& metrics, const SectionOptions& options) {
-  return without_empty_parts(document_of(
-      "llmprof report",
-      {"summary", "aggregates", "findings", "stages", "ledger", "host_phases", "efficiency",
-       "model", "kernels", "counters", "operators", "overhead", "environment", "quality", "files"},
-      metrics, options));
+  return without_empty_parts(
+      document_of("llmprof report",
+                  {"summary", "aggregates", "findings", "stages", "ledger", "host_phases",
+                   "efficiency", "model", "kernels", "counters", "operators", "gemm_rates",
+                   "overhead", "environment", "quality", "files"},
+                  metrics, options));
 }
 
 Document kernels_document(const Metrics& metrics, const SectionOptions& options) {
@@ -118,11 +121,11 @@ Document operators_document(const Metrics& metrics, const SectionOptions& option
 }
 
 Document terminal_document(const Metrics& metrics, const SectionOptions& options) {
-  Document document =
-      document_of("",
-                  {"summary", "findings", "stages", "baseline", "overhead", "ledger", "host_phases",
-                   "efficiency", "model", "kernels", "counters", "operators", "quality"},
-                  metrics, options);
+  Document document = document_of(
+      "",
+      {"summary", "findings", "stages", "baseline", "overhead", "ledger", "host_phases",
+       "efficiency", "model", "kernels", "counters", "operators", "gemm_rates", "quality"},
+      metrics, options);
   leave_out_missing(document);
   return document;
 }

@@ -145,7 +145,7 @@ inline constexpr std::int64_t kNoPayload = INT64_MIN;
 enum class OpKind : std::uint8_t { kOperator, kModule };
 
 // Operators and modules as a framework's own profiler recorded them on the host. Those of one
-// thread nest. 25 bytes per row; nsys recordings have none (their operators are NVTX ranges).
+// thread nest. 29 bytes per row; nsys recordings have none (their operators are NVTX ranges).
 template <template <typename> class Column>
 struct OpsOf {
   Column<std::int64_t> start_ns;
@@ -153,6 +153,7 @@ struct OpsOf {
   Column<StringId> name;
   Column<std::uint32_t> thread;
   Column<OpKind> kind;
+  Column<StringId> inputs;  // as trace/op_inputs.h writes them; 0 where they are not kept
 
   std::size_t size() const { return start_ns.size(); }
 };

@@ -19,6 +19,11 @@ ROWS = {  # device name: row of conf/hardware/gpus.yaml and the bandwidth the de
     "NVIDIA H100 PCIe": ("H100-PCIe", 2039.0),
     "NVIDIA A100-SXM4-80GB": ("A100-SXM4-80GB", 2039.0),
     "Tesla T4": ("T4", 320.1),
+    "NVIDIA GeForce RTX 2070 SUPER": ("RTX-2070-SUPER", 448.1),
+    "NVIDIA GeForce RTX 3070 Ti": ("RTX-3070-Ti", 608.1),
+    "NVIDIA GeForce RTX 3080": ("RTX-3080", 760.1),
+    "NVIDIA GeForce RTX 4060 Ti": ("RTX-4060-Ti", 288.0),
+    "TITAN RTX": ("TITAN-RTX", 672.0),
 }
 
 

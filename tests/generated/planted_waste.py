@@ -37,6 +37,7 @@ LEAST = {"launch_bound": 0.05, "queue_wait": 0.05, "started_late": 0.05, "host_s
 
 
 FEW_GAPS = 20
+LEAD = 1_000  # nothing is known before the first kernel
 LATE_GAPS = 25  # of one waste: a few would be no habit
 LAUNCH = 50  # from the end of a wait to the next kernel
 
@@ -48,7 +49,7 @@ class Recording:
         path.unlink(missing_ok=True)
         self.database = sqlite3.connect(path)
         self.database.executescript(SCHEMA)
-        self.gpu = 1_000
+        self.gpu = LEAD
         self.launched = 0
         self.correlation = 0
 
@@ -104,7 +105,6 @@ def check(program, directory, chance):
     recording = Recording(path)
     recording.launched = 10
     recording.kernel(chance.randrange(5_000, 50_000), launch_at=20)
-    # Before the first kernel nothing is known.
     planted = {}
     late_gaps = 0
     for _ in range(chance.randrange(1, 12)):
@@ -130,7 +130,7 @@ def check(program, directory, chance):
             parts = {"launch_bound": late, "started_late": duration - late} if duration - late > 20_000 else {"launch_bound": duration}
         for name, part in parts.items():
             planted[name] = planted.get(name, 0) + part
-    window = recording.end()
+    window = recording.end() - LEAD
 
     command = [program, "analyze", path, "--json"]
     printed = subprocess.run(command, check=True, capture_output=True).stdout

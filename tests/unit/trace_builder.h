@@ -79,8 +79,9 @@ class TraceBuilder {
   }
 
   void op(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns, std::string_view name,
-          OpKind kind = OpKind::kOperator) {
-    append(ops_, start_ns, end_ns, trace_.strings.intern(name), thread, kind);
+          OpKind kind = OpKind::kOperator, std::string_view inputs = "") {
+    append(ops_, start_ns, end_ns, trace_.strings.intern(name), thread, kind,
+           trace_.strings.intern(inputs));
   }
 
   // Returns the correlation number, for the work it launches.

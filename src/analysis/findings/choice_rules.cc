@@ -82,8 +82,7 @@ void check_unfused_attention(const FindingContext& context) {
     const KernelChains chains = chains_in(context.analysis, row);
     const std::int64_t saving_ns =
         std::min(chains.attention_ns - chains.product_ns, row.ledger[Bucket::kCompute]);
-    if (chains.num_attentions < kFewAttentions ||
-        fraction_of(saving_ns, row.ledger.window_ns) < kLeastKernelShare) {
+    if (chains.num_attentions < kFewAttentions || share_of(saving_ns, row) < kLeastKernelShare) {
       continue;
     }
     Finding& finding = context.add("unfused_attention", row, Bucket::kCompute, saving_ns);
@@ -117,7 +116,7 @@ void check_flash_generation(const FindingContext& context) {
     time_ns = std::min(time_ns, row.ledger[Bucket::kCompute]);
     const auto saving_ns =
         static_cast<std::int64_t>(static_cast<double>(time_ns) * (1 - 1 / kFlash3Speedup));
-    if (fraction_of(saving_ns, row.ledger.window_ns) < kLeastKernelShare) {
+    if (share_of(saving_ns, row) < kLeastKernelShare) {
       continue;
     }
     Finding& finding = context.add("flash_attention_2", row, Bucket::kCompute, saving_ns);
@@ -160,7 +159,7 @@ void check_empty_sms(const FindingContext& context) {
     }
     const std::int64_t saving_ns =
         std::min(static_cast<std::int64_t>(empty_ns), row.ledger[Bucket::kCompute]);
-    if (fraction_of(saving_ns, row.ledger.window_ns) < kLeastEmptyShare) {
+    if (share_of(saving_ns, row) < kLeastEmptyShare) {
       continue;
     }
     Finding& finding = context.add("empty_sms", row, Bucket::kCompute, saving_ns);

@@ -157,7 +157,7 @@ Finding& FindingContext::add(const char* id, const StageLedger& row, Bucket buck
   finding.device = row.device;
   finding.bucket = kBucketNames[static_cast<std::size_t>(bucket)];
   finding.saving_ns = saving_ns;
-  finding.window_ns = row.ledger.window_ns;
+  finding.window_ns = row.ledger.work_ns();
   return finding;
 }
 
@@ -185,10 +185,13 @@ bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row) {
          (row.stage == "capture" || row.stage == "steady" || kernel.stage == row.stage);
 }
 
+double share_of(std::int64_t time_ns, const StageLedger& row) {
+  return fraction_of(time_ns, row.ledger.work_ns());
+}
+
 std::string time_in(std::int64_t time_ns, const StageLedger& row) {
   return fmt::format("{} ({}) of {} on {}", format_duration_ns(time_ns),
-                     format_fraction(fraction_of(time_ns, row.ledger.window_ns)),
-                     printable(row.stage), row.device);
+                     format_fraction(share_of(time_ns, row)), printable(row.stage), row.device);
 }
 
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {

@@ -62,6 +62,8 @@ struct FindingFacts {
   // Capabilities by device name; nullopt if unknown. Called only when needed: reading the table of
   // GPUs takes longer than a small analysis.
   std::function<std::optional<TensorCores>(const std::string& device_name)> tensor_cores = {};
+  // Bandwidth of a GPU's NVLink in one direction, in the same way.
+  std::function<std::optional<double>(const std::string& device_name)> link_bytes_per_s = {};
   std::optional<bool> has_gpu = {};             // the machine of the run
   std::optional<int> num_other_gpu_users = {};  // processes on the GPUs when the run began
   std::optional<bool> keeps_clocks = {};        // persistence mode, without which locks are lost

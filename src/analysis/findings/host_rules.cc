@@ -92,7 +92,7 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
   const std::int64_t idle_ns = waits.total_ns + (holds_back ? launches.total_ns : 0);
   const std::int64_t saving_ns =
       std::min(idle_ns, std::max<std::int64_t>(0, chain.window_ns - chain.longer_ns()));
-  if (fraction_of(saving_ns, row.ledger.window_ns) < kLeastExposedShare) {
+  if (share_of(saving_ns, row) < kLeastExposedShare) {
     return;
   }
   Finding& finding = context.add("host_sync", row, Bucket::kSync, saving_ns);
@@ -102,16 +102,14 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
           ? fmt::format(
                 "{} was idle {} ({}) in {} because the host waits {} for it{}: the host's own work "
                 "is {}, the GPU's {}, so without the waits it would run ahead",
-                row.device, format_duration_ns(idle_ns),
-                format_fraction(fraction_of(idle_ns, row.ledger.window_ns)), printable(row.stage),
-                format_duration_ns(chain.wait_ns), names_of(waits),
+                row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
+                printable(row.stage), format_duration_ns(chain.wait_ns), names_of(waits),
                 format_duration_ns(chain.host_ns), format_duration_ns(chain.gpu_ns))
           : fmt::format(
                 "{} was idle {} ({}) in {} while the host still waited for earlier work, "
                 "{}{}",
-                row.device, format_duration_ns(idle_ns),
-                format_fraction(fraction_of(idle_ns, row.ledger.window_ns)), printable(row.stage),
-                gaps_text(waits), place_of(waits));
+                row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
+                printable(row.stage), gaps_text(waits), place_of(waits));
   finding.next = sync_advice(context.workload);
   finding.evidence = {
       evidence_of(row, IdleKind::kWaiting),
@@ -121,15 +119,14 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
 void check_launches(const FindingContext& context, const StageLedger& row, const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kLaunching];
   if (chain.waits_hold_back() || gaps.num_gaps < kFewGaps ||
-      fraction_of(gaps.total_ns, row.ledger.window_ns) < kLeastIdleShare) {
+      share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
   Finding& finding = context.add("launch_bound", row, Bucket::kLaunchLate, gaps.total_ns);
   finding.confidence = "high";
   finding.sentence =
       fmt::format("{} waited {} ({}) in {} for the host to launch its next kernel: {}", row.device,
-                  format_duration_ns(gaps.total_ns),
-                  format_fraction(fraction_of(gaps.total_ns, row.ledger.window_ns)),
+                  format_duration_ns(gaps.total_ns), format_fraction(share_of(gaps.total_ns, row)),
                   printable(row.stage), gaps_text(gaps));
   finding.next = launch_advice(context, row);
   finding.evidence = {evidence_of(row, IdleKind::kLaunching)};
@@ -155,15 +152,14 @@ std::string work_advice(const FindingContext& context, const KindOfGaps& gaps) {
 void check_host_work(const FindingContext& context, const StageLedger& row,
                      const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kHostWork];
-  if (fraction_of(gaps.total_ns, row.ledger.window_ns) < kLeastIdleShare) {
+  if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
   Finding& finding = context.add("host_work", row, Bucket::kLaunchLate, gaps.total_ns);
   finding.confidence = "high";
   finding.sentence =
       fmt::format("{} waited {} ({}) in {} for the host, which did other work in {}{}", row.device,
-                  format_duration_ns(gaps.total_ns),
-                  format_fraction(fraction_of(gaps.total_ns, row.ledger.window_ns)),
+                  format_duration_ns(gaps.total_ns), format_fraction(share_of(gaps.total_ns, row)),
                   printable(row.stage), gaps_text(gaps), place_of(gaps));
   finding.next = work_advice(context, gaps);
   finding.evidence = {evidence_of(row, IdleKind::kHostWork)};
@@ -172,16 +168,15 @@ void check_host_work(const FindingContext& context, const StageLedger& row,
 void check_allocations(const FindingContext& context, const StageLedger& row,
                        const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kAllocating];
-  if (fraction_of(gaps.total_ns, row.ledger.window_ns) < kLeastExposedShare) {
+  if (share_of(gaps.total_ns, row) < kLeastExposedShare) {
     return;
   }
   Finding& finding = context.add("allocation", row, Bucket::kLaunchLate, gaps.total_ns);
   finding.confidence = "high";
   finding.sentence = fmt::format(
       "{} waited {} ({}) in {} for the host, which allocated or freed GPU memory in {}{}",
-      row.device, format_duration_ns(gaps.total_ns),
-      format_fraction(fraction_of(gaps.total_ns, row.ledger.window_ns)), printable(row.stage),
-      gaps_text(gaps), place_of(gaps));
+      row.device, format_duration_ns(gaps.total_ns), format_fraction(share_of(gaps.total_ns, row)),
+      printable(row.stage), gaps_text(gaps), place_of(gaps));
   finding.next =
       context.workload.is_pytorch
           ? "PyTorch keeps what it has allocated, so it should pass after the first iterations; "
@@ -194,15 +189,15 @@ void check_allocations(const FindingContext& context, const StageLedger& row,
 void check_blocked_calls(const FindingContext& context, const StageLedger& row,
                          const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kBlocked];
-  if (fraction_of(gaps.total_ns, row.ledger.window_ns) < kLeastIdleShare) {
+  if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
   Finding& finding = context.add("blocked_call", row, Bucket::kLaunchLate, gaps.total_ns);
   finding.confidence = "medium";
-  finding.sentence = fmt::format("{} waited {} ({}) in {} for API calls that took long, {}{}",
-                                 row.device, format_duration_ns(gaps.total_ns),
-                                 format_fraction(fraction_of(gaps.total_ns, row.ledger.window_ns)),
-                                 printable(row.stage), gaps_text(gaps), place_of(gaps));
+  finding.sentence =
+      fmt::format("{} waited {} ({}) in {} for API calls that took long, {}{}", row.device,
+                  format_duration_ns(gaps.total_ns), format_fraction(share_of(gaps.total_ns, row)),
+                  printable(row.stage), gaps_text(gaps), place_of(gaps));
   const bool is_copy = gaps.call.find("Memcpy") != std::string::npos;
   finding.next = is_copy
                      ? "pin the host's memory: a copy from pageable memory is staged by the host"
@@ -216,7 +211,7 @@ void check_blocked_calls(const FindingContext& context, const StageLedger& row,
 void check_first_use(const FindingContext& context, const StageLedger& row,
                      const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kFirstUse];
-  if (fraction_of(gaps.total_ns, row.ledger.window_ns) < kLeastIdleShare) {
+  if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
   Finding& finding = context.add("first_use", row, Bucket::kLaunchLate, 0);
@@ -224,9 +219,8 @@ void check_first_use(const FindingContext& context, const StageLedger& row,
   finding.sentence = fmt::format(
       "{} waited {} ({}) in {} while code was loaded or compiled for its first use, {}{}: once, "
       "not in every step",
-      row.device, format_duration_ns(gaps.total_ns),
-      format_fraction(fraction_of(gaps.total_ns, row.ledger.window_ns)), printable(row.stage),
-      gaps_text(gaps), place_of(gaps));
+      row.device, format_duration_ns(gaps.total_ns), format_fraction(share_of(gaps.total_ns, row)),
+      printable(row.stage), gaps_text(gaps), place_of(gaps));
   finding.next = "warm up before recording: a few steps before the profiler starts";
   finding.evidence = {evidence_of(row, IdleKind::kFirstUse)};
 }

@@ -73,7 +73,7 @@ std::int64_t kernel_time(const FindingContext& context, const StageLedger& row, 
 }
 
 bool is_large(std::int64_t time_ns, const StageLedger& row) {
-  return fraction_of(time_ns, row.ledger.window_ns) >= kLeastKernelShare;
+  return share_of(time_ns, row) >= kLeastKernelShare;
 }
 
 // Families of kernels that a stage had better not run at all.

@@ -53,6 +53,9 @@ const DeviceSummary* device_of(const Analysis& analysis, const StageLedger& row)
 // Chains of kernels in a row, as kernels count in it.
 KernelChains chains_in(const Analysis& analysis, const StageLedger& row);
 
+// Share of the row's time from its first recorded work to its last.
+double share_of(std::int64_t time_ns, const StageLedger& row);
+
 // "1.20 ms (12.3 %) of decode on cuda:0".
 std::string time_in(std::int64_t time_ns, const StageLedger& row);
 

@@ -54,9 +54,38 @@ std::string hidden_communication(const FindingContext& context, const StageLedge
                                       format_fraction(fraction_of(hidden_ns, all_ns)));
 }
 
+// "; allreduce ran at 1.4 to 13 GB/s of bus bandwidth; NVLink of this GPU: 300 GB/s a direction",
+// of the collective with most time.
+void add_bandwidth(const FindingContext& context, const StageLedger& row, Finding& finding) {
+  const DeviceSummary* device = device_of(context.analysis, row);
+  if (!context.analysis.operators || device == nullptr) {
+    return;
+  }
+  for (const CollectiveRate& rate : context.analysis.operators->rates.collectives) {
+    if (!rate.bus_min_bytes_per_s || !rate.bus_max_bytes_per_s) {
+      continue;
+    }
+    finding.sentence += fmt::format("; {} ran at {:.3g} to {:.3g} GB/s of bus bandwidth",
+                                    printable(rate.collective), *rate.bus_min_bytes_per_s / 1e9,
+                                    *rate.bus_max_bytes_per_s / 1e9);
+    const std::string path =
+        fmt::format("collective_rates[collective={},group={},dtype={}].",
+                    path_value(rate.collective), path_value(rate.group), path_value(rate.dtype));
+    finding.evidence.push_back(path + "bus_min_bytes_per_s");
+    finding.evidence.push_back(path + "bus_max_bytes_per_s");
+    const auto link = context.facts.link_bytes_per_s && !device->name.empty()
+                          ? context.facts.link_bytes_per_s(device->name)
+                          : std::nullopt;
+    if (link) {
+      finding.sentence += fmt::format("; NVLink of this GPU: {:.4g} GB/s a direction", *link / 1e9);
+    }
+    return;
+  }
+}
+
 void check_bucket(const FindingContext& context, const BucketRule& rule, const StageLedger& row) {
   const std::int64_t time_ns = row.ledger[rule.bucket];
-  const double share = fraction_of(time_ns, row.ledger.window_ns);
+  const double share = share_of(time_ns, row);
   if (share < rule.least) {
     return;
   }
@@ -69,6 +98,7 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const S
   finding.next = rule.next;
   if (rule.bucket == Bucket::kComm) {
     finding.sentence += hidden_communication(context, row);
+    add_bandwidth(context, row, finding);
   }
 }
 
@@ -78,8 +108,7 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const S
 void check_graph_idle(const FindingContext& context) {
   for (const StageLedger& row : context.scopes) {
     const std::int64_t time_ns = row.ledger[Bucket::kGraph];
-    if (context.analysis.kernel_ns == 0 ||
-        fraction_of(time_ns, row.ledger.window_ns) < kLeastIdleShare) {
+    if (context.analysis.kernel_ns == 0 || share_of(time_ns, row) < kLeastIdleShare) {
       continue;
     }
     Finding& finding = context.add("graph_idle", row, Bucket::kGraph, 0);
@@ -109,9 +138,10 @@ void check_unrecorded(const FindingContext& context) {
     Finding& finding = context.add("unrecorded_work", row, Bucket::kUnrecorded, 0);
     finding.confidence = "medium";
     finding.sentence = fmt::format(
-        "{} is left out: the host had launched or waited for the GPU, but nothing of the GPU was "
+        "{} ({}) of {} on {} is left out: the host had launched or waited for the GPU, but nothing of the GPU was "
         "recorded. It most likely ran an earlier step, or work that the profiler missed",
-        time_in(time_ns, row));
+        format_duration_ns(time_ns), format_fraction(fraction_of(time_ns, row.ledger.window_ns)),
+        printable(row.stage), row.device);
     finding.next =
         "record several steps in a row: the first one of an engine that launches ahead is never "
         "whole";
@@ -150,7 +180,7 @@ void check_idle_at_start(const FindingContext& context) {
     }
     could_speak = true;
     const std::int64_t time_ns = row.ledger.lead_ns;
-    if (fraction_of(time_ns, row.ledger.window_ns) < kLeastIdleShare) {
+    if (share_of(time_ns, row) < kLeastIdleShare) {
       continue;
     }
     Finding& finding = context.add("idle_at_start", row, Bucket::kLaunchLate, time_ns);
@@ -196,7 +226,7 @@ void check_rank_skew(const FindingContext& context) {
     for (const StageLedger* row : rows) {
       const std::int64_t waits_ns =
           std::min(comm_ns(*row) - comm_ns(*last), row->ledger[Bucket::kComm]);
-      if (fraction_of(waits_ns, row->ledger.window_ns) < kLeastExposedShare) {
+      if (share_of(waits_ns, *row) < kLeastExposedShare) {
         continue;
       }
       Finding& finding = context.add("rank_skew", *row, Bucket::kComm, waits_ns);
@@ -237,7 +267,7 @@ std::string words_of_copies(const CopyTotal& copies) {
 void check_copies(const FindingContext& context) {
   for (const StageLedger& row : context.scopes) {
     const std::int64_t time_ns = row.ledger[Bucket::kCopy];
-    if (fraction_of(time_ns, row.ledger.window_ns) < kLeastExposedShare) {
+    if (share_of(time_ns, row) < kLeastExposedShare) {
       continue;
     }
     const auto largest =
@@ -248,8 +278,8 @@ void check_copies(const FindingContext& context) {
     finding.confidence = "high";
     finding.sentence =
         fmt::format("{} only copied for {} ({}) in {}{}", row.device, format_duration_ns(time_ns),
-                    format_fraction(fraction_of(time_ns, row.ledger.window_ns)),
-                    printable(row.stage), is_known ? "; most: " + words_of_copies(*largest) : "");
+                    format_fraction(share_of(time_ns, row)), printable(row.stage),
+                    is_known ? "; most: " + words_of_copies(*largest) : "");
     finding.next =
         "keep data on the GPU, copy less of it, and copy on a stream of its own while kernels run";
     if (is_known && largest->memory == "pageable") {

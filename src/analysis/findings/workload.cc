@@ -30,7 +30,12 @@ Workload workload_of(const Analysis& analysis) {
                                   return device.name.find("AMD") != std::string::npos ||
                                          device.name.find("Instinct") != std::string::npos;
                                 });
-  workload.engine = to_lower(analysis.engine);
+  // Marks of PyTorch's profiler and of training loops are no engine that serves.
+  for (const std::string_view name : {"vllm", "sglang", "tensorrt-llm", "atom"}) {
+    if (to_lower(analysis.engine).starts_with(name)) {
+      workload.engine = name;
+    }
+  }
   if (workload.engine.empty()) {
     workload.engine = any_kernel({"vllm::"})                   ? "vllm"
                       : any_kernel({"sglang"})                 ? "sglang"

@@ -12,6 +12,7 @@
 #include "ingest/ingest.h"
 #include "ingest/kineto_numbers.h"
 #include "temporary.h"
+#include "trace/op_inputs.h"
 
 namespace llmprof {
 namespace {
@@ -379,6 +380,51 @@ TEST(KinetoJson, MembersOfAGzipFileAreOneText) {
                 "trace.json.gz");
   EXPECT_EQ(trace.kernels.size(), 2U);
   EXPECT_TRUE(trace.diagnostics.empty());
+}
+
+std::string op_event(const std::string& name, const std::string& args) {
+  return R"({"ph": "X", "cat": "cpu_op", "name": ")" + name +
+         R"(", "pid": 1, "tid": 1, "ts": 5, "dur": 2, "args": {)" + args + "}}";
+}
+
+TEST(KinetoJson, InputsOfProductsAndCollectives) {
+  const std::string sizes = R"("Input Dims": [[2, 3], [3, 4]], "Input type": ["float", "float"])";
+  const Trace trace = load_text(
+      document(op_event("aten::mm", sizes) + "," + op_event("aten::mm", sizes) + "," +
+               op_event("aten::relu", sizes) + "," + op_event("aten::bmm", "") + "," +
+               op_event("record_param_comms",
+                        R"("Collective name": "allreduce", "In msg nelems": 7, "Group size": 2)") +
+               "," + kernel("k", 6)));
+  ASSERT_EQ(trace.ops.size(), 5U);
+  EXPECT_EQ(trace.ops.inputs[0], trace.ops.inputs[1]);
+  EXPECT_EQ(trace.ops.inputs[2], StringId{});
+  EXPECT_EQ(trace.ops.inputs[3], StringId{});
+  const auto product = product_of_inputs(trace.strings[trace.ops.inputs[0]]);
+  ASSERT_TRUE(product);
+  EXPECT_THAT(product->sizes, ElementsAre(ElementsAre(2, 3), ElementsAre(3, 4)));
+  EXPECT_THAT(product->types, ElementsAre("float", "float"));
+  const auto message = message_of_inputs(trace.strings[trace.ops.inputs[4]]);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->collective, "allreduce");
+  EXPECT_EQ(message->in_elements, 7);
+  EXPECT_EQ(message->out_elements, 0);
+  EXPECT_EQ(message->group_size, 2);
+}
+
+TEST(KinetoJson, InputsThatAreNoneLeaveTheEvent) {
+  std::string deep = "\"Input Dims\": " + std::string(300, '[') + std::string(300, ']');
+  const Trace trace = load_text(document(
+      op_event("aten::mm", deep) + "," + op_event("aten::mm", R"("Input Dims": {"a": 1})") + "," +
+      op_event("aten::mm", R"("Input Dims": "text", "Input type": 5)") + "," +
+      op_event("aten::mm", "\"Input Dims\": [" + std::string(5000, '1') + "]") + "," +
+      kernel("k", 6)));
+  ASSERT_EQ(trace.ops.size(), 4U);
+  EXPECT_EQ(trace.ops.inputs[0], StringId{});
+  EXPECT_EQ(trace.ops.inputs[3], StringId{});
+  for (std::size_t row = 0; row < 3; ++row) {
+    const auto product = product_of_inputs(trace.strings[trace.ops.inputs[row]]);
+    EXPECT_TRUE(!product || product->sizes.empty());
+  }
 }
 
 }  // namespace

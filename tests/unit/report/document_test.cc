@@ -98,7 +98,8 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   analysis.kernels = {kernel};
   analysis.families = {{"gemv", 12'000'000, 40}, {"other", 1, 1}};
   analysis.unmatched_names = {name};
-  analysis.operators = Operators{name, true, 11'000'000, 12'000'000, {}, {{name, 11'000'000, 3}}};
+  analysis.operators =
+      Operators{name, true, 11'000'000, 12'000'000, {}, {{name, 11'000'000, 3}}, {}};
   OperatorRecord op;
   op.name = name;
   op.stage = "decode";

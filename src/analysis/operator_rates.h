@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rates of matrix products and of collectives, from the inputs of operators.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/gpu.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// All calls of one matrix product with the same sizes and type.
+struct GemmRate {
+  std::string op;          // "aten::mm"
+  std::string dims;        // "15360x4096 x 4096x24576"
+  std::string dtype;       // "bf16"; the recording's own word where it has no short name
+  std::int64_t calls = 0;  // that launched kernels
+  std::int64_t total_ns = 0;
+  double flops = 0;  // of all calls: 2 x multiply-adds
+  std::optional<double> flops_per_s;
+  std::optional<double> peak_fraction;
+  std::string reason;  // why there is none
+};
+
+// All calls of one collective in one group of processes with the same type.
+struct CollectiveRate {
+  std::string collective;
+  std::string group;
+  std::string dtype;
+  std::int64_t group_size = 0;
+  std::int64_t calls = 0;  // that launched kernels
+  std::optional<double> size_bytes;
+  std::int64_t total_ns = 0;
+  std::optional<double> bytes_per_s;      // algorithm bandwidth
+  std::optional<double> bus_bytes_per_s;  // bus bandwidth, of all and of single calls
+  std::optional<double> bus_min_bytes_per_s;
+  std::optional<double> bus_median_bytes_per_s;
+  std::optional<double> bus_max_bytes_per_s;
+  std::string reason;  // why rates are missing
+};
+
+// Rates of a recording, each by total time, the first kMostRates.
+struct OperatorRates {
+  std::vector<GemmRate> products;
+  std::vector<CollectiveRate> collectives;
+};
+inline constexpr std::size_t kMostRates = 100;
+
+// A kernel and the operator with inputs that launched it: the innermost one.
+struct OpKernel {
+  std::uint32_t op = 0;  // row of Trace::ops
+  std::uint32_t kernel = 0;
+};
+
+// Rates of the operators whose inputs were recorded. Without shares of a peak.
+OperatorRates operator_rates(const Trace& trace, std::vector<OpKernel> launched);
+
+// Adds the share of the GPU's peak, or the reason why there is none.
+void add_peak_fractions(const GpuMatch& match, std::vector<GemmRate>& products);
+
+}  // namespace llmprof
