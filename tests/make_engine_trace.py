@@ -50,6 +50,7 @@ def parser_of_shapes():
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--warm-up", type=int, default=2, help="slow steps at first")
     parser.add_argument("--mixed-every", type=int, default=0, help="every n-th step holds a prompt too; 0: none")
+    parser.add_argument("--prefill-every", type=int, default=0, help="every n-th step is a prompt alone; 0: none")
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--whole-layers", action="store_true", help="ten kernels a layer, not two")
     parser.add_argument("--prepare-us", type=int, default=20, help="host time of a step before its first launch")
@@ -119,10 +120,16 @@ class Engine:
         worker.host = end + US
         return worker.correlation
 
-    def kernel(self, worker, start, end, name, correlation, node=None):
+    def grid(self, name, queries, tokens):
+        """Of whole layers: a norm has a block for each token, attention a row of blocks for 64 queries of a sequence."""
+        if self.shape.whole_layers and "norm" in name:
+            return tokens, 1, 1
+        return (-(-queries // 64), 16, 8) if self.shape.whole_layers and "flash" in name else (64, 1, 1)
+
+    def kernel(self, worker, start, end, name, correlation, node=None, queries=1, tokens=1):
         number = self.text(name)
         self.rows["CUPTI_ACTIVITY_KIND_KERNEL"].append((start, end, 0, 1, 7, correlation, worker.global_pid, number,
-                                                        number, 64, 1, 1, 128, 1, 1, node))
+                                                        number, *self.grid(name, queries, tokens), 128, 1, 1, node))
 
     def copy(self, worker, start, end, correlation, kind):
         self.rows["CUPTI_ACTIVITY_KIND_MEMCPY"].append((start, end, 0, 1, 7, correlation, worker.global_pid, 4096,
@@ -173,6 +180,8 @@ class Engine:
             (None, 2 * US, "sampling")]
 
     def marker(self, prompt, batch):
+        if not batch:
+            return f"execute_context_1({prompt})_generation_0(0)" if self.shape.engine == "vllm" else f"step[EXTEND bs=1 toks={prompt}]"
         if self.shape.engine == "vllm":
             return f"execute_context_{1 if prompt else 0}({prompt})_generation_{batch}({batch})"
         if not prompt:
@@ -188,11 +197,13 @@ class Engine:
         is_mixed = self.shape.mixed_every > 0 and number % self.shape.mixed_every == 1
         # Batches change as requests come and go, so that replicas are told apart by them.
         batch = self.shape.batch + 8 * replica + number % 3
-        prompt = 256 + 64 * replica if is_mixed else 0
-        work = self.plan((3 if is_mixed else 1) * (4 if number < self.shape.warm_up else 1))
-        has_graph = not self.shape.eager and not is_mixed  # prompts are of any length: no graph fits them
+        is_prefill = self.shape.prefill_every > 0 and number % self.shape.prefill_every == self.shape.warm_up
+        prompt = 256 + 64 * replica if is_mixed or is_prefill else 0
+        batch = 0 if is_prefill else batch
+        work = self.plan((6 if is_prefill else 3 if is_mixed else 1) * (4 if number < self.shape.warm_up else 1))
+        has_graph = not self.shape.eager and not prompt  # prompts are of any length: no graph fits them
         launched = [self.launch(worker, work, number, has_graph) for worker in workers]
-        gpus = self.run_on_gpus(workers, work, launched, has_graph)
+        gpus = self.run_on_gpus(workers, work, launched, has_graph, prompt or 1, prompt + batch)
         for worker, (_, end, _) in zip(workers, gpus):
             worker.ends.append(end)
             if self.shape.depth == 0:
@@ -202,8 +213,8 @@ class Engine:
             worker.host += US
             self.rows["NVTX_EVENTS"].append((*worker.marker, 59, self.marker(prompt, batch), worker.thread, None, 0))
         start, end = min(gpu[0] for gpu in gpus), max(gpu[1] for gpu in gpus)
-        return {"stage": "mixed" if is_mixed else "decode", "tokens": prompt + batch,
-                "sequences": batch + (1 if is_mixed else 0), "kernels": (len(work) - 1) * len(workers),
+        return {"stage": "prefill" if is_prefill else "mixed" if is_mixed else "decode", "tokens": prompt + batch,
+                "sequences": batch + (1 if prompt else 0), "kernels": (len(work) - 1) * len(workers),
                 "host_start_ns": workers[0].marker[0], "host_end_ns": workers[0].marker[1], "gpu_start_ns": start,
                 "gpu_window_ns": end - start, "gpu_work_ns": max(gpu[2] for gpu in gpus), "period_ns": None,
                 "is_warm_up": number < self.shape.warm_up}
@@ -233,7 +244,7 @@ class Engine:
         worker.marker = begin, end or worker.host
         return launched
 
-    def run_on_gpus(self, workers, work, launched, has_graph):
+    def run_on_gpus(self, workers, work, launched, has_graph, queries, tokens):
         """The GPUs' part: each works in order, and all meet where they communicate. Returns (start, end, work) by
         worker."""
         times = [[None, 0, 0] for _ in workers]
@@ -245,7 +256,7 @@ class Engine:
                 gpu[:] = start if gpu[0] is None else gpu[0], end, gpu[2] + end - start
                 if name:
                     self.kernel(worker, start, end, name, ready[row][0],
-                                row + 1 if has_graph and part != "sampling" else None)
+                                row + 1 if has_graph and part != "sampling" else None, queries, tokens)
                 else:
                     self.copy(worker, start, end, ready[row][0], 2)
         return times

@@ -16,6 +16,7 @@
 #include "analysis/part_costs.h"
 #include "analysis/possible_marks.h"
 #include "analysis/ranges.h"
+#include "analysis/recovered_steps.h"
 #include "analysis/slow_layers.h"
 #include "analysis/slow_passes.h"
 #include "analysis/stage_summary.h"
@@ -197,6 +198,11 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
           find_slow_passes(trace, profile.structure, *analysis.structure, parts);
       analysis.structure->slow_layers =
           find_slow_layers(trace, profile.structure, *analysis.structure, parts);
+      if (profile.structure.is_found()) {
+        recover_steps(trace, profile.structure, *analysis.structure);
+        compare_with_marks(profile.structure, stages, attribution, *analysis.structure);
+        add_disagreement(*analysis.structure, analysis.diagnostics);
+      }
       if (options.has_timeline) {
         profile.timeline.layer_maps =
             map_layers(trace, profile.structure, *analysis.structure, parts, extent.start_ns);
@@ -242,6 +248,11 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
       analysis.efficiency = efficiency_of(analysis, *evidence.model);
       add_part_costs(*evidence.model, analysis);
     });
+  }
+
+  // Tokens per second of recovered decode steps.
+  if (analysis.structure && evidence.batch) {
+    add_recovered_rate(*evidence.batch, *analysis.structure);
   }
 
   // Steps by their number of sequences.

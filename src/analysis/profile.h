@@ -50,6 +50,7 @@ struct Evidence {
   std::optional<Counters> counters;      // measured by Nsight Compute
   std::optional<Operators> operators;    // the program's own table, where the recording names none
   std::optional<EfficiencySetup> model;  // what the program ran
+  std::optional<std::int64_t> batch;     // sequences of a decode step
   std::string machine_gpu;               // used for the model where the recording names no GPU
   std::vector<StageTimes> baseline;      // of the pass without a profiler
   FindingFacts facts;                    // of the machine

@@ -15,6 +15,9 @@
 
 namespace llmprof {
 
+// What a forward pass computes, where the work of its kernels tells.
+enum class PassWorkKind : std::uint8_t { kUnknown, kPrefill, kDecode };
+
 // One pass through the layers of a model, as positions in KernelStream::kernels.
 struct ModelPass {
   std::uint32_t kind = 0;             // into Structure::kinds
@@ -24,6 +27,7 @@ struct ModelPass {
   bool is_whole = true;               // false: the capture begins or ends inside
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
+  PassWorkKind work = PassWorkKind::kUnknown;  // of recover_steps()
 
   int num_layers() const { return static_cast<int>(layers.size()) - 1; }
   // The layer of a kernel, from 0: -1 before the first, num_layers() after the last.

@@ -31,6 +31,8 @@ struct PassSummary {
   std::optional<std::int64_t> work_ns;   // its kernels, median
   std::optional<std::int64_t> layer_ns;  // kernels of one layer, median
   std::string signs;                     // why this is a model
+  std::string kind;                      // "prefill", "decode"; empty: not told
+  std::string kind_reason;               // why it is not
 };
 
 // A kernel's place in a pass.
@@ -90,6 +92,34 @@ struct SlowLayer {
   std::int64_t part_extra_ns = 0;   // above the median of that part
 };
 
+// Lengths of passes that serve as steps.
+struct RecoveredTimes {
+  std::int64_t n = 0;
+  std::optional<double> mean_ns;
+  std::optional<std::int64_t> p50_ns;
+  std::optional<std::int64_t> p99_ns;
+  std::string basis;   // which length of the passes it is
+  std::string reason;  // why there are none
+};
+
+// Marked prefill and decode steps that run a pass of a known kind.
+struct MarkAgreement {
+  std::int64_t num_same = 0;  // the step is that pass, and of the same kind
+  std::int64_t num_steps = 0;
+};
+
+// Passes as steps, where the work of their kernels tells prefill from decode.
+struct RecoveredSteps {
+  std::int64_t num_prefill = 0;  // passes, of all GPUs
+  std::int64_t num_decode = 0;
+  RecoveredTimes ttft;
+  RecoveredTimes tpot;
+  std::optional<double> decode_tokens_per_s;       // nullopt: no batch was given, or no tpot
+  std::vector<std::string> signs;                  // why passes have these kinds, in words
+  std::string reason;                              // why they have none
+  std::optional<MarkAgreement> agrees_with_marks;  // nullopt: no marked step has such a pass
+};
+
 struct StructureSummary {
   std::string reason;  // why there are no passes; empty: there are
   std::int64_t num_kernels = 0;
@@ -97,8 +127,9 @@ struct StructureSummary {
   std::vector<PassSummary> passes;
   std::vector<PartSummary> parts;  // in the order of a pass
   std::string cost_reason;         // why parts have no cost; empty: they have, or there is no model
-  std::vector<SlowPass> slow_passes;   // by kind, the slowest first
-  std::vector<SlowLayer> slow_layers;  // by kind of pass, those that lose most first
+  std::vector<SlowPass> slow_passes;        // by kind, the slowest first
+  std::vector<SlowLayer> slow_layers;       // by kind of pass, those that lose most first
+  std::optional<RecoveredSteps> recovered;  // nullopt: there are no passes
 
   std::optional<double> covered_fraction() const {
     return num_kernels == 0 ? std::nullopt

@@ -3,6 +3,9 @@
 // Field descriptions of passes, layers and parts: see metric_fields.h.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "report/metric_field.h"
 #include "report/metrics.h"
 
@@ -32,6 +35,9 @@ void describe(const PassSummary*, F&& f) {
   f("work_median_ns", &T::work_ns, median("passes", "sum of a pass's kernels, median"));
   f("layer_median_ns", &T::layer_ns, median("layers", "sum of a layer's kernels, median"));
   f("signs", &T::signs, plain("why this is a model"));
+  static constexpr std::array<const char*, 2> kKinds = {"prefill", "decode"};
+  f("kind", &T::kind, one_of(maybe("what most of these passes compute; null: not told"), kKinds));
+  f("kind_reason", &T::kind_reason, maybe("why it is not told; null: it is"));
 }
 
 template <typename F>
@@ -114,6 +120,49 @@ void describe(const SlowLayer*, F&& f) {
 }
 
 template <typename F>
+void describe(const RecoveredTimes*, F&& f) {
+  using T = RecoveredTimes;
+  f("n", &T::n, number("1", "", "kernels", "structure.recovered", "how many lengths"));
+  f("mean_ns", &T::mean_ns, kInherited);
+  f("p50_ns", &T::p50_ns, kInherited);
+  f("p99_ns", &T::p99_ns, kInherited);
+  f("basis", &T::basis, maybe("which length of the passes it is"));
+  f("reason", &T::reason, maybe("why there are none"));
+}
+
+template <typename F>
+void describe(const MarkAgreement*, F&& f) {
+  using T = MarkAgreement;
+  const auto count = [](std::string_view text) {
+    return number("1", "", "kernels marks", "structure.recovered", text);
+  };
+  f("n", &T::num_same, count("of these, steps that are one pass of the same kind"));
+  f("of", &T::num_steps, count("marked prefill and decode steps that run a pass of a told kind"));
+}
+
+template <typename F>
+void describe(const RecoveredSteps*, F&& f) {
+  using T = RecoveredSteps;
+  const auto count = [](std::string_view text) {
+    return number("1", "", "kernels", "structure.recovered", text);
+  };
+  f("prefill_passes", &T::num_prefill, count("passes that compute a prompt, of all GPUs"));
+  f("decode_passes", &T::num_decode, count("passes that compute a token of each sequence"));
+  f("ttft", &T::ttft,
+    number("ns", "n", "kernels", "structure.recovered",
+           "from the first kernel of a prefill pass to the end of its last"));
+  f("tpot", &T::tpot,
+    number("ns", "n", "kernels", "structure.recovered",
+           "from the first kernel of a decode pass to that of the next one"));
+  f("decode_tokens_per_s", &T::decode_tokens_per_s,
+    number("1/s", "", "kernels", "structure.recovered", "the batch given / mean of tpot"));
+  f("signs", &T::signs, plain("why passes have these kinds"));
+  f("reason", &T::reason, maybe("why no pass has a kind; null: some have"));
+  f("agrees_with_marks", &T::agrees_with_marks,
+    plain("marked steps against these passes; null: no marked step has one"));
+}
+
+template <typename F>
 void describe(const StructureSummary*, F&& f) {
   using T = StructureSummary;
   const auto count = [](std::string_view text) {
@@ -131,6 +180,8 @@ void describe(const StructureSummary*, F&& f) {
   f("slow_passes", &T::slow_passes, plain("passes that take a tenth longer than the median"));
   f("slow_layers", &T::slow_layers,
     plain("layers that take a tenth longer than the median of their kind"));
+  f("recovered", &T::recovered,
+    plain("passes as steps, recovered from the order of kernels; null: there are no passes"));
 }
 
 }  // namespace llmprof

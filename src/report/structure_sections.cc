@@ -17,15 +17,60 @@ constexpr double kSmallPart = 0.002;  // of a pass: left out unless all rows are
 
 ReportTable pass_table(const Metrics& metrics) {
   using Row = PassSummary;
-  return table_of(rows_at(metrics, &Metrics::structure, &StructureSummary::passes),
-                  {{"pass", Unit::kText, &Row::pass},
-                   {"passes", Unit::kCount, &Row::num_passes},
-                   {"layers", Unit::kCount, &Row::num_layers},
-                   {"kernels per layer", Unit::kCount, &Row::layer_kernels},
-                   {"pass time", Unit::kDuration, &Row::pass_ns},
-                   {"period", Unit::kDuration, &Row::period_ns},
-                   {"its kernels", Unit::kDuration, &Row::work_ns},
-                   {"one layer", Unit::kDuration, &Row::layer_ns}});
+  const std::vector<Row>& rows = metrics.structure->passes;
+  std::vector<MemberColumn<Row>> columns = {{"pass", Unit::kText, &Row::pass}};
+  if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.kind.empty(); })) {
+    columns.push_back({"kind", Unit::kText, &Row::kind});
+  }
+  columns.insert(columns.end(), {{"passes", Unit::kCount, &Row::num_passes},
+                                 {"layers", Unit::kCount, &Row::num_layers},
+                                 {"kernels per layer", Unit::kCount, &Row::layer_kernels},
+                                 {"pass time", Unit::kDuration, &Row::pass_ns},
+                                 {"period", Unit::kDuration, &Row::period_ns},
+                                 {"its kernels", Unit::kDuration, &Row::work_ns},
+                                 {"one layer", Unit::kDuration, &Row::layer_ns}});
+  return table_of(rows_at(metrics, &Metrics::structure, &StructureSummary::passes), columns);
+}
+
+std::string recovered_text(const char* name, const RecoveredTimes& times) {
+  return times.p50_ns && times.p99_ns
+             ? fmt::format(" {}: p50 {}, p99 {}, n {}.", name, format_duration_ns(*times.p50_ns),
+                           format_duration_ns(*times.p99_ns), times.n)
+             : "";
+}
+
+// Lines on passes as steps. Times are left to the marks where these have them.
+void add_recovered(const Metrics& metrics, const RecoveredSteps& steps,
+                   std::vector<std::string>& notes) {
+  if (!steps.reason.empty()) {
+    notes.push_back(fmt::format("Prefill or decode: n/a ({}).", printable(steps.reason)));
+    return;
+  }
+  std::vector<std::string> signs;
+  signs.reserve(steps.signs.size());
+  for (const std::string& sign : steps.signs) {
+    signs.push_back(printable(sign));
+  }
+  notes.push_back(fmt::format("Passes of prefill: {}, of decode: {}. Signs: {}.", steps.num_prefill,
+                              steps.num_decode, fmt::join(signs, "; ")));
+  std::string times;
+  if (metrics.aggregates.ttft.n == 0) {
+    times += recovered_text("Time to first token", steps.ttft);
+  }
+  if (metrics.aggregates.tpot.n == 0) {
+    times += recovered_text("Time per output token", steps.tpot);
+    if (steps.decode_tokens_per_s) {
+      times += fmt::format(" Tokens per second: {:.1f}.", *steps.decode_tokens_per_s);
+    }
+  }
+  if (!times.empty()) {
+    notes.push_back(fmt::format("Recovered from the order of kernels:{}", times));
+  }
+  if (steps.agrees_with_marks) {
+    notes.push_back(fmt::format("{} of {} marked steps are one pass of the same kind.",
+                                steps.agrees_with_marks->num_same,
+                                steps.agrees_with_marks->num_steps));
+  }
 }
 
 ReportTable part_table(const Metrics& metrics, bool has_all) {
@@ -75,6 +120,9 @@ Section model_section(const Metrics& metrics, const SectionOptions& options) {
       note += fmt::format(" Kinds of layers: {}.", pass.layer_kinds);
     }
     section.notes.push_back(std::move(note));
+  }
+  if (structure.recovered) {
+    add_recovered(metrics, *structure.recovered, section.notes);
   }
   for (const SlowPass& slow : structure.slow_passes) {
     section.notes.push_back(fmt::format("{} pass {} on {} took {}, {} more than the median: {}.",

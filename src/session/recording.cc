@@ -247,6 +247,7 @@ Profile profile_recordings(const std::vector<std::string>& paths, const Recordin
     read_operators(paths.front(), evidence);  // a table is of one process
   }
   evidence.model = wants.model;
+  evidence.batch = wants.batch;
   evidence.gpus = known_gpus;
   complete(made, std::move(evidence), wants.timer);
   return made;

@@ -39,6 +39,7 @@ struct ProfileWants {
   bool has_timeline = false;
   bool has_export = false;               // a trace is written from it: counts for the memory limit
   std::optional<EfficiencySetup> model;  // with a GPU, or without one for the recorded GPU
+  std::optional<std::int64_t> batch;     // sequences of a decode step
   PassTimer* timer = nullptr;
 };
 

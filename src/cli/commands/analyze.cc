@@ -94,7 +94,6 @@ void check_model_options(const AnalyzeOptions& options) {
       {"--gpu-name", !options.gpu_name.empty()},
       {"--prompt-tokens", setup.prompt_tokens.has_value()},
       {"--new-tokens", setup.new_tokens.has_value()},
-      {"--batch", setup.batch.has_value()},
       {"--context", setup.context.has_value()},
       {"--image", !options.image.empty()}};
   for (const auto& [option, is_given] : given) {
@@ -120,6 +119,7 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
   ProfileWants wants;
   wants.has_timeline = wants.has_export = !options.out.empty();
   wants.model = model_setup(options);
+  wants.batch = options.setup.batch;
   wants.timer = &timer;
   Profile profile = profile_recordings(options.files, options.recording, context.system, wants);
   Metrics metrics;

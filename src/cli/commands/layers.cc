@@ -3,9 +3,11 @@
 // llmprof layers: the passes, layers and parts of the model in a recording.
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "analysis/recovered_steps.h"
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -25,6 +27,7 @@ struct LayersOptions {
   std::string file;
   std::string model;
   std::string gpu_name;
+  std::optional<std::int64_t> batch;
   bool is_json = false;
   bool has_kernels = false;
   RecordingOptions recording;
@@ -34,7 +37,7 @@ struct LayersOptions {
 std::string kernels_text(const Profile& profile) {
   const Trace& trace = *profile.trace;
   const StructureSummary& summary = *profile.analysis.structure;
-  std::string text = "device,pid,start_ns,duration_ns,pass,number,layer,part,kernel_name\n";
+  std::string text = "device,pid,start_ns,duration_ns,pass,number,kind,layer,part,kernel_name\n";
   for (const KernelStream& stream : profile.structure.streams) {
     for (std::size_t number = 0; number < stream.passes.size(); ++number) {
       const ModelPass& pass = stream.passes[number];
@@ -44,10 +47,10 @@ std::string kernels_text(const Profile& profile) {
         const int layer = pass.layer_at(i);
         const bool is_in_layer = layer >= 0 && layer < pass.num_layers();
         text += fmt::format(
-            "cuda:{},{},{},{},{},{},{},{},{}\n", trace.devices[stream.device].ordinal,
+            "cuda:{},{},{},{},{},{},{},{},{},{}\n", trace.devices[stream.device].ordinal,
             trace.processes[stream.process].pid, trace.kernels.start_ns[row],
             trace.kernels.end_ns[row] - trace.kernels.start_ns[row], summary.passes[pass.kind].pass,
-            number, is_in_layer ? fmt::to_string(layer) : "",
+            number, text_of(pass.work), is_in_layer ? fmt::to_string(layer) : "",
             part == kNone ? "" : csv_cell(summary.parts[part].part),
             csv_cell(trace.strings[trace.kernels.name[row]]));
       }
@@ -58,6 +61,7 @@ std::string kernels_text(const Profile& profile) {
 
 int run_layers(const LayersOptions& options, Context& context) {
   ProfileWants wants;
+  wants.batch = options.batch;
   if (!options.model.empty()) {
     NamedModel named = named_model(options.model);
     wants.model.emplace();
@@ -101,6 +105,7 @@ Command layers_command() {
       {"--model", "NAME", "Compare parts with the cost of this model: a name or a config.json",
        &options->model},
       {"--gpu-name", "NAME", "The GPU, where the recording does not name it", &options->gpu_name},
+      {"--batch", "B", "Sequences of a decode step, for tokens per second", &options->batch},
       {"--kernels", "", "Each kernel with its pass, layer and part, as CSV", &options->has_kernels},
       {"--json", "", "The part `structure` of metrics.json", &options->is_json},
   };

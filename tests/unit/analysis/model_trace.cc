@@ -54,6 +54,16 @@ std::vector<Named> layer_of(const ModelTraceOptions& options, int kind) {
   return kernels;
 }
 
+std::vector<Named> backward_layer() {
+  return {{"gemm_down_grad", 80'000},     {"act_and_mul_silu_backward_kernel", 12'000},
+          {"gemm_gate_up_grad", 130'000}, {"rms_norm_backward_kernel", 9'000},
+          {"gemm_o_grad", 34'000},        {"flash_bwd_dq_dk_dv_kernel", 90'000},
+          {"gemm_qkv_grad", 50'000}};
+}
+
+constexpr int kPromptTokens = 1024;
+constexpr int kPromptFactor = 8;  // by which a prompt takes longer
+
 std::vector<Named> prologue() {
   return {{"prepare_inputs_kernel", 3'000}, {"vectorized_gather_kernel", 5'000}};
 }
@@ -79,14 +89,41 @@ ModelTrace make_model_trace(const ModelTraceOptions& options, std::mt19937& rand
     const std::uint32_t stream = builder.add_stream(process, device);
     const std::uint32_t side = builder.add_stream(process, device);
     std::int64_t now_ns = 1'000'000;
+    const auto grid_of = [&](const std::string& name, bool is_prompt) -> std::uint32_t {
+      const int num_tokens = is_prompt ? kPromptTokens : options.num_sequences;
+      const int num_tiles = is_prompt ? kPromptTokens / 64 : options.tile_grid;
+      const bool is_product = name.starts_with("gem");
+      const bool is_attention = name.find("flash") != std::string::npos;
+      LaunchShape shape{{is_product ? 132 : num_tokens, 1, 1}, {128, 1, 1}};
+      if (is_attention) {
+        shape.grid[0] = num_tiles;
+        shape.grid[1] = 8;
+      }
+      return builder.add_shape(shape);
+    };
     const auto run = [&](const Named& kernel, int pass, std::optional<int> layer,
                          std::int64_t extra_ns = 0, bool is_side = false) {
       std::string name = kernel.name;
       if (options.has_autotuned_names && name.starts_with("gemm")) {
         name += "_tile" + std::to_string(16 * tile(random));
       }
-      const std::int64_t time_ns = kernel.time_ns + jitter(random) + extra_ns;
-      builder.kernel(is_side ? side : stream, now_ns, now_ns + time_ns, name);
+      if (!options.product_name.empty() && name.starts_with("gemm")) {
+        name = options.product_name;
+      }
+      const bool is_prompt = options.prefill_every > 0 && pass % options.prefill_every == 0;
+      const std::string& attention =
+          is_prompt ? options.prefill_attention : options.decode_attention;
+      if (!attention.empty() && name.starts_with("flash_fwd")) {
+        name = attention;
+      }
+      const std::int64_t time_ns =
+          kernel.time_ns * (is_prompt ? kPromptFactor : 1) + jitter(random) + extra_ns;
+      KernelExtras extras;
+      if (options.num_sequences > 0) {
+        extras.shape = grid_of(name, is_prompt);
+      }
+      builder.kernel(is_side ? side : stream, now_ns, now_ns + time_ns, name, TraceBuilder::kNoCall,
+                     extras);
       made.layers.push_back(layer);
       made.passes.push_back(pass);
       now_ns += time_ns + 700;
@@ -119,6 +156,11 @@ ModelTrace make_model_trace(const ModelTraceOptions& options, std::mt19937& rand
       }
       for (const Named& kernel : epilogue()) {
         run(kernel, pass, options.num_layers);
+      }
+      for (int layer = 0; options.has_backward && layer < options.num_layers; ++layer) {
+        for (const Named& kernel : backward_layer()) {
+          run(kernel, pass, std::nullopt);
+        }
       }
       now_ns += 30'000;
     }
