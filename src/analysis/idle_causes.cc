@@ -30,8 +30,9 @@ constexpr std::int64_t kAskedWaitNs = 20'000;  // waits from here on are asked f
 constexpr std::size_t kMostLabels = 4096;      // further ones share one
 constexpr std::size_t kMostSpansOfCall = 64;   // no real call spans more gaps
 constexpr std::size_t kMostLevels = 64;        // of a stack
-constexpr double kMostAround = 3;  // a scope that is longer than so many gaps says little
-constexpr std::size_t kMostLooks = 20'000'000;  // intervals against spans: bounds hostile nesting
+constexpr double kMostAround = 3;           // a scope that is longer than so many gaps says little
+constexpr std::size_t kMostSpans = 50'000;  // gaps that are asked
+constexpr std::size_t kMostLooks = 1'000'000;  // intervals against spans: bounds hostile nesting
 constexpr std::size_t kLongestName = 200;
 
 enum class CallKind : std::uint8_t { kOther, kLaunch, kLoad, kAllocate, kCopy };
@@ -91,7 +92,10 @@ std::string without_numbers(std::string_view text) {
 
 void IdleCauses::name(std::uint16_t device, std::deque<Gap>& gaps) {
   for (Gap& gap : gaps) {
-    gap.label = gap.is_host ? 1 : 0;
+    gap.label = !gap.is_host                           ? 0
+                : gap.cause == Bucket::kSync           ? label_of_wait(gap)
+                : gap.end_ns - gap.start_ns >= kWorkNs ? number_of({IdleKind::kHostWork, "", ""})
+                                                       : 1;
   }
   std::vector<HostSpan> spans = spans_of(gaps);
   if (spans.empty()) {
@@ -104,23 +108,42 @@ void IdleCauses::name(std::uint16_t device, std::deque<Gap>& gaps) {
   }
 }
 
+// Waits have the name of their call; one label for each name.
+std::uint32_t IdleCauses::label_of_wait(Gap& gap) {
+  gap.in_call_ns = gap.end_ns - gap.start_ns;
+  const StringId name = trace_.api_calls.name[gap.call];
+  const auto known = wait_labels_.find(name);
+  if (known != wait_labels_.end()) {
+    return known->second;
+  }
+  const std::uint32_t label =
+      number_of({IdleKind::kWaiting, std::string(trace_.strings[name]), ""});
+  wait_labels_.emplace(name, label);
+  return label;
+}
+
+// The longest gaps: names of more would take more memory than the recording.
 std::vector<IdleCauses::HostSpan> IdleCauses::spans_of(std::deque<Gap>& gaps) const {
-  std::vector<HostSpan> spans;
+  std::vector<Gap*> asked;
   for (Gap& gap : gaps) {
     const std::int64_t length_ns = gap.end_ns - gap.start_ns;
-    const bool is_wait = gap.cause == Bucket::kSync;
-    if (!gap.is_host || (!is_wait && length_ns < kAskedNs)) {
-      continue;
+    if (gap.is_host && length_ns >= (gap.cause == Bucket::kSync ? kAskedWaitNs : kAskedNs)) {
+      asked.push_back(&gap);
     }
-    HostSpan span{trace_.api_calls.thread[gap.call], gap.start_ns, gap.end_ns, &gap, {}};
-    span.label.kind = is_wait                ? IdleKind::kWaiting
-                      : length_ns >= kWorkNs ? IdleKind::kHostWork
-                                             : IdleKind::kLaunching;
-    if (is_wait) {
-      gap.in_call_ns = length_ns;
-      span.label.call = std::string(trace_.strings[trace_.api_calls.name[gap.call]]);
-    }
-    spans.push_back(std::move(span));
+  }
+  if (asked.size() > kMostSpans) {
+    const auto last = asked.begin() + static_cast<std::ptrdiff_t>(kMostSpans);
+    std::nth_element(asked.begin(), last, asked.end(), [](const Gap* a, const Gap* b) {
+      return std::pair(b->end_ns - b->start_ns, a->start_ns) <
+             std::pair(a->end_ns - a->start_ns, b->start_ns);
+    });
+    asked.erase(last, asked.end());
+  }
+  std::vector<HostSpan> spans;
+  spans.reserve(asked.size());
+  for (Gap* gap : asked) {
+    spans.push_back(
+        {trace_.api_calls.thread[gap->call], gap->start_ns, gap->end_ns, gap, labels_[gap->label]});
   }
   std::sort(spans.begin(), spans.end(), [](const HostSpan& a, const HostSpan& b) {
     return std::tie(a.thread, a.start_ns) < std::tie(b.thread, b.start_ns);

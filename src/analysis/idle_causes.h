@@ -38,6 +38,7 @@ class IdleCauses {
     IdleLabel label = {};
   };
 
+  std::uint32_t label_of_wait(Gap& gap);
   std::vector<HostSpan> spans_of(std::deque<Gap>& gaps) const;
   std::vector<std::size_t> first_of_threads(const std::vector<HostSpan>& spans) const;
   void name_calls(std::uint16_t device, std::vector<HostSpan>& spans) const;
@@ -51,6 +52,7 @@ class IdleCauses {
   const Stages& stages_;
   const Attribution& attribution_;
   std::vector<IdleLabel> labels_ = {{}, {IdleKind::kLaunching, "", ""}};
+  std::map<StringId, std::uint32_t> wait_labels_;
   std::map<IdleLabel, std::uint32_t> numbers_ = {{labels_[0], 0}, {labels_[1], 1}};
 };
 

@@ -316,6 +316,7 @@ class LedgerMaker {
     include_what_follows(device);
     skip_warm_up(device, gaps);
     launcher_ = launcher_of(devices_[device]);
+    find_unrecorded_waits(gaps);
     LedgerHistory& history = result.history.emplace_back(input_.start_ns, input_.end_ns);
     CauseTotals causes;
     Sweep sweep(devices_[device], gaps, causes, &history);
@@ -494,8 +495,41 @@ class LedgerMaker {
     return most == launches.end() ? kNone : most->first;
   }
 
+  // Waits for work that was not recorded are left out, as that time is.
   std::int64_t host_wait_ns(std::int64_t start_ns, std::int64_t end_ns) const {
-    return launcher_ == kNone ? 0 : waits_.waited_ns(launcher_, start_ns, end_ns);
+    return launcher_ == kNone ? 0
+                              : waits_.waited_ns(launcher_, start_ns, end_ns) -
+                                    (unrecorded_waits_ns(end_ns) - unrecorded_waits_ns(start_ns));
+  }
+
+  // Time in unrecorded gaps up to some time, as far as the launching thread waited in them.
+  struct UnrecordedWait {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::int64_t before_ns = 0;  // waited in the gaps before
+  };
+
+  void find_unrecorded_waits(const std::deque<Gap>& gaps) {
+    unrecorded_.clear();
+    std::int64_t sum_ns = 0;
+    for (const Gap& gap : gaps) {
+      if (gap.cause == Bucket::kUnrecorded && launcher_ != kNone) {
+        unrecorded_.push_back({gap.start_ns, gap.end_ns, sum_ns});
+        sum_ns += waits_.waited_ns(launcher_, gap.start_ns, gap.end_ns);
+      }
+    }
+  }
+
+  std::int64_t unrecorded_waits_ns(std::int64_t time_ns) const {
+    const auto after = std::upper_bound(
+        unrecorded_.begin(), unrecorded_.end(), time_ns,
+        [](std::int64_t t, const UnrecordedWait& one) { return t < one.start_ns; });
+    if (after == unrecorded_.begin()) {
+      return 0;
+    }
+    const UnrecordedWait& last = *std::prev(after);
+    return last.before_ns +
+           waits_.waited_ns(launcher_, last.start_ns, std::min(time_ns, last.end_ns));
   }
 
   // The capture in up to three parts that sum to it. A part that is too short is not worth a row.
@@ -625,7 +659,8 @@ class LedgerMaker {
   std::vector<std::vector<std::uint32_t>> windows_of_;  // by device, into LedgerInput::windows
   std::vector<WorkPhase> phases_;  // by device; of length 0 where nothing is known
   std::map<std::pair<std::uint32_t, std::uint16_t>, StageTotals> by_stage_;  // (stage, device)
-  std::uint32_t launcher_ = kNone;  // the thread that launches most work of the GPU at hand
+  std::vector<UnrecordedWait> unrecorded_;  // of the GPU at hand, in time order
+  std::uint32_t launcher_ = kNone;          // the thread that launches most work of the GPU at hand
 };
 
 }  // namespace

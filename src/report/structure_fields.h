@@ -35,8 +35,7 @@ void describe(const PassSummary*, F&& f) {
   f("work_median_ns", &T::work_ns, median("passes", "sum of a pass's kernels, median"));
   f("layer_median_ns", &T::layer_ns, median("layers", "sum of a layer's kernels, median"));
   f("signs", &T::signs, plain("why this is a model"));
-  static constexpr std::array<const char*, 2> kKinds = {"prefill", "decode"};
-  f("kind", &T::kind, one_of(maybe("what most of these passes compute; null: not told"), kKinds));
+  f("kind", &T::kind, maybe("what these passes compute: prefill or decode; null: not told"));
   f("kind_reason", &T::kind_reason, maybe("why it is not told; null: it is"));
 }
 

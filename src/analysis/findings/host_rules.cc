@@ -92,7 +92,7 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
   const std::int64_t idle_ns = waits.total_ns + (holds_back ? launches.total_ns : 0);
   const std::int64_t saving_ns =
       std::min(idle_ns, std::max<std::int64_t>(0, chain.window_ns - chain.longer_ns()));
-  if (share_of(saving_ns, row) < kLeastExposedShare) {
+  if (share_of(saving_ns, row) < kLeastWaitShare) {
     return;
   }
   Finding& finding = context.add("host_sync", row, Bucket::kSync, saving_ns);

@@ -18,6 +18,8 @@ namespace llmprof {
 // Below these shares a finding is noise on a list that people must act on. Chosen, not measured.
 inline constexpr double kLeastIdleShare = 0.05;     // of the window: waits for the host
 inline constexpr double kLeastExposedShare = 0.01;  // communication, copies, synchronising calls
+inline constexpr double kLeastWaitShare = 0.03;     // the host waits
+inline constexpr double kLeastVagueShare = 0.10;    // work that was launched and did not start
 inline constexpr double kLeastKernelShare = 0.03;   // kernels that could be fewer or faster
 
 // Input and output of a rule.

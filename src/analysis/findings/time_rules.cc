@@ -31,11 +31,11 @@ constexpr BucketRule kBucketRules[] = {
      "{2} only communicated for {0} ({1}) in {3}",
      "overlap it with compute, or send less: larger buckets, fewer ranks a group, fused "
      "all-reduce"},
-    {"queue_wait", Bucket::kQueued, kLeastIdleShare,
+    {"queue_wait", Bucket::kQueued, kLeastVagueShare,
      "{2} was idle {0} ({1}) in {3} with work launched that did not start",
      "look for what it waits for: streams that wait for each other's events, another GPU, another "
      "process"},
-    {"started_late", Bucket::kStartedLate, kLeastIdleShare,
+    {"started_late", Bucket::kStartedLate, kLeastVagueShare,
      "{2} was idle {0} ({1}) in {3} after the launch of its next work had returned",
      "look for what holds launched work back: another process on the GPU, modules and graphs that "
      "are loaded with their first launch, clocks of host and GPU that differ"},

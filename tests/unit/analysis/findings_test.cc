@@ -82,17 +82,17 @@ TEST(Findings, NothingWastedNothingFound) {
 }
 
 TEST(Findings, PlantedWasteIsFoundToTheNanosecondAndRankedByIt) {
-  const Findings findings = find_findings(analysis_with({{Bucket::kSync, 20'000'003},
+  const Findings findings = find_findings(analysis_with({{Bucket::kSync, 50'000'003},
                                                          {Bucket::kLaunchLate, 300'000'001},
                                                          {Bucket::kCopy, 40'000'007},
                                                          {Bucket::kComm, 30'000'009}}),
                                           {});
   EXPECT_THAT(ids_of(findings),
-              ElementsAre("launch_bound", "exposed_copy", "exposed_comm", "host_sync"));
+              ElementsAre("launch_bound", "host_sync", "exposed_copy", "exposed_comm"));
   EXPECT_EQ(findings.found[0].saving_ns, 300'000'001);
-  EXPECT_EQ(findings.found[1].saving_ns, 40'000'007);
-  EXPECT_EQ(findings.found[2].saving_ns, 30'000'009);
-  EXPECT_EQ(findings.found[3].saving_ns, 20'000'003);
+  EXPECT_EQ(findings.found[1].saving_ns, 50'000'003);
+  EXPECT_EQ(findings.found[2].saving_ns, 40'000'007);
+  EXPECT_EQ(findings.found[3].saving_ns, 30'000'009);
   EXPECT_THAT(findings.found[0].evidence,
               ElementsAre("idle_causes[stage=capture,device=cuda:0,kind=launching].total_ns"));
 }
