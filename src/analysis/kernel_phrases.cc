@@ -339,7 +339,7 @@ std::optional<KernelPhrase> shell_phrase(std::string_view readable) {
     inner = list.empty() ? std::string_view() : list[0];
     head = own_kernel_name(inner);
   }
-  if (head.empty() || is_number(head) || element_type(head) != std::string_view()) {
+  if (head.empty() || is_number(head) || !element_type(head).empty()) {
     return std::nullopt;
   }
   const std::size_t open = inner.find('<');
