@@ -29,7 +29,6 @@ constexpr std::int64_t kWorkNs = 1'000'000;    // from here on it is no launch o
 constexpr std::int64_t kAskedWaitNs = 20'000;  // waits from here on are asked for their place
 constexpr std::size_t kMostLabels = 4096;      // further ones share one
 constexpr std::size_t kMostSpansOfCall = 64;   // no real call spans more gaps
-constexpr std::size_t kMostLevels = 64;        // of a stack
 constexpr double kMostAround = 3;           // a scope that is longer than so many gaps says little
 constexpr std::size_t kMostSpans = 50'000;  // gaps that are asked
 constexpr std::size_t kMostLooks = 1'000'000;  // intervals against spans: bounds hostile nesting
@@ -163,26 +162,36 @@ std::vector<std::size_t> IdleCauses::first_of_threads(const std::vector<HostSpan
   return first_of;
 }
 
-// Spans of one thread do not overlap: they are gaps of one GPU.
+// Calls `visit(span, overlap_ns)` for each span that the row of a table overlaps, until it returns
+// false. Spans of one thread do not overlap each other: they are gaps of one GPU.
+template <typename Table, typename Visit>
+void IdleCauses::visit_overlaps(const Table& table, std::size_t row,
+                                const std::vector<HostSpan>& spans,
+                                const std::vector<std::size_t>& first_of, Visit visit) {
+  const auto from = spans.begin() + static_cast<std::ptrdiff_t>(first_of[table.thread[row]]);
+  const auto to = spans.begin() + static_cast<std::ptrdiff_t>(first_of[table.thread[row] + 1]);
+  auto span =
+      std::upper_bound(from, to, table.start_ns[row],
+                       [](std::int64_t time, const HostSpan& one) { return time < one.end_ns; });
+  for (; span != to && span->start_ns < table.end_ns[row]; ++span) {
+    const std::int64_t overlap_ns =
+        std::min(span->end_ns, table.end_ns[row]) - std::max(span->start_ns, table.start_ns[row]);
+    if (!visit(static_cast<std::uint64_t>(span - spans.begin()), overlap_ns)) {
+      return;
+    }
+  }
+}
+
 void IdleCauses::name_calls(std::uint16_t device, std::vector<HostSpan>& spans) const {
   const std::vector<std::size_t> first_of = first_of_threads(spans);
   const ApiCalls& calls = trace_.api_calls;
   std::unordered_map<std::uint64_t, std::int64_t> by_name;  // (span, name)
   for (std::size_t row = 0; row < calls.size(); ++row) {
-    const auto from = spans.begin() + static_cast<std::ptrdiff_t>(first_of[calls.thread[row]]);
-    const auto to = spans.begin() + static_cast<std::ptrdiff_t>(first_of[calls.thread[row] + 1]);
-    if (from == to) {
-      continue;
-    }
-    auto span =
-        std::upper_bound(from, to, calls.start_ns[row],
-                         [](std::int64_t time, const HostSpan& one) { return time < one.end_ns; });
-    for (std::size_t n = 0;
-         span != to && span->start_ns < calls.end_ns[row] && n < kMostSpansOfCall; ++span, ++n) {
-      const auto number = static_cast<std::uint64_t>(span - spans.begin());
-      by_name[number << 32 | static_cast<std::uint32_t>(calls.name[row])] +=
-          std::min(span->end_ns, calls.end_ns[row]) - std::max(span->start_ns, calls.start_ns[row]);
-    }
+    std::size_t num_spans = 0;
+    visit_overlaps(calls, row, spans, first_of, [&](std::uint64_t span, std::int64_t overlap_ns) {
+      by_name[span << 32 | static_cast<std::uint32_t>(calls.name[row])] += overlap_ns;
+      return ++num_spans < kMostSpansOfCall;
+    });
   }
   std::vector<CallTimes> times(spans.size());
   for (const auto& [key, time_ns] : by_name) {
@@ -262,8 +271,11 @@ std::vector<bool> IdleCauses::first_launches(std::uint16_t device,
 }
 
 // By StringId: ranges that mark stages. The GPU waits inside its steps, so these names say nothing.
-std::vector<bool> IdleCauses::marks() const {
-  std::vector<bool> is_mark(trace_.strings.size());
+const std::vector<bool>& IdleCauses::marks() {
+  if (!is_mark_.empty()) {
+    return is_mark_;
+  }
+  is_mark_.resize(trace_.strings.size());
   const Ranges& ranges = trace_.ranges;
   for (std::size_t row = 0; row < ranges.size(); ++row) {
     const std::pair place(ranges.thread[row], ranges.start_ns[row]);
@@ -274,15 +286,15 @@ std::vector<bool> IdleCauses::marks() const {
         });
     if (instance != stages_.instances.end() &&
         std::pair(instance->thread, instance->start_ns) == place) {
-      is_mark[static_cast<std::size_t>(ranges.text[row])] = true;
+      is_mark_[static_cast<std::size_t>(ranges.text[row])] = true;
     }
   }
-  return is_mark;
+  return is_mark_;
 }
 
 // Of the names that cover half of a span or more, the innermost: the one whose intervals are
 // shortest.
-void IdleCauses::name_scopes(std::vector<HostSpan>& spans) const {
+void IdleCauses::name_scopes(std::vector<HostSpan>& spans) {
   struct Coverage {
     std::int64_t covered_ns = 0;
     double length_ns = 0;  // of the intervals, in total
@@ -293,26 +305,21 @@ void IdleCauses::name_scopes(std::vector<HostSpan>& spans) const {
   std::size_t num_looks = 0;
   const auto look = [&](const auto& table, const auto& texts) {
     for (std::size_t row = 0; row < table.size() && num_looks < kMostLooks; ++row) {
-      const auto from = spans.begin() + static_cast<std::ptrdiff_t>(first_of[table.thread[row]]);
-      const auto to = spans.begin() + static_cast<std::ptrdiff_t>(first_of[table.thread[row] + 1]);
-      auto span = std::upper_bound(
-          from, to, table.start_ns[row],
-          [](std::int64_t time, const HostSpan& one) { return time < one.end_ns; });
-      for (; span != to && span->start_ns < table.end_ns[row]; ++span, ++num_looks) {
-        Coverage& of = by_name[static_cast<std::uint64_t>(span - spans.begin()) << 32 |
-                               static_cast<std::uint32_t>(texts[row])];
-        of.covered_ns += std::min(span->end_ns, table.end_ns[row]) -
-                         std::max(span->start_ns, table.start_ns[row]);
+      visit_overlaps(table, row, spans, first_of, [&](std::uint64_t span, std::int64_t overlap_ns) {
+        Coverage& of = by_name[span << 32 | static_cast<std::uint32_t>(texts[row])];
+        of.covered_ns += overlap_ns;
         of.length_ns +=
             static_cast<double>(table.end_ns[row]) - static_cast<double>(table.start_ns[row]);
         ++of.count;
-      }
+        ++num_looks;
+        return true;
+      });
     }
   };
   look(trace_.ops, trace_.ops.name);
   look(trace_.ranges, trace_.ranges.text);
   std::vector<std::map<std::string, Coverage>> names(spans.size());
-  const std::vector<bool> is_mark = marks();
+  const std::vector<bool>& is_mark = marks();
   for (const auto& [key, coverage] : by_name) {
     const auto id = static_cast<std::uint32_t>(key);
     const std::string_view text = trace_.strings[static_cast<StringId>(id)];

@@ -42,16 +42,21 @@ class IdleCauses {
   std::vector<HostSpan> spans_of(std::deque<Gap>& gaps) const;
   std::vector<std::size_t> first_of_threads(const std::vector<HostSpan>& spans) const;
   void name_calls(std::uint16_t device, std::vector<HostSpan>& spans) const;
-  void name_scopes(std::vector<HostSpan>& spans) const;
+  void name_scopes(std::vector<HostSpan>& spans);
   std::vector<bool> first_launches(std::uint16_t device, const std::vector<HostSpan>& spans) const;
   std::uint32_t number_of(const IdleLabel& label);
 
-  std::vector<bool> marks() const;
+  template <typename Table, typename Visit>
+  static void visit_overlaps(const Table& table, std::size_t row,
+                             const std::vector<HostSpan>& spans,
+                             const std::vector<std::size_t>& first_of, Visit visit);
+  const std::vector<bool>& marks();
 
   const Trace& trace_;
   const Stages& stages_;
   const Attribution& attribution_;
   std::vector<IdleLabel> labels_ = {{}, {IdleKind::kLaunching, "", ""}};
+  std::vector<bool> is_mark_;  // by StringId; empty: not asked for yet
   std::map<StringId, std::uint32_t> wait_labels_;
   std::map<IdleLabel, std::uint32_t> numbers_ = {{labels_[0], 0}, {labels_[1], 1}};
 };

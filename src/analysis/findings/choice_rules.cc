@@ -3,7 +3,6 @@
 // Rules on which kernels were chosen: attention in parts, kernels of an older GPU generation,
 // launches that leave most of the GPU empty.
 #include <algorithm>
-#include <map>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -64,8 +63,7 @@ const DeviceSummary* device_of(const Analysis& analysis, const StageLedger& row)
 KernelChains chains_in(const Analysis& analysis, const StageLedger& row) {
   KernelChains sum;
   for (const KernelChains& chains : analysis.kernel_chains) {
-    if (chains.device == row.device &&
-        (row.stage == "capture" || row.stage == "steady" || chains.stage == row.stage)) {
+    if (is_in_row(chains.device, chains.stage, row)) {
       sum.num_attentions += chains.num_attentions;
       sum.attention_ns += chains.attention_ns;
       sum.product_ns += chains.product_ns;
@@ -146,10 +144,9 @@ void check_empty_sms(const FindingContext& context) {
     for (const LaunchGroup& group : context.analysis.launch_groups) {
       const double blocks =
           static_cast<double>(group.shape.grid[0]) * group.shape.grid[1] * group.shape.grid[2];
-      if (!group.has_shape || fmt::format("cuda:{}", group.ordinal) != row.device || blocks < 1 ||
-          blocks >= static_cast<double>(device->num_sms) || group.family == "communication" ||
-          group.median_ns < kEmptyKernelNs ||
-          (row.stage != "capture" && row.stage != "steady" && group.stage != row.stage)) {
+      if (!group.has_shape || blocks < 1 || blocks >= static_cast<double>(device->num_sms) ||
+          group.family == "communication" || group.median_ns < kEmptyKernelNs ||
+          !is_in_row(fmt::format("cuda:{}", group.ordinal), group.stage, row)) {
         continue;
       }
       time_ns += group.total_ns;

@@ -180,9 +180,13 @@ void FindingContext::silent(const char* id, const std::string& reason) const {
   findings.silent.push_back({id, reason});
 }
 
+bool is_in_row(const std::string& device, const std::string& stage, const StageLedger& row) {
+  return device == row.device &&
+         (row.stage == "capture" || row.stage == "steady" || stage == row.stage);
+}
+
 bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row) {
-  return kernel.device == row.device &&
-         (row.stage == "capture" || row.stage == "steady" || kernel.stage == row.stage);
+  return is_in_row(kernel.device, kernel.stage, row);
 }
 
 double share_of(std::int64_t time_ns, const StageLedger& row) {

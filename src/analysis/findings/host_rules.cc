@@ -116,20 +116,29 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
       fmt::format("ledgers[stage={},device={}].host_wait_ns", path_value(row.stage), row.device)};
 }
 
+// A finding on gaps of one kind. `what` goes on after "cuda:0 waited 1.20 ms (12.3 %) in decode".
+Finding& add_gaps(const FindingContext& context, const char* id, const StageLedger& row,
+                  const HostChain& chain, IdleKind kind, const std::string& what) {
+  const std::int64_t time_ns = chain[kind].total_ns;
+  Finding& finding = context.add(id, row, Bucket::kLaunchLate, time_ns);
+  finding.confidence = "high";
+  finding.sentence =
+      fmt::format("{} waited {} ({}) in {} {}", row.device, format_duration_ns(time_ns),
+                  format_fraction(share_of(time_ns, row)), printable(row.stage), what);
+  finding.evidence = {evidence_of(row, kind)};
+  return finding;
+}
+
 void check_launches(const FindingContext& context, const StageLedger& row, const HostChain& chain) {
   const KindOfGaps& gaps = chain[IdleKind::kLaunching];
   if (chain.waits_hold_back() || gaps.num_gaps < kFewGaps ||
       share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
-  Finding& finding = context.add("launch_bound", row, Bucket::kLaunchLate, gaps.total_ns);
-  finding.confidence = "high";
-  finding.sentence =
-      fmt::format("{} waited {} ({}) in {} for the host to launch its next kernel: {}", row.device,
-                  format_duration_ns(gaps.total_ns), format_fraction(share_of(gaps.total_ns, row)),
-                  printable(row.stage), gaps_text(gaps));
+  Finding& finding =
+      add_gaps(context, "launch_bound", row, chain, IdleKind::kLaunching,
+               fmt::format("for the host to launch its next kernel: {}", gaps_text(gaps)));
   finding.next = launch_advice(context, row);
-  finding.evidence = {evidence_of(row, IdleKind::kLaunching)};
 }
 
 std::string work_advice(const FindingContext& context, const KindOfGaps& gaps) {
@@ -155,14 +164,10 @@ void check_host_work(const FindingContext& context, const StageLedger& row,
   if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
-  Finding& finding = context.add("host_work", row, Bucket::kLaunchLate, gaps.total_ns);
-  finding.confidence = "high";
-  finding.sentence =
-      fmt::format("{} waited {} ({}) in {} for the host, which did other work in {}{}", row.device,
-                  format_duration_ns(gaps.total_ns), format_fraction(share_of(gaps.total_ns, row)),
-                  printable(row.stage), gaps_text(gaps), place_of(gaps));
+  Finding& finding = add_gaps(
+      context, "host_work", row, chain, IdleKind::kHostWork,
+      fmt::format("for the host, which did other work in {}{}", gaps_text(gaps), place_of(gaps)));
   finding.next = work_advice(context, gaps);
-  finding.evidence = {evidence_of(row, IdleKind::kHostWork)};
 }
 
 void check_allocations(const FindingContext& context, const StageLedger& row,
@@ -171,19 +176,16 @@ void check_allocations(const FindingContext& context, const StageLedger& row,
   if (share_of(gaps.total_ns, row) < kLeastExposedShare) {
     return;
   }
-  Finding& finding = context.add("allocation", row, Bucket::kLaunchLate, gaps.total_ns);
-  finding.confidence = "high";
-  finding.sentence = fmt::format(
-      "{} waited {} ({}) in {} for the host, which allocated or freed GPU memory in {}{}",
-      row.device, format_duration_ns(gaps.total_ns), format_fraction(share_of(gaps.total_ns, row)),
-      printable(row.stage), gaps_text(gaps), place_of(gaps));
+  Finding& finding =
+      add_gaps(context, "allocation", row, chain, IdleKind::kAllocating,
+               fmt::format("for the host, which allocated or freed GPU memory in {}{}",
+                           gaps_text(gaps), place_of(gaps)));
   finding.next =
       context.workload.is_pytorch
           ? "PyTorch keeps what it has allocated, so it should pass after the first iterations; "
             "if it does not, look for torch.cuda.empty_cache() and sizes that keep changing, and "
             "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
           : "allocate once before the loop, or from a pool (cudaMallocAsync)";
-  finding.evidence = {evidence_of(row, IdleKind::kAllocating)};
 }
 
 void check_blocked_calls(const FindingContext& context, const StageLedger& row,
@@ -192,18 +194,15 @@ void check_blocked_calls(const FindingContext& context, const StageLedger& row,
   if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
-  Finding& finding = context.add("blocked_call", row, Bucket::kLaunchLate, gaps.total_ns);
+  Finding& finding =
+      add_gaps(context, "blocked_call", row, chain, IdleKind::kBlocked,
+               fmt::format("for API calls that took long, {}{}", gaps_text(gaps), place_of(gaps)));
   finding.confidence = "medium";
-  finding.sentence =
-      fmt::format("{} waited {} ({}) in {} for API calls that took long, {}{}", row.device,
-                  format_duration_ns(gaps.total_ns), format_fraction(share_of(gaps.total_ns, row)),
-                  printable(row.stage), gaps_text(gaps), place_of(gaps));
   const bool is_copy = gaps.call.find("Memcpy") != std::string::npos;
   finding.next = is_copy
                      ? "pin the host's memory: a copy from pageable memory is staged by the host"
                      : "look at what else the process does then: another thread in the driver, "
                        "a full launch queue, loading of code";
-  finding.evidence = {evidence_of(row, IdleKind::kBlocked)};
 }
 
 // Loading and compiling happen once: no step is faster without them, but whoever reads the
@@ -214,15 +213,13 @@ void check_first_use(const FindingContext& context, const StageLedger& row,
   if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
-  Finding& finding = context.add("first_use", row, Bucket::kLaunchLate, 0);
-  finding.confidence = "high";
-  finding.sentence = fmt::format(
-      "{} waited {} ({}) in {} while code was loaded or compiled for its first use, {}{}: once, "
-      "not in every step",
-      row.device, format_duration_ns(gaps.total_ns), format_fraction(share_of(gaps.total_ns, row)),
-      printable(row.stage), gaps_text(gaps), place_of(gaps));
+  Finding& finding = add_gaps(
+      context, "first_use", row, chain, IdleKind::kFirstUse,
+      fmt::format("while code was loaded or compiled for its first use, {}{}: once, not in "
+                  "every step",
+                  gaps_text(gaps), place_of(gaps)));
+  finding.saving_ns = 0;
   finding.next = "warm up before recording: a few steps before the profiler starts";
-  finding.evidence = {evidence_of(row, IdleKind::kFirstUse)};
 }
 
 }  // namespace

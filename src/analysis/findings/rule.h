@@ -42,8 +42,9 @@ struct FindingContext {
   void silent(const char* id, const std::string& reason) const;
 };
 
-// Whether a kernel's time belongs to the row. Kernels of a recording without stages count in its
-// steady phase.
+// Whether what ran on a GPU in a stage belongs to the row. Work of a recording without stages
+// counts in its steady phase.
+bool is_in_row(const std::string& device, const std::string& stage, const StageLedger& row);
 bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row);
 
 // Whether most kernels of the row are nodes of CUDA graphs.

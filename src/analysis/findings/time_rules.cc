@@ -41,12 +41,18 @@ constexpr BucketRule kBucketRules[] = {
      "are loaded with their first launch, clocks of host and GPU that differ"},
 };
 
+// Time of the communication kernels of a row, hidden or not.
+std::int64_t communication_ns(const Analysis& analysis, const StageLedger& row) {
+  std::int64_t sum_ns = 0;
+  for (const KernelRecord& kernel : analysis.kernels) {
+    sum_ns += is_kernel_in(kernel, row) && kernel.family == "communication" ? kernel.total_ns : 0;
+  }
+  return sum_ns;
+}
+
 // "; 109 ms of 113 ms of communication (96.3 %) ran beside compute".
 std::string hidden_communication(const FindingContext& context, const StageLedger& row) {
-  std::int64_t all_ns = 0;
-  for (const KernelRecord& kernel : context.analysis.kernels) {
-    all_ns += is_kernel_in(kernel, row) && kernel.family == "communication" ? kernel.total_ns : 0;
-  }
+  const std::int64_t all_ns = communication_ns(context.analysis, row);
   const std::int64_t hidden_ns = all_ns - row.ledger[Bucket::kComm];
   return hidden_ns <= 0 ? ""
                         : fmt::format("; {} of {} of communication ({}) ran beside compute",
@@ -138,8 +144,8 @@ void check_unrecorded(const FindingContext& context) {
     Finding& finding = context.add("unrecorded_work", row, Bucket::kUnrecorded, 0);
     finding.confidence = "medium";
     finding.sentence = fmt::format(
-        "{} ({}) of {} on {} is left out: the host had launched or waited for the GPU, but nothing of the GPU was "
-        "recorded. It most likely ran an earlier step, or work that the profiler missed",
+        "{} ({}) of {} on {} is left out: the host had launched or waited for the GPU, but nothing "
+        "of the GPU was recorded. It most likely ran an earlier step, or work that the profiler missed",
         format_duration_ns(time_ns), format_fraction(fraction_of(time_ns, row.ledger.window_ns)),
         printable(row.stage), row.device);
     finding.next =
@@ -214,11 +220,7 @@ void check_rank_skew(const FindingContext& context) {
     }
     could_speak = true;
     const auto comm_ns = [&](const StageLedger& row) {
-      std::int64_t sum = 0;
-      for (const KernelRecord& kernel : context.analysis.kernels) {
-        sum += is_kernel_in(kernel, row) && kernel.family == "communication" ? kernel.total_ns : 0;
-      }
-      return sum;
+      return communication_ns(context.analysis, row);
     };
     const StageLedger* last = *std::min_element(
         rows.begin(), rows.end(),
