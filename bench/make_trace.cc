@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a synthetic SQLite export of Nsight Systems of any size, and what an analysis of it must
+// Generator of synthetic nsys SQLite exports of any size, with what an analysis of them must
 // find.
 //
 //   make_trace OUT.sqlite KERNELS [--processes N] [--shuffle SEED]

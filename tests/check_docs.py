@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the documents true by running them.
+"""Checker of the documents: runs their examples, and searches the whole source for odd turns of phrase.
 
 In README.md and docs/*.md a block fenced as ```console is a session: a line `$ llmprof ...` is run, in order, in one
 empty directory a document, and what follows it must be what is printed (both streams). A line `...` stands for any
@@ -15,7 +15,12 @@ options that there are.
 A block fenced as ```sh is what a person types once on a machine; each of its lines must stand in .ci/run, which
 really does it. docs/cli.md must show `llmprof COMMAND --help` for every command that `llmprof list commands` names.
 
+TURNS lists phrases that docs/style.md refuses, each with a plain replacement. Documents, strings and comments of the project must
+have none. A phrase is also found across a line break, with the comment marks or quotes of that line between its words. What a
+document quotes from the program (sessions, the table of keys) is left out, because its source is searched.
+
   check_docs.py --source . --program build/release/llmprof [--update]
+  check_docs.py --source . --words      the odd turns alone, which needs no program
 """
 import argparse
 import json
@@ -33,9 +38,46 @@ FENCE = re.compile(r"^```(console|sh)\n(.*?)^```$", re.M | re.S)
 RECORDING = re.compile(r"^<!-- recording (\S+) of (\S+) -->$", re.M)
 SCREEN = re.compile(r"^<!-- screen (\d+)x(\d+) -->$", re.M)
 EXIT = re.compile(r"\s+# exit (\d+)$")
-# Up to the end of the code it stands in, the program that is run, or what the shell does next.
+# Up to the end of the code span, the program that is run, or the next shell operator.
 MENTION = re.compile(r"(?:^|[`\s({]|release/)llmprof ([a-z]+(?![a-z,.])[^`\n|;>]*)", re.M)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+README_LINES = 120
+
+# What an odd "a" counts by: "a row a GPU" is one row per GPU.
+COUNTED = r"(?:GPU|rank|node|kernel|launch|stage|step|stream|process|thread|side|call|event|row|table|token|layer|slice|octave|metric)"
+JOINING = r"(?:of|in|on|to|as|at|so|from|with|for|by|and|or|is|if|that|than|has|between|without|what|make|makes|take|takes|launches|runs)"
+TURNS = [(re.compile(pattern.replace(" ", r"[\s/#\"*]+"), re.I), plain) for pattern, plain in [
+    (r"(?<!there\s)\b(?:is|are|was|were) no (?!(?:more|less|worse|(?:long|short|slow|fast|larg|small|high|low|bett|lat|earli|old|wid|deep|furth)e?r)\b)[a-z]\w*", "is not a"),
+    (r"\btold (?:by|from|apart|of|as)\b", "identified by, distinguished from, reported as"),
+    (r"\b(?:hold|holds|holding|held) (?:\S*[^\s.] ){0,6}?against\b", "compare with, check against"),
+    (r"\bmend(?:s|ed|ing)?\b", "fix"),
+    (r"\b(?:young|younger|youngest)\b", "recent, latest"),
+    (r"\bstrangers?\b", "untrusted"),
+    (r"\bat (?:the|its|their) (?:least|most)\b", "minimum, at least"),
+    (r"\bwhoever\b", "name the actor: the process that, the first client that"),
+    (r"\b(?:an?|one|two|few|\d[\d,.]*) (?:(?!" + JOINING + r"\b)\w+ )?an? " + COUNTED + r"\b(?! (?:of|that|which|is|in|on|with))", "per"),
+    (r"\b(?:rows|bytes|tokens|seconds|batches|slices|events) an? " + COUNTED + r"\b(?! (?:has|had|can|may|needs|takes))", "per"),
+    (r"\bso many\b", "the number of"),
+    (r"\banew\b", "again"),
+    (r"\bagain and again\b", "repeatedly"),
+    (r"\bpassed over\b", "skipped, ignored"),
+    (r"\btaken for\b", "mistaken for, treated as"),
+    (r"\btaken apart\b", "broken down"),
+    (r"\bnobody(?:'s)? (?:knows?|time|to name|could guess)\b|\bis nobody's\b", "unknown, excluded"),
+    (r"\bnothing of (?:the|it|them|a)\b", "no ..., nothing about"),
+    (r"\bsays? (?:nothing|something|little|more) of\b", "about"),
+    (r"\bbeyond doubt\b", "significantly"),
+    (r"\bstands? (?:in|behind)\b", "is in, follows"),
+    (r"\bbehind (?:--|the (?:command|program|events|table|file|last|first)\b)", "after"),
+    (r"\bcan be had\b", "is available"),
+    (r"\btimes of day\b", "timestamps"),
+    (r"(?<![\d.,x-])(?<!−\s)1\x20(?:times|steps|runs|ranks|rows|gaps|calls|passes|kernels|launches|GPUs|instances|files|processes)\b", "singular after 1"),
+]]
+QUOTED = re.compile(r"^```console\n.*?^```$|^<!-- keys begin -->$.*?^<!-- keys end -->$", re.M | re.S)
+SPOKEN = (".md", ".cc", ".h", ".py", ".sh", ".js", ".cjs", ".css", ".yaml", ".cmake", "CMakeLists.txt", ".1", "run", "expected.out", "expected.err")
+UNSPOKEN = ["build", ".git", "tests/check_docs.py", "docs/style.md"]
+# Folders and files to be added to the search.
+NOT_CHECKED_YET = []
 
 
 def run(program, command, directory):
@@ -135,7 +177,7 @@ class Document:
 
 
 class Mentions:
-    """Holds what documents say of commands against what the program says of itself."""
+    """Checks the commands that documents mention against the program's own help."""
 
     def __init__(self, program, commands):
         self.program, self.commands, self.options = program, commands, {}
@@ -149,7 +191,8 @@ class Mentions:
 
     def problems(self, text):
         """Blocks of sessions are run, and prose may say what llmprof does: only code counts there."""
-        fenced = re.findall(r"^```(?!console|cpp|sql)\w*\n(.*?)^```$", text, re.M | re.S)
+        blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)
+        fenced = [block for kind, block in blocks if kind not in ("console", "cpp", "sql")]
         inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
         for mention in MENTION.findall("\n".join(fenced + inline)):
             words = mention.split(" -- ")[0].split("#")[0].split()
@@ -164,16 +207,39 @@ class Mentions:
                     yield f"llmprof {command} has no option {option}: 'llmprof {mention}'"
 
 
+def odd_turns(source):
+    """FILE:LINE, the phrase and what to write instead."""
+    left_out = {source / name for name in UNSPOKEN + NOT_CHECKED_YET}
+    paths = []
+    for folder, folders, files in os.walk(source):
+        folders[:] = [name for name in folders if pathlib.Path(folder, name) not in left_out]
+        paths += [pathlib.Path(folder, name) for name in files if name.endswith(SPOKEN)]
+    for path in sorted(set(paths) - left_out):
+        text = path.read_text(errors="replace")
+        if path.suffix == ".md":
+            text = QUOTED.sub(lambda quoted: "\n" * quoted.group().count("\n"), text)
+        for turn, plain in TURNS:
+            for match in turn.finditer(text):
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{path.relative_to(source)}:{line}: '{' '.join(match.group().split())}' -> {plain}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--program", type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--words", action="store_true")
     arguments = parser.parse_args()
+    turns = list(odd_turns(arguments.source))
+    for turn in turns:
+        print(turn, file=sys.stderr)
+    if arguments.words:
+        return 1 if turns else 0
     program = arguments.program.resolve()
     ci_script = (arguments.source / ".ci/run").read_text().splitlines()
     ci_script = {line.strip() for line in ci_script}
-    failed = False
+    failed = bool(turns)
     shown = set()
     listed = json.loads(subprocess.run([str(program), "list", "commands", "--json"], check=True,
                                        capture_output=True).stdout)["rows"]
@@ -189,6 +255,9 @@ def main():
         for problem in document.problems + list(mentions.problems(before)):
             failed = True
             print(f"{path.relative_to(arguments.source)}: {problem}", file=sys.stderr)
+    if (lines := len((arguments.source / "README.md").read_text().splitlines())) > README_LINES:
+        failed = True
+        print(f"README.md has {lines} lines, more than {README_LINES}", file=sys.stderr)
     for name in ["CONTRIBUTING.md", "SECURITY.md", "packaging/README.md"]:
         for problem in mentions.problems((arguments.source / name).read_text()):
             failed = True

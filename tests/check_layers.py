@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the sources against the architecture.
+"""Checker of the architecture: layers, includes and names.
 
-The folders of src/ and what each may include stand in CMakeLists.txt, one layer(...) call a folder; this script reads
+The folders of src/ and what each may include are in CMakeLists.txt, one layer(...) call per folder; this script reads
 them there, so the rule has one home. It also keeps printing, exiting and the environment inside cli/, and CLI11 inside
 the one file that wraps it, and wants each type name of the headers to be defined once, since all live in one namespace.
-The name of a format stands in the file of its importer alone: others ask its FormatInfo.
+Only a format's own importer contains its name; other files ask its FormatInfo.
 A layer that other programs load (LOADED) shares no code with this one, only the headers named in SHARED_HEADERS.
 
 The JSON library is the slowest header to compile, so the number of sources that include it, directly or through other
@@ -48,7 +48,7 @@ def allowed_includes(source):
     layers = {name: set(uses.split()) for name, uses in LAYER.findall(text)}
     for name, uses in layers.items():
         for used in uses - layers.keys():
-            sys.exit(f"CMakeLists.txt: layer {name} uses {used}, which is no layer")
+            sys.exit(f"CMakeLists.txt: layer {name} uses {used}, which is not a layer")
     return layers
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/llmprof.1 is made of what the program says of itself: every command, every option, every exit code. --update writes it."""
+"""Checker and generator (--update) of docs/llmprof.1 from the program's own help: every command, option and exit code."""
 import argparse
 import pathlib
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every reason of src/capture/reason.cc is one that the program gives, and stands in docs/capture-contract.md."""
+"""Checker of reasons: the program gives every reason of src/capture/reason.cc, and docs/capture-contract.md lists it."""
 import pathlib
 import re
 import sys

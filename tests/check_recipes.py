@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the recipes of packaging/ against CMakeLists.txt: what the program is built with, and its version.
+"""Checker of the recipes in packaging/: dependencies and version must be those of CMakeLists.txt.
 
 The recipes cannot be run here (packaging/README.md), so that one which misses a library would be noticed by users only. The Debian
-package finds its libraries by itself, and what it is built with stands in tools/install-deps.sh.
+package finds its libraries by itself, and its build dependencies are in tools/install-deps.sh.
 """
 import json
 import pathlib

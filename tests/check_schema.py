@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds metrics.json against docs/schema/metrics.schema.json, with Debian's python3-jsonschema.
+"""Checker of metrics.json against docs/schema/metrics.schema.json, with Debian's python3-jsonschema.
 
 Goldens, whatever the corpus holds, and files given by name. Every number must also have an origin, which `llmprof explain`
 prints.
@@ -70,7 +70,7 @@ def planted(document):
     yield "a text for a time", changed(lambda d: d["capture"].update(kernel_ns="1"))
     yield "a part of a nanosecond", changed(lambda d: d["capture"].update(kernel_ns=1.5))
     yield "a negative time", changed(lambda d: d["capture"].update(kernel_ns=-1))
-    yield "an id nobody knows", changed(lambda d: d["findings"][0].update(id="mystery"))
+    yield "an unknown id", changed(lambda d: d["findings"][0].update(id="mystery"))
     yield "more than all of it", changed(lambda d: d["findings"][0].update(saving_fraction=1.01))
     yield "a finding without evidence", changed(lambda d: d["findings"][0].update(evidence=[]))
     yield "another version", changed(lambda d: d.update(schema_version=2))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof scrub on a recording and on a bundle with secrets planted in the places where tools leave them: the bytes hold none
-afterwards, also those that are packed, and the analysis is the same."""
+"""Test of llmprof scrub on a recording and a bundle with planted secrets: afterwards no byte contains one, compressed data included,
+and the analysis is the same."""
 import argparse
 import base64
 import gzip
@@ -216,7 +216,7 @@ def check_lines(program, folder):
 
 
 def check_places(program, folder):
-    """Places that used to be passed over: each was called clean."""
+    """Places that were once skipped and called clean."""
     folder.mkdir()
     path = folder / "odd.sqlite"
     connection = sqlite3.connect(path)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets in what an nsys leaves behind that is none of ours to trust: one that fails to export, one that leaves its raw stream, one whose
-report holds a key. Whatever happens, the bundle of `llmprof run` holds none."""
+"""Test of secrets in the files of a failing nsys: one that cannot export, one that leaves its raw stream, one whose report contains a key.
+The bundle of `llmprof run` must contain none."""
 import argparse
 import os
 import pathlib

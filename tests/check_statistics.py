@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds src/compare/statistics.cc against scipy on 200 random cases: p-values, intervals, false discovery.
+"""Comparison of src/compare/statistics.cc with scipy on 200 random cases: p-values, intervals, false discovery.
 
 Small samples and large ones, with ties and without, shifted and not. scipy has no interval of a Mann-Whitney shift; an
 interval is the set of shifts its test does not reject, so scipy's test is asked on either side of each limit. scipy

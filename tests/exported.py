@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of exports share: recordings to export, and what plain SQL says is in them."""
+"""Shared parts of the tests of exports: recordings to export, and their contents by plain SQL."""
 import collections
 import csv
 import io
@@ -24,7 +24,7 @@ def make_golden(directory, case, name=None):
 
 
 def make_hostile(directory):
-    """Names of strangers; kernels of one stream that overlap, hold others or last no time; calls that cross."""
+    """Hostile names; kernels of one stream that overlap, hold others or last no time; calls that cross."""
     path = make_golden(directory, "analyze-llm", "hostile")
     connection = sqlite3.connect(path)
     for number, name in HOSTILE.items():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a recording with so many threads and says how many kernels it holds: llmprof_load_trace
+// Reads a recording with N threads and prints its number of kernels: llmprof_load_trace
 // FILE THREADS
 #include <cstdio>
 #include <cstdlib>

@@ -195,7 +195,7 @@ class Engine:
 
     def step(self, replica, number, workers):
         is_mixed = self.shape.mixed_every > 0 and number % self.shape.mixed_every == 1
-        # Batches change as requests come and go, so that replicas are told apart by them.
+        # Batches change as requests come and go, so that they distinguish replicas.
         batch = self.shape.batch + 8 * replica + number % 3
         is_prefill = self.shape.prefill_every > 0 and number % self.shape.prefill_every == self.shape.warm_up
         prompt = 256 + 64 * replica if is_mixed or is_prefill else 0

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the summaries of many runs that never were, and what a history of them must sum to.
+// Generator of summaries of many synthetic runs, with the sums that a history of them must have.
 //
 //   make_history DIR RUNS RANKS KERNELS [hostile]
 //
 // Half of the runs are of engine version v1, the later half of v2, a day apart. Planted: in run 1
-// one rank computes 15 % longer than the others, and from v2 on one kernel takes 30 % longer a
-// call. `hostile` gives kernels and stages names that are no names. The sums go to standard output
+// one rank computes 15 % longer than the others, and from v2 on one kernel takes 30 % longer per
+// call. `hostile` gives kernels and stages hostile names. The sums go to standard output
 // as JSON; they are made here, of the same cells, in 128 bits.
 #include <cstdint>
 #include <cstdlib>

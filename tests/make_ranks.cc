@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the summaries of a job's ranks that was never run, and what a merge of them must find.
+// Generator of rank summaries of a synthetic job, with what a merge of them must find.
 //
 //   make_ranks DIR RANKS [--per-node N] [--kernels N] [--steps N] [--name-length N] [--run ID]
 //              [--skip RANK]

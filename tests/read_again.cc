@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a recording again and again in one process, as a service would, and prints what the process
+// Reads a recording repeatedly in one process, as a service would, and prints what the process
 // holds after each tenth: llmprof_read_again FILE COUNT -> "rss_kb descriptors" a line.
 #include <cstdio>
 #include <cstdlib>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shows tests what a program left behind under libllmprof_nvtx.so, as the library of llmprof reads
-// it:
+// Prints the ranges that a program recorded under libllmprof_nvtx.so, for test scripts:
 //   llmprof_read_ranges library DIRECTORY     writes the library there
 //   llmprof_read_ranges ranges DIRECTORY      the CSV of all ranges
-//   llmprof_read_ranges processes DIRECTORY   a line a process
+//   llmprof_read_ranges processes DIRECTORY   one line per process
 #include <cstdio>
 #include <string_view>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording, made of the SQL it is kept as in tests/golden."""
+"""Builder of SQLite recordings from the SQL files of tests/golden."""
 import pathlib
 import re
 import sqlite3

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often is the gate wrong? Pairs of sides whose truth is known, made of log-normal noise, a
-// drift through the session, and runs that something disturbed.
+// Simulation of the gate's error rates: pairs of sides with known truth, made of log-normal noise,
+// drift through the session, and disturbed runs.
 //
 //   llmprof_simulate_gate SEED [PAIRS]      SEED a number, or `random`
 //
-// Runs are interleaved A B B A, as `llmprof run --repeat` does. Exits 1 when a promise of
-// docs/ci.md is broken: false alarms in at most 1 % of verdicts on pairs without a difference,
+// Runs are interleaved A B B A, as `llmprof run --repeat` does. Exits with 1 if a claim of
+// docs/ci.md does not hold: false alarms in at most 1 % of verdicts on pairs without a difference,
 // whatever the noise; 3 % at 9 repeats found in 95 %; 0.3 % never an alarm.
 #include <cmath>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shows scripts what src/compare/statistics.cc makes of two samples: reads {"cases": [{"a": [...],
+// JSON interface of src/compare/statistics.cc for test scripts: reads {"cases": [{"a": [...],
 // "b": [...]}, ...], "p": [[...], ...]} from standard input, writes what it found to standard
 // output.
 #include <iostream>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of scripts that hold the sources against a rule: --source SOURCE says what breaks it, --self-test plants faults."""
+"""Command line of scripts that check the sources against a rule: --source SOURCE says what breaks it, --self-test plants faults."""
 import argparse
 import pathlib
 import sys

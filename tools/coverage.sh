@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Which lines of the readers the tests reach: unit and golden tests, the seeds and what the fuzzer learnt (build/fuzz/corpus,
-# where tools/fuzz.sh ran). Prints a line a file of src/ingest and src/model, and fails below 90 %. Wants llvm-cov
-# and llvm-profdata (Debian: llvm).
+# Line coverage of the readers by unit and golden tests, seeds and the fuzzer's corpus (build/fuzz/corpus, if tools/fuzz.sh ran).
+# Prints one line per file of src/ingest and src/model, and fails below 90 %. Needs llvm-cov and llvm-profdata (Debian: llvm).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset coverage >/dev/null

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fuzzes each target for SECONDS of processor time, one a core: tools/fuzz.sh SECONDS [TARGET...]. Seeds come from tests/golden and
-# from what was found before (tests/fuzz/found); what was learnt stays in build/fuzz/corpus, what breaks something in
+# Fuzzes each target for SECONDS of CPU time, one per core: tools/fuzz.sh SECONDS [TARGET...]. Seeds come from tests/golden and
+# from earlier findings (tests/fuzz/found); the corpus stays in build/fuzz/corpus, inputs that break something in
 # build/fuzz/found. LLMPROF_FUZZ_SEED=1 takes the same path every time, as far as the time allows.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -13,7 +13,7 @@
 #            (default ~/.cache/llmprof/web)
 #   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
 #   fleet    Slurm, ClickHouse and ZooKeeper, for the tests of many ranks, which start their own
-#   chdb     a young ClickHouse as a library, 167 MB, for the same tests; into $LLMPROF_CHDB_PREFIX (default
+#   chdb     a recent ClickHouse as a library, 167 MB, for the same tests; into $LLMPROF_CHDB_PREFIX (default
 #            ~/.cache/llmprof/chdb)
 #
 # A group that is complete costs one dpkg query and no network, so the script may run before every build.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page's data: two texts of base64 and gzip that stand in the page itself. src/report/page_data.cc
+// The page's data: two texts of base64 and gzip in the page itself. src/report/page_data.cc
 // writes them.
 async function unpacked(id) {
   const text = document.getElementById(id).textContent;
@@ -35,12 +35,30 @@ function sumUp(values, from, to) {
   for (let i = from + 1; i < to; i += 1) values[i] += values[i - 1];
 }
 
+// Differences that were folded to be positive: 0, -1, 1, -2, ... Zero means that there is none.
+function unfoldRow(values, from, to) {
+  let at = 0;
+  for (let i = from; i < to; i += 1) {
+    const folded = values[i];
+    at += folded % 2 === 1 ? -(folded + 1) / 2 : folded / 2;
+    values[i] = at;
+  }
+}
+
+// Lanes of the host, starts absolute. Slices of a lane do not overlap.
+function readHost(host, read) {
+  const slices = { start: read.host_start[0], duration: read.host_duration[0], name: read.host_name[0] };
+  for (const lane of host.lanes) sumUp(slices.start, lane.from, lane.to);
+  return { ...host, slices };
+}
+
 // The timeline ready to draw: starts absolute, a level's series by row.
 function readTimeline(timeline, planes) {
   const read = readPlanes(planes, timeline.arrays);
-  const slices = { start: read.slice_start[0], duration: read.slice_duration[0], what: read.slice_what[0], stage: read.slice_stage[0] };
+  const slices = { start: read.slice_start[0], duration: read.slice_duration[0], what: read.slice_what[0], stage: read.slice_stage[0], call: read.slice_call ? read.slice_call[0] : null };
   for (const row of timeline.rows) {
     sumUp(slices.start, row.from, row.to);
+    if (slices.call) unfoldRow(slices.call, row.from, row.to);
     row.longest = 0;
     for (let i = row.from; i < row.to; i += 1) row.longest = Math.max(row.longest, slices.duration[i]);
   }
@@ -69,7 +87,7 @@ function readTimeline(timeline, planes) {
     const length = Float64Array.from(read.map_length[i], (units) => units * map.unit_ns);
     return { ...map, number, start: from, length, block: read.map_block[i] };
   });
-  return { ...timeline, slices, levels, instances, layerMaps };
+  return { ...timeline, slices, levels, instances, layerMaps, host: timeline.host ? readHost(timeline.host, read) : null };
 }
 
 async function readPage() {

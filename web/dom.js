@@ -18,7 +18,7 @@ function fill(node, attributes, children) {
 const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes, ...children) => fill(document.createElementNS(kSvg, tag), attributes, children);
 
-// A value of metrics.json where it is shown, with its key: tests hold one against the other.
+// A value of metrics.json where it is shown, with its key: tests compare the two.
 const value = (tag, key, number, text, attributes) =>
   el(tag, { ...attributes, 'data-key': key, 'data-value': known(number) ? number : null }, text);
 
@@ -29,23 +29,16 @@ function section(id, title) {
   return el('section', { id, 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title));
 }
 
-// What the browser draws instead of it, folded away but not gone.
-function foldStatic(node, label) {
-  const rest = Array.from(node.children).filter((child) => child.tagName !== 'H2');
-  if (rest.length === 0) return;
-  node.append(el('details', { class: 'static' }, el('summary', null, label), rest));
-}
-
 const kFamilyColours = ['gemm', 'attention', 'gemv', 'norm', 'elementwise', 'communication', 'moe', 'kv_cache', 'copy',
   'softmax', 'rope', 'activation', 'quantise', 'sampling', 'embedding', 'reduction', 'ssm',
   'lora', 'spec_decode', 'sort'];
 const kIdle = ['graph', 'sync', 'launch_late', 'started_late', 'queued', 'unknown_idle', 'unrecorded', 'tail'];
 const kBusyBuckets = ['compute', 'comm', 'copy', 'other_stage', 'unattributed'];
 const kBucketWords = {
-  compute: 'computes', comm: 'communicates only', copy: 'copies only', other_stage: 'works for another stage',
-  unattributed: 'work of no stage', graph: 'idle inside a CUDA graph', sync: 'idle: the host waits for earlier work',
-  launch_late: 'idle: the host has not launched yet', started_late: 'idle: launched, but started late', queued: 'idle: launched, waits on the GPU',
-  unknown_idle: 'idle: its launch was not recorded', unrecorded: 'nothing that was recorded', tail: 'idle: nothing follows',
+  compute: 'kernels', comm: 'communication, no compute', copy: 'copies, no kernel', other_stage: 'work of another stage',
+  unattributed: 'work of no stage', graph: 'idle inside a CUDA graph', sync: 'idle: CPU was in a synchronize call',
+  launch_late: 'idle: waiting for CPU launch', started_late: 'idle: launched, started late', queued: 'idle: launched, blocked by other GPU work',
+  unknown_idle: 'idle: cause unknown', unrecorded: 'nothing recorded', tail: 'idle after the last kernel',
 };
 const familyVariable = (family) => {
   const place = kFamilyColours.indexOf(family);

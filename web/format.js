@@ -40,16 +40,27 @@ function clock(ns, step) {
   return `${(ns / size).toFixed(digits)} ${unit}`;
 }
 
+// A moment as exact as a view of `span` shows it, in the unit that suits `like`.
+function exact(ns, span, like = ns) {
+  const [size, unit] = like >= 1e9 ? [1e9, 's'] : like >= 1e6 ? [1e6, 'ms'] : like >= 1e3 ? [1e3, 'us'] : [1, 'ns'];
+  const step = Math.max(10 ** Math.floor(Math.log10(Math.max(span, 1) / 1000)), 1);
+  return `${(ns / size).toFixed(Math.min(9, Math.max(0, Math.round(Math.log10(size / step)))))} ${unit}`;
+}
+
+const plural = (n, one, many) => `${n} ${n === 1 ? one : many || `${one}s`}`;
+
 // The next round number up: 1, 2 or 5 times a power of ten.
 function niceStep(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
   return power * ([1, 2, 5].find((m) => m * power >= least) || 10);
 }
 
-// Characters that hide or reorder others, written out. Names come from strangers.
+// Characters that hide or reorder others, written out. Names are untrusted.
 const kDeceptive = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 const printable = (text) =>
   String(text).replace(kDeceptive, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+const headCut = (text, most) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
 
 // The beginning and the end: kernels of one library differ in their tails.
 function middleCut(text, most) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of kernels: search, filters, order, what each could win. Fifty rows are drawn until all
-// are asked for: laying out thousands takes longer than a keystroke.
-const kFirstRows = 50;
+// The table of kernels: one row per kernel, which opens to its stages and GPUs; search, filters, order, what
+// each could win. Fifty rows are drawn until all are asked for: laying out thousands takes longer than a keystroke.
 
 // Counters by kernel name and stage.
 function countersOf(metrics) {
@@ -39,37 +38,70 @@ function histogramSvg(histogram, width, height, label) {
   return picture;
 }
 
+// Rows of one kernel added up: over stages and GPUs. The first of them, the largest, lends the rest.
+function mergedKernels(kernels) {
+  const groups = new Map();
+  kernels.forEach((row, place) => {
+    const group = groups.get(row.kernel_name);
+    if (group) group.parts.push({ row, place });
+    else groups.set(row.kernel_name, { parts: [{ row, place }] });
+  });
+  return Array.from(groups.values(), ({ parts }) => {
+    const sum = (field) => parts.reduce((total, { row }) => total + (row[field] || 0), 0);
+    const [first] = parts;
+    const find = `${first.row.kernel_name}\n${first.row.short_name}`.toLowerCase();
+    if (parts.length === 1) return { ...first, parts, find };
+    const calls = sum('calls');
+    const bins = new Map();
+    for (const { row } of parts) for (const [at, launches] of row.histogram) bins.set(at, (bins.get(at) || 0) + launches);
+    const row = { ...first.row, total_ns: sum('total_ns'), calls, mean_ns: sum('total_ns') / Math.max(calls, 1), kernel_fraction: sum('kernel_fraction'),
+      min_ns: Math.min(...parts.map((one) => one.row.min_ns)), max_ns: Math.max(...parts.map((one) => one.row.max_ns)), histogram: Array.from(bins).sort((x, y) => x[0] - y[0]) };
+    return { row, place: first.place, parts, find };
+  });
+}
+
+const distinctWords = (parts, get, many) => {
+  const all = new Set(parts.map(({ row }) => get(row)));
+  return all.size === 1 ? printable([...all][0]) : `${all.size} ${many}`;
+};
+
 function kernelColumns(metrics, counters) {
+  const isMarked = new Set(metrics.kernels.map((row) => row.stage)).size > 1;
   const columns = [
-    { id: 'name', title: 'Kernel', text: true, get: (row) => row.short_name },
-    { id: 'family', title: 'Family', text: true, get: (row) => row.family },
-    { id: 'stage', title: 'Stage', text: true, get: (row) => row.stage },
-    { id: 'device', title: 'GPU', text: true, get: (row) => row.device, hidden: metrics.devices.length < 2 },
-    { id: 'share', title: 'Share', get: (row) => row.kernel_fraction, key: 'kernel_fraction', show: fraction },
-    { id: 'total', title: 'Total', get: (row) => row.total_ns, key: 'total_ns', show: duration },
-    { id: 'calls', title: 'Calls', get: (row) => row.calls, key: 'calls', show: count },
-    { id: 'mean', title: 'Mean', get: (row) => row.mean_ns, key: 'mean_ns', show: duration },
-    { id: 'spread', title: 'Spread', get: (row) => (row.p99_ns ? row.p99_ns / Math.max(row.median_ns, 1) : null) },
-    { id: 'roof', title: '% of roof', get: (row) => (counters(row) ? counters(row).roof : null), hidden: !metrics.counters.kernels, show: fraction },
-    { id: 'wasted', title: 'Can win', get: (row) => (counters(row) ? counters(row).winnable : null), hidden: !metrics.counters.kernels, show: duration },
+    { id: 'name', title: 'Kernel', text: true, get: ({ row }) => row.short_name },
+    { id: 'share', title: 'Share', get: ({ row }) => row.kernel_fraction, key: 'kernel_fraction', show: fraction },
+    { id: 'total', title: 'Total', get: ({ row }) => row.total_ns, key: 'total_ns', show: duration },
+    { id: 'calls', title: 'Calls', get: ({ row }) => row.calls, key: 'calls', show: count },
+    { id: 'mean', title: 'Mean', get: ({ row }) => row.mean_ns, key: 'mean_ns', show: duration },
+    { id: 'spread', title: 'Spread', hint: 'launches by duration', get: ({ row }) => (row.p99_ns ? row.p99_ns / Math.max(row.median_ns, 1) : null) },
+    { id: 'roof', title: '% of roof', get: ({ row }) => (counters(row) ? counters(row).roof : null), hidden: !metrics.counters.kernels, show: fraction },
+    { id: 'wasted', title: 'Potential saving', get: ({ row }) => (counters(row) ? counters(row).winnable : null), hidden: !metrics.counters.kernels, show: duration },
+    { id: 'family', title: 'Family', text: true, get: ({ row }) => row.family },
+    { id: 'stage', title: 'Stage', text: true, get: ({ parts }) => distinctWords(parts, (row) => row.stage, 'stages'), hidden: !isMarked },
+    { id: 'device', title: 'GPU', text: true, get: ({ parts }) => distinctWords(parts, (row) => row.device, 'GPUs'), hidden: metrics.devices.length < 2 },
   ];
   return columns.filter((column) => !column.hidden);
 }
 
-function kernelCell(column, row, place) {
+function kernelCell(column, one, isPart) {
+  const { row, place } = one;
   if (column.id === 'name') {
-    return el('td', { class: 'name' }, el('button', { class: 'name-button', 'data-kernel': place, title: middleCut(printable(row.kernel_name), 400) },
-      swatch(familyColour(row.family)), el('code', null, middleCut(printable(row.short_name), 64))));
+    if (isPart) return el('td', { class: 'name part-of' }, `${printable(row.stage)} · ${row.device}`);
+    return el('td', { class: 'name' }, el('span', { class: 'name-line' },
+      one.parts.length > 1 ? el('button', { type: 'button', class: 'opens', 'data-open': row.kernel_name, 'aria-expanded': 'false', 'aria-label': 'By stage and GPU' }, '▸') : el('span', { class: 'opens' }),
+      el('button', { class: 'name-button', 'data-kernel': place, title: middleCut(printable(row.kernel_name), 400) },
+        swatch(familyColour(row.family)), el('code', null, middleCut(printable(row.short_name), 72)))));
   }
-  if (column.text) return el('td', null, middleCut(printable(column.get(row)), 40));
+  if (column.text) return el('td', null, middleCut(printable(column.get(one)), 40));
   if (column.id === 'spread') {
     return el('td', { class: 'n' }, histogramSvg(row.histogram, 72, 18,
-      `from ${duration(row.min_ns)} over a median of ${duration(row.median_ns)} to ${duration(row.max_ns)}`));
+      `from ${duration(row.min_ns)}${one.parts && one.parts.length > 1 ? '' : ` over a median of ${duration(row.median_ns)}`} to ${duration(row.max_ns)}`));
   }
-  const number = column.get(row);
+  const number = column.get(one);
   const text = known(number) ? column.show(number) : 'n/a';
-  if (!column.key) return el('td', { class: 'n' }, text);
-  const cell = value('td', `kernels[${place}].${column.key}`, number, text, { class: 'n' });
+  // A sum of rows has no key of its own.
+  const isSum = one.parts && one.parts.length > 1;
+  const cell = column.key && !isSum ? value('td', `kernels[${place}].${column.key}`, number, text, { class: 'n' }) : el('td', { class: 'n' }, text);
   if (column.id === 'share') cell.prepend(el('span', { class: 'share-bar' }, el('span', { color: familyColour(row.family), width_fraction: number })));
   return cell;
 }
@@ -77,10 +109,10 @@ function kernelCell(column, row, place) {
 function csvOf(rows) {
   const cell = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const fields = ['kernel_name', 'device', 'stage', 'family', 'total_ns', 'calls', 'mean_ns', 'min_ns', 'max_ns'];
-  return `${fields.join(',')}\n${rows.map(({ row }) => fields.map((field) => cell(String(row[field] ?? ''))).join(',')).join('\n')}\n`;
+  return `${fields.join(',')}\n${rows.map((row) => fields.map((field) => cell(String(row[field] ?? ''))).join(',')).join('\n')}\n`;
 }
 
-function kernelDetails(metrics, counters, place) {
+function kernelDetails(metrics, counters, place, timeline) {
   const row = metrics.kernels[place];
   const facts = [['total', 'total_ns', duration], ['calls', 'calls', count], ['mean', 'mean_ns', duration], ['min', 'min_ns', duration],
     ['median', 'median_ns', duration], ['p99', 'p99_ns', duration], ['max', 'max_ns', duration]];
@@ -88,91 +120,80 @@ function kernelDetails(metrics, counters, place) {
   const measured = counters(row);
   return el('div', { class: 'details-card' },
     el('h3', null, swatch(familyColour(row.family)), middleCut(printable(row.short_name), 160)),
+    timeline && launchesOf(timeline, row.kernel_name).length ? el('p', { class: 'jumps' }, el('button', { type: 'button', class: 'show-launches', onclick: () => { timeline.reveal(); toTimeline(); } }, 'Show in the timeline')) : null,
     el('p', null, el('code', { class: 'whole-name' }, middleCut(printable(row.kernel_name), 2000))),
     el('dl', null, facts.map(([label, key, show]) => el('div', null, el('dt', null, label), value('dd', `kernels[${place}].${key}`, row[key], show(row[key])))),
       el('div', null, el('dt', null, 'where'), el('dd', null, `${printable(row.stage)} · ${row.device} · ${row.family}`)),
       el('div', null, el('dt', null, `grid/block${row.num_shapes > row.shapes.length ? `, ${row.shapes.length} of ${row.num_shapes}` : ''}`), el('dd', null, row.shapes.join(', ') || 'n/a'))),
-    row.histogram.length ? histogramSvg(row.histogram, 320, 64, 'Launches by duration') : null,
+    row.histogram.length ? el('figure', null, histogramSvg(row.histogram, 320, 64, 'Launches by duration'), el('figcaption', { class: 'hint' }, `Launches by duration, from ${duration(row.min_ns)} to ${duration(row.max_ns)}; heights are square roots.`)) : null,
     measured ? el('ul', { class: 'notes' }, measured.rows.map(({ row: one }) => el('li', null, printable(`${one.bound || 'n/a'}: ${one.bound_reason || one.confidence_reason || 'no reason'}`)))) : null,
     same.length ? el('p', { class: 'hint' }, `Also ${same.slice(0, 8).map(({ other }) => `${printable(other.stage)} ${other.device} ${duration(other.total_ns)}`).join('; ')}`) : null);
 }
 
-function drawKernels(page) {
+function drawKernels(page, timeline) {
   const { metrics } = page;
   const node = document.getElementById('kernels');
   if (metrics.kernels.length === 0) return;
   const found = countersOf(metrics);
   const counters = (row) => found.get(`${row.kernel_name}\n${row.stage}`) || found.get(`${row.kernel_name}\n`);
   const columns = kernelColumns(metrics, counters);
-  const state = { text: '', family: '', stage: '', order: 'total', down: true, all: false };
-  const rows = metrics.kernels.map((row, place) => ({ row, place, find: `${row.kernel_name}\n${row.short_name}`.toLowerCase() }));
+  const wanted = { family: '', stage: '', device: '' };
+  const open = new Set();
   const distinct = (get) => Array.from(new Set(metrics.kernels.map(get))).sort();
-  const choice = (label, values, onPick) => el('label', null, `${label} `, el('select', { onchange: (event) => onPick(event.target.value) },
-    el('option', { value: '' }, 'all'), values.map((one) => el('option', { value: one }, middleCut(printable(one), 40)))));
-  const search = el('input', { type: 'search', placeholder: 'name or part of it', 'aria-label': 'Search kernels', id: 'kernel-search' });
-  const status = el('span', { class: 'hint', role: 'status' });
+  let merged = mergedKernels(metrics.kernels);
+  const places = new Map();
+  const number = () => { places.clear(); for (const one of merged) for (const part of one.parts) places.set(part.place, one.place); };
+  number();
   const copy = el('button', { type: 'button' }, 'Copy CSV');
-  const more = el('button', { type: 'button', class: 'more' });
-  const body = el('tbody');
-  const heads = columns.map((column) => el('th', { scope: 'col', class: column.text ? column.id : `n ${column.id}` },
-    el('button', { type: 'button', 'data-sort': column.id }, column.title)));
   const details = el('div', { id: 'kernel-details', 'aria-live': 'polite' });
-  const table = el('table', { class: 'kernels' }, el('caption', null, 'Kernels'), el('thead', null, el('tr', null, heads)), body);
-
-  const wanted = () => {
-    const text = state.text.toLowerCase();
-    const column = columns.find((one) => one.id === state.order);
-    const kept = rows.filter(({ row, find }) => (!text || find.includes(text)) && (!state.family || row.family === state.family) && (!state.stage || row.stage === state.stage));
-    const sign = state.down ? -1 : 1;
-    return kept.sort((a, b) => {
-      const x = column.get(a.row);
-      const y = column.get(b.row);
-      if (x === y) return a.place - b.place;
-      if (x === null || x === undefined) return 1;
-      if (y === null || y === undefined) return -1;
-      return (x < y ? -1 : 1) * sign;
+  let table = null;
+  const pick = (field, one) => {
+    wanted[field] = one;
+    // Stages and GPUs are added up only as far as they are wanted; places stay those of metrics.json.
+    const kept = metrics.kernels.map((row, place) => ({ row, place })).filter(({ row }) => ['family', 'stage', 'device'].every((name) => !wanted[name] || row[name] === wanted[name]));
+    merged = mergedKernels(kept.map(({ row }) => row)).map((group) => {
+      const parts = group.parts.map(({ row, place }) => ({ row, place: kept[place].place }));
+      return { ...group, parts, place: parts[0].place };
     });
+    number();
+    table.draw();
   };
-  const draw = () => {
-    const kept = wanted();
-    const shown = state.all ? kept : kept.slice(0, kFirstRows);
-    body.replaceChildren(...shown.map(({ row, place }) => el('tr', { 'data-row': place, class: place === chosen.kernel ? 'chosen' : null }, columns.map((column) => kernelCell(column, row, place)))));
-    heads.forEach((head, i) => {
-      if (columns[i].id === state.order) head.setAttribute('aria-sort', state.down ? 'descending' : 'ascending');
-      else head.removeAttribute('aria-sort');
-    });
-    const share = kept.reduce((sum, { row }) => sum + row.kernel_fraction, 0);
-    status.textContent = `${kept.length} of ${rows.length} rows, ${fraction(share)} of kernel time`;
-    more.hidden = shown.length === kept.length;
-    more.textContent = `Show all ${kept.length}`;
-  };
-  search.addEventListener('input', () => { state.text = search.value; draw(); });
-  more.addEventListener('click', () => { state.all = true; draw(); });
-  copy.addEventListener('click', () => copyText(csvOf(wanted()), copy));
-  table.addEventListener('click', (event) => {
-    const sort = event.target.closest('[data-sort]');
-    if (sort) {
-      state.down = state.order === sort.dataset.sort ? !state.down : !columns.find((one) => one.id === sort.dataset.sort).text;
-      state.order = sort.dataset.sort;
-      draw();
-      return;
+  const choice = (label, field, values) => (values.length < 2 ? '' : el('label', null, `${label} `, el('select', { 'data-filter': field, onchange: (event) => pick(field, event.target.value) },
+    el('option', { value: '' }, 'all'), values.map((one) => el('option', { value: one }, middleCut(printable(one), 40))))));
+  const isChosenRow = (one) => chosen.kernel !== null && places.get(chosen.kernel) === one.place;
+  const rowOf = (one) => {
+    const made = [el('tr', { 'data-row': one.place, class: isChosenRow(one) ? 'chosen' : null }, columns.map((column) => kernelCell(column, one, false)))];
+    if (open.has(one.row.kernel_name)) {
+      made[0].querySelector('.opens').setAttribute('aria-expanded', 'true');
+      made.push(...one.parts.map((part) => el('tr', { class: 'part-row', 'data-row': part.place }, columns.map((column) => kernelCell(column, { ...part, parts: [part] }, true)))));
     }
-    const row = event.target.closest('tr[data-row]');
-    if (row) chosen.set(Number(row.dataset.row), 'table');
-  });
+    return made;
+  };
+  table = dataTable({ label: 'Kernels', columns, rows: () => merged, order: 'total', kind: 'kernels', rowOf, find: (one) => one.find,
+    tools: { searchId: 'kernel-search', more: [choice('family', 'family', distinct((row) => row.family)), choice('stage', 'stage', distinct((row) => row.stage)), choice('GPU', 'device', distinct((row) => row.device)), copy],
+      status: (kept) => `${kept.length} of ${plural(new Set(metrics.kernels.map((row) => row.kernel_name)).size, 'kernel')}, ${fraction(kept.reduce((sum, { row }) => sum + row.kernel_fraction, 0))} of kernel time` },
+    onClick: (event) => {
+      const opens = event.target.closest('[data-open]');
+      if (opens) {
+        const name = opens.dataset.open;
+        if (!open.delete(name)) open.add(name);
+        table.draw();
+        return;
+      }
+      const row = event.target.closest('tr[data-row]');
+      if (row) chosen.set(Number(row.dataset.row), 'table');
+    } });
+  copy.addEventListener('click', () => copyText(csvOf(table.kept().flatMap(({ parts }) => parts.map(({ row }) => row))), copy));
   chosen.onChange((kernel, from) => {
-    body.querySelectorAll('tr').forEach((row) => row.classList.toggle('chosen', Number(row.dataset.row) === kernel));
-    details.replaceChildren(...(kernel === null ? [] : [kernelDetails(metrics, counters, kernel)]));
+    table.body.querySelectorAll('tr').forEach((row) => row.classList.toggle('chosen', kernel !== null && !row.classList.contains('part-row') && Number(row.dataset.row) === places.get(kernel)));
+    details.replaceChildren(...(kernel === null ? [] : [kernelDetails(metrics, counters, kernel, timeline)]));
     if (from === 'roofline' && kernel !== null) details.scrollIntoView({ block: 'nearest' });
   });
   for (const child of Array.from(node.children)) if (child.tagName !== 'H2') child.remove();
   node.querySelector('h2').textContent = 'Kernels';
   node.append(
-    el('p', { class: 'hint' }, metrics.counters.kernels ? 'Can win: the measured time × its distance from the nearest roof. A row shows its details, its dot in the roofline and its launches in the timeline.'
-      : 'A row shows its details and its launches in the timeline. What bounds a kernel: n/a (needs an ncu capture).'),
-    el('div', { class: 'tools' }, search, choice('family', distinct((row) => row.family), (one) => { state.family = one; draw(); }),
-      choice('stage', distinct((row) => row.stage), (one) => { state.stage = one; draw(); }), copy, status),
-    details, el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table of kernels' }, table), more,
+    el('p', { class: 'hint' }, metrics.counters.kernels ? 'Potential saving: the measured time × its distance from the nearest roof. A row shows its details, its dot in the roofline and its launches in the timeline.'
+      : 'A row shows its details and its launches in the timeline.'),
+    table.nodes[0], details, ...table.nodes.slice(1),
     page.kernels_left_out ? el('p', { class: 'hint' }, `${page.kernels_left_out} rows with the least time are left out here; metrics.json has them.`) : '');
-  draw();
 }

@@ -193,7 +193,7 @@ function drawLayerMap(map, timeline) {
   const made = new LayerMap(map, timeline);
   const shown = map.passes === 1 ? 'there is one whole pass' : made.columns === map.passes ? `all ${map.passes} whole passes` : `${made.columns} of ${map.passes} whole passes, the slowest and evenly chosen ones`;
   const worst = made.worst(6);
-  const jumps = timeline && worst.length ? el('div', { class: 'jumps' }, el('span', null, 'Stand out'),
+  const jumps = timeline && worst.length ? el('div', { class: 'jumps' }, el('span', null, 'Outliers'),
     worst.map((cell) => el('button', { type: 'button', onclick: () => made.jump(cell) }, `layer ${cell.layer} of pass ${map.number[cell.column]}: ${cell.ratio.toFixed(1)} times`))) : '';
   return { made, nodes: [
     el('p', { class: 'hint' }, `${printable(map.pass)} on ${map.device}: rows are layers, columns are passes by number; ${shown}.`), made.box, jumps] };

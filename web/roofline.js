@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The roofline: how fast a kernel computes against how much it computes of a byte. Both roofs are
-// those its counters were held against. A dot above the slope reads from L2 what the slope counts as
+// those its counters were compared with. A dot above the slope reads from L2 what the slope counts as
 // DRAM; it is drawn where it is.
 function drawRoofline(page) {
   const { metrics } = page;
@@ -29,7 +29,7 @@ function drawRoofline(page) {
   for (let at = y0; at <= y1; at += 1) {
     picture.append(svg('line', { class: 'grid', x1: left, x2: width - right, y1: y(at), y2: y(at) }), svg('text', { x: left - 6, y: y(at) + 4, 'text-anchor': 'end' }, short(10 ** at)));
   }
-  picture.append(svg('text', { x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle' }, 'FLOP of a byte of DRAM'), svg('text', { x: 4, y: 10 }, 'FLOP/s'));
+  picture.append(svg('text', { x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle' }, 'Arithmetic intensity (FLOP/byte of DRAM)'), svg('text', { x: left + 6, y: top + 12 }, 'FLOP/s'));
   for (const [peak, dtype] of peaks) {
     const at = Math.log10(peak);
     const knee = memory > 0 ? Math.max(x0, at - Math.log10(memory)) : x0;
@@ -52,6 +52,16 @@ function drawRoofline(page) {
     return { mark, kernel };
   });
   picture.append(...marks.map(({ mark }) => mark));
+  // The five that take most time are named, unless two names would cover each other.
+  const taken = [];
+  for (const { row, roof } of [...dots].sort((a, b) => b.row.covered_ns - a.row.covered_ns).slice(0, 5)) {
+    const text = middleCut(printable(row.short_name), 34);
+    const isLeft = x(Math.log10(roof.intensity_flops_per_byte)) > width * 0.6;
+    const at = { x: x(Math.log10(roof.intensity_flops_per_byte)) + (isLeft ? -18 : 18), y: y(Math.log10(roof.flops_per_s)) + 4 };
+    if (taken.some((other) => Math.abs(other.y - at.y) < 12 && Math.abs(other.x - at.x) < 220)) continue;
+    taken.push(at);
+    picture.append(svg('text', { class: 'below', ...at, 'text-anchor': isLeft ? 'end' : 'start' }, text));
+  }
   chosen.onChange((kernel) => marks.forEach(({ mark, kernel: own }) => mark.classList.toggle('chosen', own === kernel && kernel !== null)));
-  node.querySelector('h2').after(el('p', { class: 'hint' }, 'A dot is a profiled launch, as large as the time its counters cover. Above the slope: served by L2.'), el('div', { class: 'chart-box' }, picture));
+  node.querySelector('h2').after(el('p', { class: 'hint' }, [`A dot is a profiled launch, as large as the time its counters cover. Above the slope: served by L2.`, dots.length < metrics.counters.kernels.length ? `${metrics.counters.kernels.length - dots.length} of ${metrics.counters.kernels.length} have no dot: their counters hold no FLOPs or no DRAM bytes.` : '', peaks.size === 0 && !(memory > 0) ? 'No roof: the peaks of this GPU are not known; llmprof analyze --gpu-name names it.' : ''].join(' ')), el('div', { class: 'chart-box' }, picture));
 }

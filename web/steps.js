@@ -6,43 +6,58 @@ function quantile(sorted, part) {
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(part * sorted.length) - 1))];
 }
 
+// Round values from 0 up to one not below the largest.
+function ticks(most) {
+  const step = niceStep(most / 4);
+  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, i) => i * step);
+}
+
 function stepHistogram(inside, outside, width, height) {
   const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, class: 'chart', role: 'img', 'aria-label': `Lengths of ${inside.length + outside.length} steps` });
+  const [left, bottom, top] = [44, 40, 22];
   const low = inside[0];
-  const high = inside[inside.length - 1];
+  const high = Math.max(inside[inside.length - 1], low + 1);
   const bins = new Array(Math.min(40, Math.max(8, Math.ceil(Math.sqrt(inside.length) * 2)))).fill(0);
-  for (const length of inside) bins[Math.min(bins.length - 1, Math.floor((length - low) / Math.max(high - low, 1) * bins.length))] += 1;
-  const most = Math.max(...bins, outside.length);
-  const room = width - 20 - (outside.length ? 90 : 0);
+  for (const length of inside) bins[Math.min(bins.length - 1, Math.floor((length - low) / (high - low) * bins.length))] += 1;
+  const marks = ticks(Math.max(...bins, outside.length));
+  const most = marks[marks.length - 1];
+  const room = width - left - 14 - (outside.length ? 96 : 0);
+  const tall = height - bottom - top;
+  const y = (steps) => top + tall - steps / most * tall;
+  for (const mark of marks) picture.append(svg('line', { class: 'grid', x1: left, x2: left + room, y1: y(mark), y2: y(mark) }), svg('text', { x: left - 6, y: y(mark) + 4, 'text-anchor': 'end' }, String(mark)));
   const step = room / bins.length;
-  const tall = height - 56;
-  bins.forEach((launches, i) => {
-    const at = Math.max(launches ? 1.5 : 0, launches / most * tall);
-    picture.append(svg('rect', { class: 'bin', x: 10 + i * step, y: 30 + tall - at, width: Math.max(step - 1, 1), height: at, ...noted(() => [`${launches} steps`, `from ${duration(low + (high - low) * i / bins.length)}`]) }));
+  bins.forEach((steps, i) => {
+    const at = Math.max(steps ? 1.5 : 0, steps / most * tall);
+    picture.append(svg('rect', { class: 'bin', x: left + i * step, y: top + tall - at, width: Math.max(step - 1, 1), height: at, ...noted(() => [plural(steps, 'step'), `${duration(low + (high - low) * i / bins.length)} to ${duration(low + (high - low) * (i + 1) / bins.length)}`]) }));
   });
-  picture.append(svg('text', { x: 10, y: height - 8 }, duration(low)), svg('text', { x: 10 + room, y: height - 8, 'text-anchor': 'end' }, duration(high)));
+  for (const part of [0, 0.5, 1]) picture.append(svg('text', { x: left + room * part, y: height - bottom + 14, 'text-anchor': part === 0 ? 'start' : part === 1 ? 'end' : 'middle' }, duration(low + (high - low) * part)));
+  picture.append(svg('text', { x: left + room / 2, y: height - 6, 'text-anchor': 'middle' }, 'duration of a step'), svg('text', { x: 2, y: 12 }, 'steps'));
   if (outside.length) {
     const at = Math.max(2, outside.length / most * tall);
-    picture.append(svg('rect', { class: 'bin far', x: width - 70, y: 30 + tall - at, width: 40, height: at }), svg('text', { x: width - 50, y: 24 + tall - at, 'text-anchor': 'middle' }, `${outside.length} far`),
-      svg('text', { x: width - 50, y: height - 8, 'text-anchor': 'middle' }, `to ${duration(outside[outside.length - 1])}`));
+    const faster = outside.filter((length) => length < low).length;
+    picture.append(svg('rect', { class: 'bin far', x: width - 74, y: top + tall - at, width: 40, height: at }), svg('text', { x: width - 54, y: top + tall - at - 5, 'text-anchor': 'middle' }, plural(outside.length, 'outlier')),
+      svg('text', { x: width - 54, y: height - bottom + 14, 'text-anchor': 'middle' }, faster === outside.length ? `from ${duration(outside[0])}` : `to ${duration(outside[outside.length - 1])}`));
+    if (faster) picture.append(svg('text', { x: width - 54, y: height - 6, 'text-anchor': 'middle' }, `${faster} faster`));
   }
   return picture;
 }
 
 function stepCourse(steps, far, width, height, show) {
   const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, class: 'chart', role: 'img', 'aria-label': 'Length of each step by its number' });
-  const most = Math.max(...steps.map((one) => one.duration));
+  const [left, bottom, top] = [60, 40, 22];
+  const marks = ticks(Math.max(...steps.map((one) => one.duration)));
+  const most = marks[marks.length - 1];
   const stride = Math.max(1, Math.floor(steps.length / 1500));
-  const x = (i) => 60 + i / Math.max(steps.length - 1, 1) * (width - 74);
-  const y = (length) => height - 26 - length / most * (height - 44);
-  for (const part of [0, 0.5, 1]) {
-    picture.append(svg('line', { class: 'grid', x1: 60, x2: width - 14, y1: y(most * part), y2: y(most * part) }), svg('text', { x: 55, y: y(most * part) + 4, 'text-anchor': 'end' }, duration(most * part)));
-  }
-  picture.append(svg('text', { x: width - 14, y: height - 8, 'text-anchor': 'end' }, 'number of the step'), svg('text', { x: 60, y: height - 8 }, '0'));
+  const x = (i) => left + i / Math.max(steps.length - 1, 1) * (width - left - 14);
+  const y = (length) => height - bottom - length / most * (height - bottom - top);
+  for (const mark of marks) picture.append(svg('line', { class: 'grid', x1: left, x2: width - 14, y1: y(mark), y2: y(mark) }), svg('text', { x: left - 6, y: y(mark) + 4, 'text-anchor': 'end' }, clock(mark, marks[1])));
+  const numbers = ticks(Math.max(steps.length - 1, 1)).filter((i) => i <= steps.length - 1 && Number.isInteger(i));
+  for (const i of numbers) picture.append(svg('text', { x: x(i), y: height - bottom + 14, 'text-anchor': i === 0 ? 'start' : 'middle' }, String(i)));
+  picture.append(svg('text', { x: (left + width) / 2, y: height - 6, 'text-anchor': 'middle' }, 'number of the step'), svg('text', { x: 2, y: 12 }, 'duration'));
   steps.forEach((one, i) => {
     const isFar = far.has(i);
     if (i % stride !== 0 && !isFar) return;
-    picture.append(svg('circle', { class: isFar ? 'step far' : 'step', cx: x(i), cy: y(one.duration), r: isFar ? 4 : 2, ...noted(() => [`step ${i}`, duration(one.duration), one.tokens === null ? '' : `${one.tokens} tokens`]), onclick: () => show(one) }));
+    picture.append(svg('circle', { class: isFar ? 'step far' : 'step', cx: x(i), cy: y(one.duration), r: isFar ? 4 : 2, ...noted(() => [`step ${i}`, duration(one.duration), one.tokens === null ? '' : plural(one.tokens, 'token')]), onclick: () => show(one) }));
   });
   return picture;
 }
@@ -82,5 +97,5 @@ function drawSteps(page, timeline) {
       value('b', `stages[${place}].host_max_ns`, stage.host_max_ns, duration(stage.host_max_ns)), few),
     el('div', { class: 'pair' }, el('div', { class: 'chart-box' }, stepHistogram(inside, outside, 460, 200)), el('div', { class: 'chart-box' }, stepCourse(steps, far, 460, 200, show))));
   const worst = Array.from(far).sort((a, b) => steps[b].duration - steps[a].duration).slice(0, 8);
-  if (worst.length) node.append(el('div', { class: 'jumps' }, el('span', null, 'Stand out'), worst.map((i) => el('button', { type: 'button', onclick: () => show(steps[i]) }, `step ${i}: ${duration(steps[i].duration)}`))));
+  if (worst.length) node.append(el('div', { class: 'jumps' }, el('span', null, 'Outliers'), worst.map((i) => el('button', { type: 'button', onclick: () => show(steps[i]) }, `step ${i}: ${duration(steps[i].duration)}`))));
 }

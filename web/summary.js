@@ -1,33 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is read first: tiles, where the time goes, what to fix, how far from the possible.
+// What is read first: tiles, where the time goes, how far from the possible.
 const tile = (label, key, number, text, small) => ({ label, key, number, text, small });
 
 const speedOf = (sequences) => (known(sequences) ? `in decode, ${sequences} sequence${sequences === 1 ? '' : 's'} together` : 'in decode');
 
+// How busy a GPU was while there was work; of the whole recording where that is nearly the same.
+function busyTile(metrics, device, i) {
+  const of = (stage) => metrics.ledgers.find((row) => row.stage === stage && row.device === device.device);
+  const ledger = of('steady') || of('capture');
+  const outside = ledger ? ledger.buckets_ns.tail + ledger.buckets_ns.unrecorded : 0;
+  const length = ledger ? ledger.window_ns - outside : 0;
+  const recorded = duration(metrics.capture.duration_ns);
+  if (!ledger || length <= 0 || length > metrics.capture.duration_ns * 0.99) return tile(`${device.device} busy`, `devices[${i}].busy_fraction`, device.busy_fraction, fraction(device.busy_fraction), `of ${recorded} recorded`);
+  const idle = kIdle.reduce((sum, bucket) => sum + ledger.buckets_ns[bucket], 0) - outside;
+  return tile(`${device.device} busy`, null, 1 - idle / length, fraction(1 - idle / length), `of the ${duration(length)} with work; ${recorded} recorded`);
+}
+
 // What is not known takes no room: it is named below with its reason.
 function tiles(metrics) {
   const { ttft, tpot } = metrics.aggregates;
-  const made = metrics.devices.slice(0, 4).map((device, i) => tile(`${device.device} busy`, `devices[${i}].busy_fraction`, device.busy_fraction, fraction(device.busy_fraction),
-    `of ${duration(metrics.capture.duration_ns)} recorded`));
+  const made = metrics.devices.slice(0, 4).map((device, i) => busyTile(metrics, device, i));
   made.push(tile('Time to first token', 'aggregates.ttft.p50_ns', ttft.p50_ns, duration(ttft.p50_ns), ttft.reason || `median of ${ttft.n} prefill${ttft.n === 1 ? '' : 's'}`));
   made.push(tile('Time per token', 'aggregates.tpot.p50_ns', tpot.p50_ns, duration(tpot.p50_ns), tpot.reason || `median of ${tpot.n}: ${tpot.basis || 'steps'}`));
-  made.push(tile('Time per token, p99', 'aggregates.tpot.p99_ns', tpot.p99_ns, duration(tpot.p99_ns), tpot.reason || (tpot.n < 100 ? `of ${tpot.n} steps: the slowest` : `of ${tpot.n} steps`)));
+  made.push(tile('Time per token, p99', 'aggregates.tpot.p99_ns', tpot.p99_ns, duration(tpot.p99_ns), tpot.reason || (tpot.n < 100 ? `of ${plural(tpot.n, 'step')}: the slowest` : `of ${tpot.n} steps`)));
   const speed = metrics.aggregates.decode_tokens_per_s;
-  made.push(tile('Tokens a second', 'aggregates.decode_tokens_per_s', speed, rate(speed), known(speed) ? speedOf(metrics.aggregates.decode_sequences) : 'the marks carry no token counts'));
+  made.push(tile('Tokens per second', 'aggregates.decode_tokens_per_s', speed, rate(speed), known(speed) ? speedOf(metrics.aggregates.decode_sequences) : 'the marks carry no token counts'));
   const stages = metrics.efficiency ? metrics.efficiency.stages : [];
   const place = Math.max(stages.findIndex((row) => row.stage === 'decode'), 0);
   const light = stages.length ? stages[place].sol.wall_fraction : null;
-  made.push(tile('Of the speed of light', `efficiency.stages[${place}].sol.wall_fraction`, light, fraction(light), known(light) ? `${stages[place].stage}, ${stages[place].verdict}` : 'needs analyze --model'));
+  made.push(tile('Of theoretical peak', `efficiency.stages[${place}].sol.wall_fraction`, light, fraction(light), known(light) ? `${stages[place].stage}, ${stages[place].verdict}` : 'needs analyze --model'));
   const best = metrics.findings.findIndex((row) => !row.blocker && row.saving_ns > 0);
   if (best >= 0) {
     const finding = metrics.findings[best];
-    made.push(tile('First fix saves at most', `findings[${best}].saving_ns`, finding.saving_ns, duration(finding.saving_ns), `${fraction(finding.saving_fraction)} of ${printable(finding.stage)}`));
+    made.push(tile('Top opportunity, at most', `findings[${best}].saving_ns`, finding.saving_ns, duration(finding.saving_ns), [`${fraction(finding.saving_fraction)} of ${finding.stage === 'capture' ? 'the recording' : printable(finding.stage)}`, speedUp(finding.saving_ns, finding.window_ns)].filter((part) => part).join(', ')));
   }
   const absent = made.filter((one) => !known(one.number));
-  return [el('div', { class: 'tiles' }, made.filter((one) => known(one.number)).map((one) => el('div', { class: 'tile' }, el('div', { class: 'tile-label' }, one.label),
-    value('div', one.key, one.number, one.text, { class: 'tile-value' }), el('div', { class: 'tile-note' }, one.small)))),
-  absent.length ? el('p', { class: 'hint' }, `n/a: ${absent.map((one) => `${one.label.toLowerCase()} (${one.small})`).join(', ')}`) : ''];
+  return { absent: absent.map((one) => `${one.label.toLowerCase()} (${one.small})`), node: el('div', { class: 'tiles' }, made.filter((one) => known(one.number)).map((one) => el('div', { class: 'tile' }, el('div', { class: 'tile-label' }, one.label),
+    one.key ? value('div', one.key, one.number, one.text, { class: 'tile-value' }) : el('div', { class: 'tile-value' }, one.text), el('div', { class: 'tile-note' }, one.small)))) };
 }
 
 // Kernel time of a stage on a device by family, largest first.
@@ -86,30 +96,6 @@ function stageBars(metrics) {
     legend([...families.slice(0, 12), ...split, ...busy, ...idle]));
 }
 
-// The static list becomes foldable, two open; its bar tells the saving at a glance.
-function upgradeFindings(metrics) {
-  const node = document.getElementById('findings');
-  const most = Math.max(...metrics.findings.map((row) => row.saving_ns), 1);
-  node.querySelectorAll('li.finding').forEach((item, i) => {
-    const finding = metrics.findings[i];
-    if (!finding) return;
-    const title = item.querySelector('h3');
-    const worth = item.querySelector('.worth');
-    const label = finding.blocker ? 'before all else' : `at most ${duration(finding.saving_ns)}`;
-    const place = [finding.stage, finding.device].filter((part) => part).join(' · ');
-    const summary = el('summary', null,
-      el('span', { class: 'finding-name' }, title.textContent.replaceAll('_', ' ')),
-      el('span', { class: 'finding-place' }, printable(place)),
-      el('span', { class: 'saving', 'aria-hidden': 'true' }, el('span', { width_fraction: finding.blocker ? 1 : finding.saving_ns / most, class: finding.blocker ? 'blocker' : '' })),
-      finding.blocker ? el('span', { class: 'finding-worth' }, label) : value('span', `findings[${i}].saving_ns`, finding.saving_ns, label, { class: 'finding-worth' }),
-      el('span', { class: 'finding-sure' }, `${finding.confidence} confidence`));
-    title.remove();
-    worth.remove();
-    const rest = Array.from(item.childNodes);
-    item.replaceChildren(el('details', { open: i < 2 }, summary, rest));
-  });
-}
-
 // Bullets: how much of the model's least time on this GPU is reached.
 function bullets(metrics) {
   const node = document.getElementById('efficiency');
@@ -138,13 +124,14 @@ function drawSummary(metrics) {
   node.querySelector('h2').textContent = 'Summary';
   const verdict = node.querySelector('p');
   if (verdict) verdict.className = 'verdict';
-  node.append(...tiles(metrics));
+  const made = tiles(metrics);
+  node.append(made.node);
   const bars = stageBars(metrics);
   if (bars) {
     const where = section('where', 'Where the time goes');
-    where.append(el('p', { class: 'hint' }, 'Each bar is a stage on a GPU, as long as its window. Coloured: kernels by family. Grey and red: the GPU is idle, by cause.'), bars);
+    where.append(el('p', { class: 'hint' }, 'Each bar is a stage on a GPU, as long as its window. Dark: kernels by family. Pale: the GPU is idle, by cause.'), bars);
     node.after(where);
   }
-  upgradeFindings(metrics);
   bullets(metrics);
+  return made.absent;
 }

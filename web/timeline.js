@@ -1,43 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The timeline: a canvas, since a recording has more slices than a page may have elements.
-//
-// Slices wider than a pixel are drawn as they are. What is narrower is added up by column, cut at the
-// columns' edges, and drawn as high as the column is filled; so a busy GPU looks busy at every zoom.
-// Where the page carries no slices, the levels that were added up before are drawn in the same way.
-// One class of five hundred lines: what draws, zooms and finds what is under the pointer shares its rows and its scale.
-const kRuler = 20;
-const kLane = 16;
-const kGroup = 18;
-const kHeights = { stream: 30, copies: 14, idle: 14 };
-const kCopyWords = { 0: 'copy', 1: 'host to device', 2: 'device to host', 8: 'device to device', 10: 'GPU to GPU', 101: 'pageable host to device', 102: 'device to pageable host', 255: 'memset' };
-
-// The first slice of a row that may still run at a time. Slices of a row are sorted by start.
-function firstSlice(slices, row, time) {
-  let low = row.from;
-  let high = row.to;
-  const least = time - row.longest;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (slices.start[middle] < least) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-// Adds [from, to) in columns to a sum by column, exactly.
-function addColumns(sum, from, to) {
-  const last = Math.min(Math.ceil(to), sum.length);
-  for (let x = Math.max(0, Math.floor(from)); x < last; x += 1) sum[x] += Math.min(to, x + 1) - Math.max(from, x);
-}
-
-class Timeline {
+// The timeline: its view, its lanes from top to bottom, what wheel, keys and pointer do to them.
+// lanes.js draws it, host.js knows the host, places.js ways to get somewhere, details.js tells what is chosen.
+class Timeline extends Lanes {
   constructor(page) {
+    super();
     this.page = page;
     this.data = page.timeline;
     this.devices = Array.from(new Set(this.data.rows.map((row) => row.device)));
     this.device = this.devices.length > 4 ? this.devices[0] : '';
-    this.view = { start: 0, end: this.data.duration_ns };
+    this.host = this.data.host ? new Host(this.data.host) : null;
+    this.hostChoice = 'main';
+    this.layers = layerBars(this.data.layerMaps);
+    this.selected = null;
+    this.band = null;
+    this.matches = null;
+    this.work = workSpan(this.data);
+    this.view = { ...this.work };
     this.colours = new Map();
     this.pending = false;
     this.frames = [];
@@ -64,49 +43,32 @@ class Timeline {
     return this.cache.get(key);
   }
 
-  colour(variable) {
-    if (!this.colours.has(variable)) {
-      this.colours.set(variable, getComputedStyle(document.documentElement).getPropertyValue(variable).trim() || '#888');
-    }
-    return this.colours.get(variable);
-  }
-
-  // Variables of colours by what a slice is, or by the category of a level's series.
-  sliceColour(row, what) {
-    if (row.kind === 'idle') return idleVariable(this.data.buckets[what - 1]);
-    if (row.kind === 'copies') return what - 1 === 255 ? '--c-memset' : '--c-copy';
-    const first = what === 0 ? null : this.data.kernel_rows[what - 1];
-    return first === null ? '--f-other' : familyVariable(this.page.metrics.kernels[first].family);
-  }
-
-  categoryColour(row, category) {
-    if (row.kind === 'idle') return idleVariable(this.data.buckets[category]);
-    if (row.kind === 'copies') return category === 255 ? '--c-memset' : '--c-copy';
-    return familyVariable(this.data.families[category] || 'other');
-  }
-
   build() {
     const { data } = this;
     const node = section('timeline', 'Timeline');
     this.node = node;
     this.map = el('canvas', { class: 'minimap', 'aria-hidden': 'true' });
-    this.canvas = el('canvas', { class: 'lanes', tabindex: '0', role: 'application', 'aria-label': 'Timeline of the GPUs', 'aria-describedby': 'timeline-help' });
+    this.canvas = el('canvas', { class: 'lanes', tabindex: '0', role: 'application', 'aria-label': 'Timeline of host and GPUs', 'aria-describedby': 'timeline-help' });
     this.range = el('output', { class: 'range' });
-    const button = (label, run) => el('button', { type: 'button', onclick: run }, label);
+    this.details = el('div', { id: 'timeline-details', 'aria-live': 'polite' });
+    const button = (label, run, title) => el('button', { type: 'button', onclick: run, title }, label);
     this.pick = el('select', { onchange: (event) => { this.device = event.target.value; this.resize(); } },
       el('option', { value: '' }, 'all'), this.devices.map((device) => el('option', { value: device, selected: device === this.device }, device)));
-    const gaps = data.gaps.slice(0, 12).map((gap) => button(`${duration(gap.duration)} ${gap.cause.replace('_', ' ')}${this.devices.length > 1 ? ` ${data.rows[gap.row].device}` : ''}`,
-      () => this.show(gap.start - gap.duration, gap.start + 2 * gap.duration)));
+    const threads = el('select', { onchange: (event) => { this.hostChoice = event.target.value; this.resize(); } },
+      [['main', 'main threads'], ['all', 'all threads'], ['none', 'hidden']].map(([choice, label]) => el('option', { value: choice }, label)));
     const windows = data.windows.map((window) => button(printable(window.label), () => this.show(window.start - (window.end - window.start) * 0.03, window.end + (window.end - window.start) * 0.03)));
+    const isTrimmed = this.work.end - this.work.start < data.duration_ns;
     node.append(
-      el('p', { class: 'hint', id: 'timeline-help' }, 'Wheel or W S zooms, drag or A D moves, 0 fits; a click chooses a kernel. Columns are as high as the GPU is busy. Under it: why it is idle.'),
-      el('div', { class: 'tools' }, button('Zoom in', () => this.zoom(0.5)), button('Zoom out', () => this.zoom(2)), button('Fit', () => this.show(0, data.duration_ns)),
-        this.devices.length > 1 ? el('label', null, 'GPU ', this.pick) : null, this.range),
-      el('div', { class: 'canvas-box' }, this.map, this.canvas),
+      el('p', { class: 'hint', id: 'timeline-help' }, 'Ctrl+wheel, pinch or W/S: zoom · drag or A/D: pan · Shift+drag: measure · 0: whole recording · click: details · /: search · ?: all keys.'),
+      el('div', { class: 'tools' }, button('Zoom in', () => this.zoom(0.5)), button('Zoom out', () => this.zoom(2)),
+        isTrimmed ? button('Fit work', () => this.show(this.work.start, this.work.end), 'from the first to the last dense GPU work') : null, button('Fit all', () => this.show(0, data.duration_ns)),
+        this.devices.length > 1 ? el('label', null, 'GPU ', this.pick) : null, this.host ? el('label', null, 'Host ', threads) : null, searchBox(this), this.range),
+      el('div', { class: 'canvas-box' }, this.map, this.canvas), this.details,
       legend([...familyTimes(this.page.metrics, null, null).slice(0, 12).map(([family]) => [family, familyColour(family)]),
         ...kIdle.filter((bucket) => this.page.metrics.ledgers.some((row) => row.buckets_ns[bucket] > 0)).map((bucket) => [kBucketWords[bucket], bucketColour(bucket)])]),
+      this.host ? legend(Object.entries(kCallWords).map(([kind, words]) => [words, `var(--k-${kind})`])) : '',
       windows.length ? el('div', { class: 'jumps' }, el('span', null, 'Look at'), windows) : '',
-      gaps.length ? el('div', { class: 'jumps' }, el('span', null, 'Longest gaps'), gaps) : '',
+      gapButtons(this),
       el('p', { class: 'hint' }, this.leftOut()));
     this.listen();
   }
@@ -114,37 +76,72 @@ class Timeline {
   leftOut() {
     const { data } = this;
     const total = `${data.num_work} kernels, copies and graphs`;
-    if (data.detail === 'all') return `All ${total} are here.`;
+    const host = this.host ? this.host.leftOut() : '';
+    if (data.detail === 'all') return host;
     const what = data.detail === 'windows' ? 'each of them for the moments above only' : 'none of them one by one';
-    return `Of ${total}, the page holds sums by column for the whole recording, and ${what}: it is kept below 2 MB. The recording has the rest.`;
+    return `Of ${total}, the page holds sums by column for the whole recording, and ${what}: it is kept below 2 MB. The recording has the rest. ${host}`;
   }
 
   listen() {
     const { canvas, map } = this;
+    let told = false;
     canvas.addEventListener('wheel', (event) => {
-      event.preventDefault();
-      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.move((event.deltaX || event.deltaY) / 800);
-      else this.zoom(1.0015 ** event.deltaY, this.timeAt(event.offsetX));
+      const isSideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+      if (event.ctrlKey || event.metaKey) {
+        event.preventDefault();
+        this.zoom(1.0015 ** Math.max(-400, Math.min(400, event.deltaY * (event.deltaMode === 1 ? 30 : 1))), this.timeAt(event.offsetX));
+      } else if (isSideways && this.move((event.deltaX || event.deltaY) / 800)) {
+        event.preventDefault();
+      } else if (!told && !isSideways) {
+        told = true;
+        note.show(event, ['Ctrl+wheel zooms the timeline.']);
+        setTimeout(() => note.hide(), 1500);
+      }
     }, { passive: false });
     canvas.addEventListener('keydown', (event) => {
-      const run = { w: () => this.zoom(0.7), s: () => this.zoom(1.4), a: () => this.move(-0.2), d: () => this.move(0.2), '+': () => this.zoom(0.5), '=': () => this.zoom(0.5), '-': () => this.zoom(2),
-        ArrowLeft: () => this.move(-0.2), ArrowRight: () => this.move(0.2), 0: () => this.show(0, this.data.duration_ns), Home: () => this.show(0, this.data.duration_ns) }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+      const run = timelineKeys(this)[event.key.length === 1 ? event.key.toLowerCase() : event.key];
       if (!run || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
-      run();
+      run(event);
     });
     let drag = null;
-    canvas.addEventListener('pointerdown', (event) => { drag = { x: event.offsetX, start: this.view.start, end: this.view.end, moved: false }; canvas.setPointerCapture(event.pointerId); });
+    const touches = new Map();
+    canvas.addEventListener('pointerdown', (event) => {
+      touches.set(event.pointerId, event.offsetX);
+      canvas.setPointerCapture(event.pointerId);
+      if (touches.size === 2) {
+        const [a, b] = touches.values();
+        drag = { pinch: [this.timeAt(a), this.timeAt(b)], moved: true };
+        return;
+      }
+      drag = { x: event.offsetX, time: this.timeAt(event.offsetX), start: this.view.start, end: this.view.end, moved: false, measures: event.shiftKey };
+    });
     canvas.addEventListener('pointermove', (event) => {
       if (!drag) { this.hover(event); return; }
+      touches.set(event.pointerId, event.offsetX);
+      if (drag.pinch) {
+        if (touches.size === 2) this.pinch(drag.pinch, Array.from(touches.values()));
+        return;
+      }
       if (Math.abs(event.offsetX - drag.x) > 3) drag.moved = true;
+      if (!drag.moved) return;
+      note.hide();
+      if (drag.measures) {
+        const now = this.timeAt(event.offsetX);
+        this.band = { start: Math.min(drag.time, now), end: Math.max(drag.time, now) };
+        this.request();
+        return;
+      }
       const shift = (drag.x - event.offsetX) * (drag.end - drag.start) / this.width;
-      if (drag.moved) this.show(drag.start + shift, drag.end + shift);
+      this.show(drag.start + shift, drag.end + shift);
     });
-    canvas.addEventListener('pointerup', (event) => {
-      if (drag && !drag.moved) this.click(event);
-      drag = null;
-    });
+    const release = (event) => {
+      if (drag && !drag.moved && event.type === 'pointerup') this.click(event);
+      touches.delete(event.pointerId);
+      if (touches.size === 0) drag = null;
+    };
+    canvas.addEventListener('pointerup', release);
+    canvas.addEventListener('pointercancel', release);
     canvas.addEventListener('pointerleave', () => note.hide());
     let anchor = null;
     const timeOn = (event) => (event.offsetX - this.left) / this.width * this.data.duration_ns;
@@ -162,7 +159,7 @@ class Timeline {
     new ResizeObserver(() => this.resize()).observe(this.canvas.parentElement);
     for (const query of ['(prefers-color-scheme: dark)', 'print']) matchMedia(query).addEventListener('change', () => this.recolour());
     chosen.onChange((kernel, from) => {
-      this.highlight();
+      this.request();
       if (from !== 'timeline' && kernel !== null) this.reveal();
     });
   }
@@ -179,12 +176,30 @@ class Timeline {
     this.resize();
   }
 
+  // Two fingers keep the times under them.
+  pinch([a, b], [x, y]) {
+    if (Math.abs(x - y) < 8 || a === b) return;
+    const perNs = (y - x) / (b - a);
+    if (perNs > 0) this.show(a - (x - this.left) / perNs, a - (x - this.left) / perNs + this.width / perNs);
+  }
+
   show(start, end) {
     const whole = this.data.duration_ns;
     const span = Math.min(Math.max(end - start, 50), whole);
     const from = Math.min(Math.max(start, 0), whole - span);
     this.view = { start: from, end: from + span };
     this.request();
+    rememberPlace(this.view);
+  }
+
+  // Something in the middle of a view twenty times as long, if it is not in sight already.
+  frame(start, length, factor = 20) {
+    this.show(start - length * factor / 2, start + length * (1 + factor / 2));
+  }
+
+  isInSight(start, length) {
+    const { start: from, end: to } = this.view;
+    return start >= from && start + length <= to && length / (to - from) * this.width > 3;
   }
 
   zoom(factor, around) {
@@ -195,7 +210,13 @@ class Timeline {
     this.show(fixed - (fixed - start) * scale, fixed - (fixed - start) * scale + span);
   }
 
-  move(part) { const step = (this.view.end - this.view.start) * part; this.show(this.view.start + step, this.view.end + step); }
+  // Whether there was room to move.
+  move(part) {
+    const before = this.view.start;
+    const step = (this.view.end - this.view.start) * part;
+    this.show(this.view.start + step, this.view.end + step);
+    return this.view.start !== before;
+  }
 
   request() {
     if (this.pending) return;
@@ -212,10 +233,12 @@ class Timeline {
     const isMarked = this.data.stages.some((one) => one.stage !== 'all');
     if (isMarked && [...stages].some((stage) => !this.data.stages[stage].nested)) add({ kind: 'stage', label: 'stage', nested: false, height: kLane });
     if ([...stages].some((stage) => this.data.stages[stage].nested)) add({ kind: 'stage', label: 'step', nested: true, height: kLane });
+    if (this.host) this.layHost(add);
     for (const device of this.devices) {
       if (this.device && device !== this.device) continue;
       const known = this.page.metrics.devices.find((one) => one.device === device);
       add({ kind: 'group', label: `${device}  ${known && known.name ? printable(known.name) : ''}`, height: kGroup });
+      if (this.layers.has(device)) add({ kind: 'layers', label: 'layer', bars: this.layers.get(device), height: kLane });
       this.data.rows.forEach((row, place) => {
         const isEmpty = this.data.levels.every((level) => level.rows[place].length === 0);
         if (row.device === device && !isEmpty) add({ kind: 'row', row, place, label: row.label, height: kHeights[row.kind] + 3 });
@@ -223,6 +246,29 @@ class Timeline {
     }
     this.lanes = lanes;
     this.height = y + 4;
+  }
+
+  // Processes whose launches ran on the chosen GPU; null: all.
+  pidsShown() {
+    const { slices, rows } = this.data;
+    if (!this.device || !slices.call) return null;
+    const pids = new Set();
+    for (const row of rows) {
+      if (row.device !== this.device) continue;
+      for (let i = row.from; i < row.to; i += 1) if (slices.call[i] > 0) pids.add(this.host.laneOf(slices.call[i] - 1).pid);
+    }
+    return pids.size ? pids : null;
+  }
+
+  layHost(add) {
+    let pid = null;
+    for (const thread of this.host.shown(this.hostChoice, this.pidsShown())) {
+      if (thread.pid !== pid) add({ kind: 'group', label: `host  process ${thread.pid}`, height: kGroup });
+      pid = thread.pid;
+      const tid = this.hostChoice === 'all' ? `${thread.tid}` : '';
+      thread.scopes.forEach((lane, level) => add({ kind: 'host', host: lane, label: level === 0 ? tid || 'ranges, ops' : '', height: kHostLane }));
+      thread.calls.forEach((lane, level) => add({ kind: 'host', host: lane, label: level === 0 ? 'CUDA calls' : '', height: kHostLane }));
+    }
   }
 
   resize() {
@@ -240,214 +286,6 @@ class Timeline {
     this.draw();
   }
 
-  draw() {
-    if (!this.width) return;
-    const began = performance.now();
-    const context = this.canvas.getContext('2d');
-    context.clearRect(0, 0, this.left + this.width + 2, this.height);
-    context.font = '11px system-ui, sans-serif';
-    context.textBaseline = 'middle';
-    this.drawRuler(context);
-    for (const lane of this.lanes) {
-      if (lane.kind === 'stage') this.drawStages(context, lane);
-      else if (lane.kind === 'row') this.drawRow(context, lane);
-      context.fillStyle = this.colour(lane.kind === 'group' ? '--ink' : '--quiet');
-      context.fillText(lane.label, 0, lane.y + lane.height / 2, lane.kind === 'group' ? this.left + this.width : this.left - 6);
-    }
-    this.drawMap();
-    const { start, end } = this.view;
-    this.range.textContent = `${duration(start)} to ${duration(end)}, ${duration(end - start)}`;
-    this.frames.push(performance.now() - began);
-    if (this.frames.length > 500) this.frames.shift();
-  }
-
-  drawRuler(context) {
-    const { start, end } = this.view;
-    const step = niceStep((end - start) / Math.max(2, this.width / 110));
-    context.fillStyle = this.colour('--quiet');
-    context.strokeStyle = this.colour('--line');
-    context.beginPath();
-    for (let time = Math.ceil(start / step) * step; time <= end; time += step) {
-      const x = Math.round(this.left + (time - start) / (end - start) * this.width) + 0.5;
-      context.moveTo(x, 14);
-      context.lineTo(x, this.height);
-      if (x + 60 < this.left + this.width) context.fillText(clock(time, step), x + 3, 8);
-    }
-    context.stroke();
-  }
-
-  drawStages(context, lane) {
-    const { start, end } = this.view;
-    const perNs = this.width / (end - start);
-    let drawn = -1;
-    let tint = false;
-    for (const one of this.data.instances) {
-      if (one.start > end) break;
-      const stage = this.data.stages[one.stage];
-      tint = !tint;
-      if (stage.nested !== lane.nested || one.start + one.duration < start) continue;
-      const from = Math.max(this.left + (one.start - start) * perNs, this.left);
-      const to = Math.min(this.left + (one.start + one.duration - start) * perNs, this.left + this.width);
-      if (to < drawn + 0.5) continue;
-      drawn = Math.max(to, from + 0.5);
-      context.fillStyle = this.colour(stage.stage === 'prefill' ? '--s-prefill' : tint ? '--s-odd' : '--s-even');
-      context.fillRect(from, lane.y + 1, Math.max(to - from - (to - from > 3 ? 1 : 0), 0.5), lane.height - 2);
-      if (to - from > 46) {
-        context.fillStyle = this.colour('--ink');
-        context.fillText(printable(stage.stage), from + 4, lane.y + lane.height / 2, to - from - 8);
-      }
-    }
-  }
-
-  hasSlices(row) {
-    if (this.data.detail === 'all') return true;
-    if (this.data.detail === 'none') return false;
-    const { start, end } = this.view;
-    return this.data.windows.some((window) => window.start <= start && end <= window.end);
-  }
-
-  drawRow(context, lane) {
-    const { row } = lane;
-    const sums = new Map();
-    const level = this.data.levels[0];
-    const isWide = (this.view.end - this.view.start) / this.width >= level.column;
-    if (!isWide && this.hasSlices(row)) {
-      this.addSlices(context, lane, sums);
-    } else {
-      this.addLevel(lane, sums);
-      this.drawSums(context, lane, sums);
-      sums.clear();
-      if (!isWide && this.data.detail === 'windows') this.addSlices(context, lane, sums, true);
-    }
-    this.drawSums(context, lane, sums);
-  }
-
-  sumOf(sums, colour) {
-    let sum = sums.get(colour);
-    if (!sum) sums.set(colour, sum = new Float64Array(Math.ceil(this.width)));
-    return sum;
-  }
-
-  // `inWindows`: only where every slice is there; what the level drew is cleared first.
-  addSlices(context, lane, sums, inWindows) {
-    const { slices, windows } = this.data;
-    const { start, end } = this.view;
-    const { row } = lane;
-    const perNs = this.width / (end - start);
-    const whole = [];
-    const parts = inWindows ? windows.filter((window) => window.start < end && window.end > start) : [{ start, end }];
-    for (const part of parts) {
-      const from = Math.max(part.start, start);
-      const to = Math.min(part.end, end);
-      if (inWindows) context.clearRect(this.left + (from - start) * perNs, lane.y, (to - from) * perNs, lane.height);
-      for (let i = firstSlice(slices, row, from); i < row.to && slices.start[i] < to; i += 1) {
-        const x0 = (Math.max(slices.start[i], from) - start) * perNs;
-        const x1 = (Math.min(slices.start[i] + slices.duration[i], to) - start) * perNs;
-        if (x1 <= x0) continue;
-        const colour = this.sliceColour(row, slices.what[i]);
-        if (x1 - x0 < 2) addColumns(this.sumOf(sums, colour), x0, x1);
-        else whole.push([i, x0, x1, colour]);
-      }
-    }
-    const mark = chosen.kernel;
-    for (const [i, x0, x1, colour] of whole) {
-      context.fillStyle = this.colour(colour);
-      const wide = x1 - x0 > 4 ? x1 - x0 - 0.6 : x1 - x0;
-      context.fillRect(this.left + x0, lane.y + 1, wide, lane.height - 3);
-      if (x1 - x0 > 60 && row.kind === 'stream') {
-        const place = this.kernelOf(row, slices.what[i], slices.stage[i]);
-        context.fillStyle = '#fff';
-        const name = place === null ? 'CUDA graph' : printable(this.page.metrics.kernels[place].short_name);
-        context.fillText(middleCut(name, Math.floor((x1 - x0) / 6.2)), this.left + x0 + 4, lane.y + lane.height / 2, x1 - x0 - 8);
-      }
-      if (mark !== null && row.kind === 'stream' && this.isChosen(row, slices.what[i])) {
-        context.strokeStyle = this.colour('--ink');
-        context.lineWidth = 2;
-        context.strokeRect(this.left + x0 + 1, lane.y + 1, Math.max(wide - 2, 1), lane.height - 3);
-        context.lineWidth = 1;
-      }
-    }
-  }
-
-  isChosen(row, what) {
-    const first = what === 0 ? null : this.data.kernel_rows[what - 1];
-    return first !== null && this.page.metrics.kernels[first].kernel_name === this.page.metrics.kernels[chosen.kernel].kernel_name;
-  }
-
-  addLevel(lane, sums) {
-    const { start, end } = this.view;
-    const perNs = this.width / (end - start);
-    const level = this.data.levels.find((one) => one.column * perNs <= 1) || this.data.levels[this.data.levels.length - 1];
-    const first = Math.max(0, Math.floor(start / level.column));
-    const last = Math.min(level.columns, Math.ceil(end / level.column));
-    for (const { category, fill: filled } of level.rows[lane.place]) {
-      const sum = this.sumOf(sums, this.categoryColour(lane.row, category));
-      for (let column = first; column < last; column += 1) {
-        if (filled[column] === 0) continue;
-        const part = filled[column] / 65535;
-        const x0 = Math.max((column * level.column - start) * perNs, 0);
-        const x1 = Math.min(((column + 1) * level.column - start) * perNs, this.width);
-        const stop = Math.min(Math.ceil(x1), sum.length);
-        for (let x = Math.floor(x0); x < stop; x += 1) sum[x] += (Math.min(x1, x + 1) - Math.max(x0, x)) * part;
-      }
-    }
-  }
-
-  // Columns stacked from the bottom, the colour with most of the row first.
-  drawSums(context, lane, sums) {
-    if (sums.size === 0) return;
-    const tall = lane.height - 3;
-    const order = Array.from(sums).map(([colour, sum]) => [colour, sum, sum.reduce((a, b) => a + b, 0)]).sort((a, b) => b[2] - a[2]);
-    const base = new Float64Array(Math.ceil(this.width));
-    for (const [colour, sum] of order) {
-      context.fillStyle = this.colour(colour);
-      for (let x = 0; x < sum.length; x += 1) {
-        if (sum[x] <= 0) continue;
-        const height = Math.min(sum[x], 1 - base[x]) * tall;
-        if (height > 0) context.fillRect(this.left + x, lane.y + 1 + tall - base[x] * tall - height, 1, height);
-        base[x] = Math.min(1, base[x] + sum[x]);
-      }
-    }
-  }
-
-  // Busy is what the gaps leave: the same sum as the ledger's.
-  drawMap() {
-    const context = this.map.getContext('2d');
-    context.clearRect(0, 0, this.left + this.width + 2, 34);
-    const level = this.data.levels[0];
-    const shown = this.data.rows.map((row, place) => ({ row, place })).filter(({ row }) => row.kind === 'idle' && (!this.device || row.device === this.device));
-    const idle = new Float64Array(Math.ceil(this.width));
-    for (const { place } of shown) {
-      for (const { fill: filled } of level.rows[place]) {
-        for (let column = 0; column < level.columns; column += 1) {
-          if (filled[column]) {
-            const x0 = column * level.column / this.data.duration_ns * this.width;
-            const x1 = Math.min((column + 1) * level.column / this.data.duration_ns, 1) * this.width;
-            const stop = Math.min(Math.ceil(x1), idle.length);
-            for (let x = Math.floor(x0); x < stop; x += 1) idle[x] += (Math.min(x1, x + 1) - Math.max(x0, x)) * filled[column] / 65535 / shown.length;
-          }
-        }
-      }
-    }
-    context.fillStyle = this.colour('--map');
-    for (let x = 0; x < idle.length; x += 1) {
-      const height = Math.max(0, 1 - idle[x]) * 28;
-      if (height > 0.2) context.fillRect(this.left + x, 31 - height, 1, height);
-    }
-    const from = this.left + this.view.start / this.data.duration_ns * this.width;
-    const wide = Math.max(3, (this.view.end - this.view.start) / this.data.duration_ns * this.width);
-    context.fillStyle = this.colour('--map-shade');
-    context.fillRect(from, 0, wide, 34);
-    context.strokeStyle = this.colour('--accent');
-    context.lineWidth = 2;
-    context.strokeRect(from + 1, 1, Math.max(wide - 2, 1), 32);
-    context.lineWidth = 1;
-    context.fillStyle = this.colour('--quiet');
-    context.font = '11px system-ui, sans-serif';
-    context.textBaseline = 'middle';
-    context.fillText('busy', 0, 17, this.left - 6);
-  }
-
   // The slice or column under the pointer.
   find(event) {
     const lane = this.lanes.find((one) => event.offsetY >= one.y && event.offsetY < one.y + one.height);
@@ -456,6 +294,15 @@ class Timeline {
     if (lane.kind === 'stage') {
       const one = this.data.instances.findLast((instance) => this.data.stages[instance.stage].nested === lane.nested && instance.start <= time && time < instance.start + instance.duration);
       return one ? { lane, instance: one } : null;
+    }
+    if (lane.kind === 'layers') {
+      const bar = lane.bars.find((one) => one.start <= time && time < one.start + one.length);
+      return bar ? { lane, bar } : null;
+    }
+    if (lane.kind === 'host') {
+      const slack = (this.view.end - this.view.start) / this.width;
+      const slice = this.host.at(lane.host, time) ?? this.host.at(lane.host, time + slack) ?? this.host.at(lane.host, time - slack);
+      return slice === null ? null : { lane, host: slice };
     }
     if (lane.kind !== 'row') return null;
     const { slices } = this.data;
@@ -470,50 +317,44 @@ class Timeline {
 
   hover(event) {
     const found = this.find(event);
-    if (!found) { note.hide(); return; }
-    const { lane, slice, instance } = found;
-    const { slices } = this.data;
-    if (instance) {
-      note.show(event, [printable(this.data.stages[instance.stage].stage), duration(instance.duration), instance.tokens === null ? '' : `${instance.tokens} tokens`, instance.isOpen ? 'had no end' : '']);
-    } else if (slice === undefined) {
-      note.hide();
-    } else if (lane.row.kind === 'idle') {
-      note.show(event, [kBucketWords[this.data.buckets[slices.what[slice] - 1]], duration(slices.duration[slice])]);
-    } else if (lane.row.kind === 'copies') {
-      note.show(event, [kCopyWords[slices.what[slice] - 1] || 'copy', duration(slices.duration[slice])]);
-    } else {
-      const place = this.kernelOf(lane.row, slices.what[slice], slices.stage[slice]);
-      const row = place === null ? null : this.page.metrics.kernels[place];
-      note.show(event, [row ? middleCut(printable(row.short_name), 120) : 'a kernel or CUDA graph that the table does not list', `${duration(slices.duration[slice])} at ${duration(slices.start[slice])}`,
-        row ? `${row.family} · ${slices.stage[slice] === 0 ? 'in no stage' : printable(this.data.stages[slices.stage[slice] - 1].stage)} · ${lane.row.label}` : '']);
-    }
+    if (!found || (found.lane.kind === 'row' && found.slice === undefined)) { note.hide(); return; }
+    note.show(event, hoverLines(this, found));
   }
 
   click(event) {
+    this.canvas.focus({ preventScroll: true });
     const found = this.find(event);
-    if (!found || found.slice === undefined || found.lane.row.kind !== 'stream') return;
-    const { slices } = this.data;
-    const place = this.kernelOf(found.lane.row, slices.what[found.slice], slices.stage[found.slice]);
-    if (place !== null) chosen.set(place, 'timeline');
+    const span = found && (found.bar || found.instance);
+    if (span) this.band = { start: span.start, end: span.start + (span.length || span.duration) };
+    if (!found || (found.slice === undefined && found.host === undefined)) { this.select(null); return; }
+    this.band = null;
+    if (found.host !== undefined) this.select({ host: found.host });
+    else this.select({ row: found.lane.row, slice: found.slice });
   }
 
-  highlight() { this.request(); }
+  // Chooses a slice of a GPU or of the host, or a gap by its times; tells of it below the lanes.
+  select(what) {
+    this.selected = what;
+    this.details.replaceChildren(...(what ? [detailsOf(this, what)] : []));
+    if (what && what.slice !== undefined && what.row.kind === 'stream') {
+      const { slices } = this.data;
+      const place = this.kernelOf(what.row, slices.what[what.slice], slices.stage[what.slice]);
+      if (place !== null) chosen.set(place, 'timeline');
+    }
+    this.request();
+  }
 
   // The first launch of the chosen kernel that is there, if none is in view.
   reveal() {
-    const { slices, rows } = this.data;
-    const { start, end } = this.view;
-    let first = null;
-    for (const row of rows) {
-      if (row.kind !== 'stream') continue;
-      for (let i = row.from; i < row.to; i += 1) {
-        if (!this.isChosen(row, slices.what[i])) continue;
-        const to = slices.start[i] + slices.duration[i];
-        if (slices.start[i] < end && to > start && (end - start) / this.width < slices.duration[i]) return;
-        if (first === null || slices.start[i] < slices.start[first]) first = i;
-      }
-    }
-    if (first !== null) this.show(slices.start[first] - 20 * slices.duration[first], slices.start[first] + 21 * slices.duration[first]);
+    const launches = launchesOf(this, this.page.metrics.kernels[chosen.kernel].kernel_name);
+    if (launches.length === 0) return;
+    const { slices } = this.data;
+    const seen = launches.find(({ slice }) => this.isInSight(slices.start[slice], slices.duration[slice]));
+    const one = seen || launches[0];
+    if (!seen) this.frame(slices.start[one.slice], slices.duration[one.slice], 40);
+    this.selected = one;
+    this.details.replaceChildren(detailsOf(this, one));
+    this.request();
   }
 }
 
@@ -521,7 +362,7 @@ function drawTimeline(page) {
   const node = section('timeline', 'Timeline');
   document.getElementById('kernels').before(node);
   if (!page.timeline || page.timeline.rows.length === 0) {
-    node.append(el('p', { class: 'missing' }, 'n/a (needs a recording with times of day); llmprof report BUNDLE --format html draws it where the bundle holds one.'));
+    node.append(el('p', { class: 'missing' }, 'n/a (needs a recording with timestamps); llmprof report BUNDLE --format html draws it where the bundle holds one.'));
     return null;
   }
   return new Timeline(page);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program of somebody else's: the kernels of a recording that cost most, and what a model costs.
+// Example of a program that uses the library: prints the top kernels of a recording, and the cost
+// of a model.
 //
 //   consumer RECORDING [MODEL]
 #include <cstdio>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an LLM server does, one request at a time: read the prompts of all sequences in one pass,
-// then make tokens step by step, taking the likeliest each time so that two runs make the same.
+// Greedy generation, one request at a time, as an LLM server does it: reads the prompts of all
+// sequences in one pass, then generates tokens step by step, reproducibly.
 //
-// The program's timers stand around the same code as the marks, so that a profiler's stage times
-// can be held against something that knows nothing of it. A mark holds whatever its stage needs to
+// The program's timers enclose the same code as the marks, so that a profiler's stage times
+// can be compared with something that does not know of it. A mark holds whatever its stage needs to
 // deliver: sampling is inside, since a token that is not chosen yet is of no use to anybody.
 #include "generate.h"
 

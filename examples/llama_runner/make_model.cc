@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models that need no download: the shapes of real families, small, with weights out of a random
-// number generator. They compute what a trained model of their shape computes, as fast, and say
-// nonsense. The same preset gives the same file, byte for byte.
+// Generator of small models that need no download: shapes of real families with random weights.
+// They compute the same as a trained model of their shape, at the same speed, and output nonsense.
+// The same preset gives the same file, byte for byte.
 //
 // Weights are uniform with the variance that keeps activations from growing or dying from layer to
 // layer: with others, logits become infinite and every token the same.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which operator of which layer takes how long?
+// Timing of single operators by layer, through a callback of ggml's scheduler.
 //
-// The scheduler asks before every node of a graph whether somebody wants its result; whoever says
-// yes gets the node computed alone, with a synchronisation behind it. The time between the question
-// and the answer is the operator's. That costs about a microsecond an operator and forbids every
-// overlap between them, so what is measured here says where time goes, never how long a step takes:
-// the timed passes run without it.
+// The scheduler asks before every node of a graph whether the callback wants its result. If so, it
+// computes the node alone and synchronizes after it. The time between question and answer is the
+// operator's. That costs about a microsecond per operator and prevents all overlap, so these times
+// show where time goes, not how long a step takes: the timed passes run without it.
 //
 // FLOPs are those of matrix products, two a multiply-add, as they are executed: attention over the
 // whole padded cache. Bytes are what an operator reads and writes if nothing stays in a cache; of
@@ -160,7 +159,7 @@ std::string layer_of_sources(const ggml_tensor& tensor) {
   return "";
 }
 
-// What stands before the first layer and behind the last one belongs to none.
+// Nodes before the first layer and after the last one belong to none.
 bool is_outside_layers(const std::string& base) {
   return base.starts_with("result_") || base.starts_with("inp_") || base == "norm" ||
          base == "embd";

@@ -25,7 +25,7 @@ class OperatorTimer {
   void begin_stage(const char* stage);
   void end_stage();
 
-  // One row a stage (its passes, their time without the callback's own) and one an operator of a
+  // One row per stage (its passes, their time without the callback's own) and one per operator of a
   // layer, as CSV.
   std::string csv() const;
 

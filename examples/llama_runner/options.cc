@@ -10,7 +10,7 @@ const char* const kUsage =
     "usage: llama_runner --model FILE [options]\n"
     "       llama_runner --make-model PRESET FILE [--tokenizer none|spm]\n"
     "  --prompt TEXT        what to read; a model without a tokenizer takes none\n"
-    "  --prompt-tokens N    without a text: so many tokens a sequence (64)\n"
+    "  --prompt-tokens N    tokens per sequence, if no text is given (64)\n"
     "  --new-tokens N       to make a sequence; prefill makes the first (16)\n"
     "  --batch B            sequences of a request (1)\n"
     "  --requests N         one after the other (3)\n"

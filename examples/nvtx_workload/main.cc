@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program with the shape of an LLM server and none of its weight: a request is a prefill and some
-// decode steps, marked with llmprof/nvtx.h. It needs no GPU and no model, and can be asked to
-// behave as badly as real programs do, which is what captures are tested on.
+// Test workload with the shape of an LLM server: a request is a prefill and some decode steps,
+// marked with llmprof/nvtx.h. It needs no GPU and no model. Options make it misbehave as real
+// programs do, to test captures.
 #include <chrono>
 #include <cinttypes>
 #include <csignal>
@@ -48,11 +48,11 @@ const char* const kUsage =
     "  --steps N          decode steps a request (20)\n"
     "  --prefill-ms MS    length of the prefill (30)\n"
     "  --step-ms MS       length of a decode step (2)\n"
-    "  --threads N        requests at once, one a thread (1)\n"
+    "  --threads N        concurrent requests, one per thread (1)\n"
     "  --fork             a forked child handles a request of its own\n"
     "  --fork-first       the same, forked before anything is marked, as engines do\n"
-    "  --spawn            the same in a program started anew\n"
-    "  --exec             after the request, this process becomes the program anew\n"
+    "  --spawn            the same in a newly started program\n"
+    "  --exec             after the request, this process starts the program over with exec\n"
     "  --start-end        NVTX start/end ranges in place of push/pop\n"
     "  --unregistered     plain strings in place of registered ones\n"
     "  --no-ranges        work without marks\n"
@@ -252,7 +252,7 @@ void start_anew(char** argv) {
   }
 }
 
-// A child by fork, which serves in this very program, or by fork and exec, which starts it anew.
+// A child by fork, which serves in this very program, or by fork and exec, which starts it over.
 void serve_in_child(const Options& options, char** argv, bool is_exec) {
   std::fflush(nullptr);
   const pid_t child = fork();

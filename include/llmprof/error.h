@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the library throws, and nothing else: why a file could not be read or a question not be
-// answered.
+// The only exception type of the library: why a file could not be read or a question not answered.
 //
-// Threads: any number of them may call the library's functions at once, on the same file too; it
-// has no state that calls share. Results are plain values: what holds for a std::string holds for
-// them. read_recording() starts a thread of its own, which has ended when it returns or throws.
+// Threads: any number of threads may call the library at once, also on the same file; calls share
+// no state. Results are plain values, as thread-safe as a std::string. read_recording() starts a
+// thread, which has ended when it returns or throws.
 #pragma once
 
 #include <stdexcept>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a language model must compute and move, whatever runs it: the numerators of MFU and MBU.
+// Minimum compute and memory traffic of a language model: the numerators of MFU and MBU.
 // Threads: see error.h.
 #pragma once
 

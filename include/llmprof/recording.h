@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A recording of a GPU program, read and analysed.
+// A recording of a GPU program, read and analyzed.
 //
 //   #include <llmprof/recording.h>
 //

@@ -210,7 +210,7 @@ struct RankGroupSummary {
 struct Analysis {
   std::string absent;  // why there is no recording at all; empty: there is one
   CaptureInfo capture;
-  bool is_summary = false;  // made of a kernel summary: no times of day, no stages, no devices
+  bool is_summary = false;  // made of a kernel summary: no timestamps, no stages, no devices
   std::int64_t capture_start_ns = 0;
   std::int64_t capture_ns = 0;  // from the first recorded event to the last
   std::string stage_source;     // source of the stages, in words

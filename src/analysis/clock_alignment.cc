@@ -285,7 +285,7 @@ class Aligner {
     return false;
   }
 
-  // Whether a match is no surprise.
+  // Whether a match may be chance.
   bool is_expected(std::size_t lead, std::size_t i, bool is_small_correction) {
     const RankName& a = file(lead).name;
     const RankName& b = file(i).name;

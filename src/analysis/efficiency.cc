@@ -51,8 +51,8 @@ std::int64_t count_replicas(const Analysis& analysis, const std::string& stage) 
   return std::max<std::int64_t>(static_cast<std::int64_t>(groups.size()), 1);
 }
 
-// The ledger windows of a stage, on one GPU of each replica. Without GPU work, or with ranges that
-// never ended, the host's own durations are used.
+// The ledger windows of a stage without unrecorded time, on one GPU of each replica. Without GPU
+// work, or with ranges that never ended, the host's own durations are used.
 Clocks clocks_of(const Analysis& analysis, const StageSummary& stage) {
   Clocks clocks{stage.total_ns, std::nullopt};
   std::int64_t window_ns = 0;
@@ -60,7 +60,8 @@ Clocks clocks_of(const Analysis& analysis, const StageSummary& stage) {
   std::int64_t num_devices = 0;
   for (const StageLedger& row : analysis.ledgers) {
     if (row.stage == stage.stage) {
-      window_ns += row.ledger.window_ns;
+      // Time without recorded GPU activity does not measure the model.
+      window_ns += row.ledger.window_ns - row.ledger[Bucket::kUnrecorded];
       busy_ns +=
           row.ledger[Bucket::kCompute] + row.ledger[Bucket::kComm] + row.ledger[Bucket::kCopy];
       ++num_devices;
@@ -127,6 +128,11 @@ class Judge {
     const Clocks clocks = clocks_of(analysis_, stage);
     row.wall_ns = clocks.wall_ns;
     row.busy_ns = clocks.busy_ns;
+    if (!setup_.llm.no_cost_reason.empty()) {
+      row.reason = setup_.llm.no_cost_reason;
+      result_.stages.push_back(row);
+      return;
+    }
     if (work.passes.empty() || !work.reason.empty()) {
       row.reason = work.reason.empty() ? "no instance of it ended" : work.reason;
       result_.stages.push_back(row);
@@ -149,7 +155,7 @@ class Judge {
   void add_notes() {
     if (is_bounded_) {
       result_.notes.emplace_back(
-          "layers that attend to a window are counted at their most: the marks tell sums over the "
+          "layers that attend to a window are counted as full windows: the marks give sums over the "
           "requests, not which of them exceed it");
     }
   }
@@ -236,10 +242,10 @@ class Judge {
     const double mbu = row.mbu.wall_fraction.value_or(0);
     if (mfu > 1) {
       result_.errors.push_back(fmt::format(
-          "{}: MFU is {}, which cannot be: check the model ({}), its token counts ({} tokens in {} "
-          "passes), the GPU ({}) and the dtype ({})",
-          row.stage, format_fraction(mfu), setup_.model_name, row.tokens, row.passes, result_.gpu,
-          result_.dtype));
+          "{}: MFU is {}, which cannot be: check the model ({}), its token counts ({} tokens in {}), "
+          "the GPU ({}) and the dtype ({})",
+          row.stage, format_fraction(mfu), setup_.model_name, row.tokens,
+          count_of(row.passes, "pass"), result_.gpu, result_.dtype));
     }
     const double least =
         mbu * static_cast<double>(row.least_bytes) / static_cast<double>(row.bytes);
@@ -252,9 +258,9 @@ class Judge {
       result_.errors.push_back(
           fmt::format("{}: MBU is {}, which cannot be: check the model and how its weights are "
                       "stored ({}), its "
-                      "token counts ({} tokens in {} passes) and the GPU's bandwidth ({})",
+                      "token counts ({} tokens in {}) and the GPU's bandwidth ({})",
                       row.stage, format_fraction(mbu), setup_.llm.weight_dtype, row.tokens,
-                      row.passes, result_.gpu));
+                      count_of(row.passes, "pass"), result_.gpu));
     }
   }
 
@@ -282,6 +288,10 @@ std::vector<StepSample> samples_of(const StageWork& decode) {
 
 void describe_gpu(const EfficiencySetup& setup, Efficiency& result) {
   result.dtype = setup.llm.matmul_dtype;
+  if (!setup.llm.no_cost_reason.empty()) {
+    result.reason = setup.llm.no_cost_reason;
+    return;
+  }
   if (!setup.gpu.gpu) {
     result.reason = setup.gpu.reason;
     return;

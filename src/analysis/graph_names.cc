@@ -204,7 +204,7 @@ struct Pair {
   std::uint32_t launch = 0;
 };
 
-// Gives the kernels nodes with the scopes of their launches. Nodes without ids are told apart here.
+// Gives the kernels nodes with the scopes of their launches. Nodes without ids get theirs here.
 std::int64_t take_names(const std::vector<Pair>& pairs, const std::vector<KnownLaunch>& known,
                         const Trace& capture, Trace& trace) {
   std::vector<bool> is_used(known.size());

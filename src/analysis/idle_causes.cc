@@ -25,12 +25,12 @@ const char* const kIdleKindNames[kNumIdleKinds] = {
 namespace {
 
 constexpr std::int64_t kAskedNs = 100'000;     // gaps from here on are asked for calls
-constexpr std::int64_t kWorkNs = 1'000'000;    // from here on it is no launch overhead
+constexpr std::int64_t kWorkNs = 1'000'000;    // longer is not launch overhead
 constexpr std::int64_t kAskedWaitNs = 20'000;  // waits from here on are asked for their place
 constexpr std::size_t kMostLabels = 4096;      // further ones share one
 constexpr std::size_t kMostSpansOfCall = 64;   // no real call spans more gaps
-constexpr double kMostAround = 3;           // a scope that is longer than so many gaps says little
-constexpr std::size_t kMostSpans = 50'000;  // gaps that are asked
+constexpr double kMostAround = 3;              // a scope longer than this many gaps says little
+constexpr std::size_t kMostSpans = 50'000;     // gaps that are asked
 constexpr std::size_t kMostLooks = 1'000'000;  // intervals against spans: bounds hostile nesting
 constexpr std::size_t kLongestName = 200;
 

@@ -10,10 +10,10 @@
 // its places is extended in both directions, stepping over up to kMostSkip kernels where names
 // differ.
 //
-// Equal names are no proof: elementwise kernels are everywhere. So an alignment counts only if
+// Equal names do not prove it: elementwise kernels are everywhere. So an alignment counts only if
 // nine in ten kernels of the replay agree, and a short graph must be the whole of a capture.
 //
-// What it gets wrong: layers with equal kernels are told apart by their order alone. A graph whose
+// What it gets wrong: layers with equal kernels differ by their order alone. A graph whose
 // branches run on several streams may start them in another order than they were captured; those
 // kernels stay without a place.
 #include "analysis/kernel_alignment.h"

@@ -49,7 +49,7 @@ class KnownLaunches {
   std::vector<bool> is_start_;
   std::vector<Seed> seeds_;           // of every place
   std::vector<Seed> short_captures_;  // as a whole
-  std::size_t cursor_ = 0;            // behind the last part found
+  std::size_t cursor_ = 0;            // after the part found last
   std::int64_t steps_left_;
   std::unordered_map<std::uint64_t, Seen> seen_;  // by the hash of the replay
 };

@@ -189,7 +189,7 @@ std::vector<std::string> short_kernel_names(const std::vector<std::string>& name
   for (std::size_t i = 0; i < open.size(); ++i) {
     open[i] = i;
   }
-  // Each round says more of the names that are still ambiguous.
+  // Each round adds detail to the names that are still ambiguous.
   for (std::size_t round = 0; round < kNumRounds; ++round) {
     std::map<std::string, std::vector<std::size_t>> groups;
     for (const std::size_t i : open) {

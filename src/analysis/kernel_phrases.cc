@@ -48,7 +48,7 @@ class Words {
     return text_.substr(begin, at_ - begin);
   }
 
-  // The text behind the last word.
+  // The text after the final word.
   std::string_view rest() const { return text_.substr(at_); }
 
  private:
@@ -125,7 +125,7 @@ std::string lambda_type(std::string_view text) {
   return {};
 }
 
-// "mul" of MulFunctor, "exp" of exp_kernel_cuda, "argmax" of ArgMaxOps; empty if a word is no
+// "mul" of MulFunctor, "exp" of exp_kernel_cuda, "argmax" of ArgMaxOps; empty if a word is not an
 // operation.
 std::string operation_in(std::string_view word) {
   static constexpr std::string_view kShells[] = {

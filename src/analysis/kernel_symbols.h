@@ -23,7 +23,7 @@ enum class KernelRole : std::uint8_t {
 };
 
 // Kernels that take the same place in a layer, though autotuning and shapes give them different
-// names. All matrix products are one symbol, other kernels are told apart by their names without
+// names. All matrix products are one symbol, other kernels differ by their names without
 // numbers.
 struct KernelSymbols {
   std::vector<std::uint32_t> of_name;  // by StringId; kNone: not a kernel's name

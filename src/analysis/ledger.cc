@@ -245,8 +245,9 @@ struct WorkPhase {
 
 // Computes the ledgers of all stages, phases and the capture.
 class LedgerMaker {
-  static constexpr std::int64_t kWarmUpNs = 1'000'000;  // a shorter first use is no warm-up
-  static constexpr std::int64_t kLeastPause = 100;      // this fraction (1/100) of the phase
+  static constexpr std::int64_t kWarmUpNs =
+      1'000'000;                                    // a shorter first use does not count as warm-up
+  static constexpr std::int64_t kLeastPause = 100;  // this fraction (1/100) of the phase
 
  public:
   explicit LedgerMaker(const LedgerInput& input)

@@ -48,7 +48,7 @@ constexpr std::uint64_t kStagePasses = 180;  // 214 measured of a stage with its
 constexpr std::uint64_t kStageWritten = 60;  // more where it is drawn and written
 constexpr std::uint64_t kOpPasses = 25;      // 46 measured with its columns
 
-// Writing trace.pftrace: launches are looked up again, and each host row stands in a list by time.
+// Writing trace.pftrace: launches are looked up again, and each host row is in a list by time.
 constexpr std::uint64_t kGpuWorkWritten = 20;
 constexpr std::uint64_t kCallWritten = 16;
 
@@ -89,7 +89,11 @@ std::uint64_t picture_bytes(const TraceOutline& outline, const TimelineOptions& 
                                 std::min(static_cast<std::uint64_t>(options.num_fine), most);
   const std::uint64_t work = outline.num_kernels + outline.num_copies + outline.num_graphs;
   const auto slices = static_cast<std::uint64_t>(options.most_work);
-  return kSeriesPerDevice * devices * columns * kCellBytes + std::min(work, slices) * kSliceBytes;
+  // Calls, and ranges and operators; as many again of both together in the windows.
+  const std::uint64_t host = std::min(outline.num_calls + outline.num_ranges + outline.num_ops,
+                                      3 * static_cast<std::uint64_t>(options.most_host));
+  return kSeriesPerDevice * devices * columns * kCellBytes +
+         (std::min(work, slices) + host) * kSliceBytes;
 }
 
 // Above the program and the columns.
@@ -147,6 +151,7 @@ TimelineOptions coarse_picture() {
   TimelineOptions options;
   options.most_work = 10'000;
   options.most_window_work = 5'000;
+  options.most_host = 5'000;
   options.num_coarse = 512;
   options.num_fine = 0;
   return options;

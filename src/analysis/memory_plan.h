@@ -25,7 +25,7 @@ struct MemoryPlan {
   std::uint64_t trace_bytes = 0;        // trace.pftrace
 };
 
-// From row counts alone; nothing of the recording is read.
+// From row counts alone; the recording is not read.
 MemoryPlan plan_memory(const TraceOutline& outline, const PlannedOutput& output);
 
 // Number of events of a common mix whose analysis fits; 0 if none.

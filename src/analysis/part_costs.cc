@@ -17,7 +17,8 @@ namespace {
 // Multiplied weights of one launch of each part.
 std::map<std::string_view, std::pair<LlmPart, std::int64_t>> weights_of(const Llm& llm) {
   std::map<std::string_view, std::pair<LlmPart, std::int64_t>> weights;
-  if (!llm.mla) {
+  // One size of heads, and nothing but queries, keys and values projected.
+  if (!llm.mla && !llm.compressed && !llm.state && !llm.window_heads && !llm.has_out_gate) {
     const std::int64_t query = llm.hidden * llm.heads * llm.head_dim;
     const std::int64_t key = llm.hidden * llm.kv_heads * llm.head_dim;
     weights = {{"qkv", {LlmPart::kQkv, query + 2 * key}},

@@ -7,7 +7,7 @@
 // holds only if the prefix fits nothing else: "layer_*" would also fit "layer_norm". Names that no
 // option can tell apart are left out.
 //
-// Ranges of libraries, operators and modules are no stages, however much time they take.
+// Ranges of libraries, operators and modules are not stages, however much time they take.
 //
 // What it gets wrong: it cannot know what a range means. Of prefill, decode and steps it goes by
 // the words that programs use.

@@ -57,7 +57,7 @@ using StepMark = std::tuple<std::size_t, std::int64_t, std::int64_t>;
 std::vector<std::vector<StepMark>> marks_by_process(const Trace& trace, const Stages& stages);
 
 // Whether two processes mark the same steps. A recording may begin or end between two ranks, so one
-// mark more or less at an end is no difference.
+// mark more or less at an end does not count.
 bool are_same_steps(const std::vector<StepMark>& a, const std::vector<StepMark>& b);
 
 // `is_communication` is by StringId.

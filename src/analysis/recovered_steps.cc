@@ -35,7 +35,7 @@ constexpr std::size_t kLeastAfterLong = 3;  // alike passes after a long one
 constexpr std::size_t kLeastAlone = 4;      // alike passes where none is long
 constexpr std::int64_t kFewBlocks = 32;     // of a norm in a short pass
 constexpr std::int64_t kFewBlocksAlone = 4;  // the same where no pass is long
-constexpr std::int64_t kPauseFactor = 5;     // a period above so many medians is a pause
+constexpr std::int64_t kPauseFactor = 5;     // a period above this many medians is a pause
 constexpr const char* kRecovered = "recovered from the order of kernels";
 
 // What tells the kind of passes; the order is that of the report.
@@ -68,7 +68,7 @@ NameSays says_of(std::string_view name) {
     return std::any_of(words.begin(), words.end(),
                        [&](const char* word) { return text.find(word) != std::string::npos; });
   };
-  // A model's decoder is no decode.
+  // A model's decoder does not mean decode.
   const auto has_decode = [&] {
     std::size_t at = text.find("decode");
     while (at != std::string::npos && text.compare(at, 7, "decoder") == 0) {
@@ -237,7 +237,7 @@ class StreamSteps {
 
   bool is_long(const PassWork& work) const { return work.product_ns >= *long_ns_; }
 
-  // Whether so many passes in a row, from `first` on, fulfil `is_one`.
+  // Whether this many consecutive passes, from `first` on, fulfil `is_one`.
   template <typename Is>
   bool is_run(std::size_t first, std::size_t length, Is&& is_one) const {
     for (std::size_t i = first; i < first + length; ++i) {

@@ -29,7 +29,7 @@ void compare_with_marks(const Structure& structure, const Stages& stages,
 // Notes where fewer than nine tenths of those steps agree.
 void add_disagreement(const StructureSummary& summary, Diagnostics& diagnostics);
 
-// The rate of decode for steps of so many sequences.
+// The rate of decode for steps of that many sequences.
 void add_recovered_rate(std::int64_t batch, StructureSummary& summary);
 
 }  // namespace llmprof

@@ -33,7 +33,7 @@ void each_rule(const Json& file, const std::string& name, std::string_view text,
     return;
   }
   if (!file[key].is_array()) {
-    refuse_rules(name, fmt::format("{} is no list", key));
+    refuse_rules(name, fmt::format("{} is not a list", key));
   }
   const std::vector<int> lines = text.empty() ? std::vector<int>() : yaml_row_lines(text, key);
   for (std::size_t row = 0; row < file[key].size(); ++row) {
@@ -49,7 +49,7 @@ void each_rule(const Json& file, const std::string& name, std::string_view text,
 
 std::string text_of_rule(const Json& value, const std::string& file, const std::string& what) {
   if (!value.is_string()) {
-    refuse_rules(file, what + " is no text");
+    refuse_rules(file, what + " is not a text");
   }
   return value.get<std::string>();
 }

@@ -3,7 +3,7 @@
 // Layers that take longer than others of their kind, and the part that makes the difference.
 //
 // A median over passes does not see a single slow pass; slow_passes.cc does. Kernel times are
-// compared, not spans, so that a pause before a kernel is no fault of its layer.
+// compared, not spans, so that a pause before a kernel does not count for its layer.
 #include "analysis/slow_layers.h"
 
 #include <algorithm>

@@ -59,7 +59,7 @@ class Finder {
   }
 
   void add_whole(std::int64_t start_ns) {
-    stages_.source = "no stage marks were found: everything is one stage, all";
+    stages_.source = "no stage marks found: the whole recording is one stage, all";
     StageInstance all;
     all.stage = number_of("all");
     all.start_ns = start_ns;

@@ -292,7 +292,7 @@ std::int64_t most_of(std::string_view name) {
   return name.ends_with("sk") ? kMostKeys : kMostTokens;
 }
 
-// Takes the digits off the front of `text`. False: there are none, or no step has so many requests.
+// Takes the digits off the front of `text`. False: there are none, or more than a step can have.
 // A sum beyond all reason is left absent.
 bool take_number(std::string_view& text, std::string_view name, Numbers& numbers) {
   const std::size_t length = std::min(text.find_first_not_of("0123456789"), text.size());
@@ -527,7 +527,7 @@ std::optional<StepMarker> read_step_marker(std::string_view domain, std::string_
 }
 
 EngineSteps find_engine_steps(const Trace& trace, StepUse use) {
-  // Most ranges are no markers, and their texts repeat: each is looked at once.
+  // Most ranges are not markers, and their texts repeat: each is looked at once.
   enum class Known : std::uint8_t { kUnread, kMarker, kNoMarker };
   std::vector<Known> known(trace.strings.size());
   std::unordered_map<std::string_view, std::vector<EngineSteps::Step>> by_engine;

@@ -15,7 +15,7 @@
 namespace llmprof {
 
 // No step has more tokens or sequences: what says so counts something else, or comes from a
-// stranger. Sums of what is left cannot overflow.
+// damaged file. Sums of what is left cannot overflow.
 inline constexpr std::int64_t kMostTokens = 1'000'000'000;
 
 // How the steps of a row are used.

@@ -24,7 +24,7 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
                                   const std::vector<std::int64_t>& own_ns);
 
 // Marks the steady window of the decode steps of each group. Returns it in words; empty if there
-// are no decode steps.
+// are not decode steps.
 std::string mark_steady(const std::vector<std::string>& stage_names, std::vector<StageStep>& steps);
 
 // The groups with their GPUs and number of steps.

@@ -328,7 +328,7 @@ bool is_backward(SymbolStream stream, const KernelSymbols& symbols, const ModelP
                      [&](std::uint32_t symbol) { return symbols.is_backward[symbol]; });
 }
 
-// Where kernels stand that no layer has: embedding, lm_head, sampling. Without them a loop of equal
+// Where kernels are that no layer has: embedding, lm_head, sampling. Without them a loop of equal
 // blocks could be anything. Empty: nowhere.
 std::string ends_text(SymbolStream stream, const KernelSymbols& symbols, const ModelPass& pass) {
   Stretches stretches(stream, symbols);
@@ -343,7 +343,7 @@ std::string ends_text(SymbolStream stream, const KernelSymbols& symbols, const M
   if (!before && !after) {
     return {};
   }
-  return fmt::format("other kernels stand {}{}{}", before ? "before the first layer" : "",
+  return fmt::format("other kernels come {}{}{}", before ? "before the first layer" : "",
                      before && after ? " and " : "", after ? "after the last one" : "");
 }
 

@@ -24,7 +24,8 @@ namespace llmprof {
 namespace {
 
 constexpr std::size_t kMostRows = 120;
-constexpr std::size_t kMostGaps = 24;    // that are listed
+constexpr std::size_t kMostGaps = 8;  // of a GPU and cause that are listed
+constexpr std::size_t kMostListed = 400;
 constexpr std::size_t kMostStreams = 6;  // streams of a GPU with separate rows
 
 std::size_t streams_per_device(std::size_t num_devices) {
@@ -44,12 +45,17 @@ TimelineMaker::TimelineMaker(const Trace& trace, const Rules& rules, const Stage
   made_.is_whole = made_.num_work <= options.most_work;
   made_.stages = stages.names;
   made_.is_nested = stages.is_nested;
+  std::vector<HostWindow> host_windows;
   for (const TimelineWindow& window :
        telling_windows(trace, stages, attribution,
                        made_.is_whole ? options.most_work : options.most_window_work)) {
+    host_windows.push_back({window.start_ns, window.end_ns});
     made_.windows.push_back({window.label, window.start_ns - start_ns, window.end_ns - start_ns});
   }
+  made_.host =
+      make_host_timeline(trace, attribution, host_windows, start_ns, end_ns, options.most_host);
   lay_rows();
+  gaps_.resize(made_.rows.size() * kNumBuckets);
   name_kernels(rules);
   add_levels();
   add_work(
@@ -170,8 +176,10 @@ void TimelineMaker::add_work(const Table& table, const Origins& origins, RowOf r
     }
     const std::uint32_t instance =
         origins.instance[i] != kNone ? origins.instance[i] : origins.nested[i];
+    const auto call = made_.host.slice_of_call.find(origins.call[i]);
     add(row, category, what, instance == kNone ? kNone : stages_.instances[instance].stage,
-        table.start_ns[i], table.end_ns[i]);
+        call == made_.host.slice_of_call.end() ? kNone : call->second, table.start_ns[i],
+        table.end_ns[i]);
   }
   made_.num_kept = static_cast<std::int64_t>(made_.slices.size());
 }
@@ -184,7 +192,8 @@ bool TimelineMaker::is_shown(std::int64_t start_ns, std::int64_t end_ns) const {
 }
 
 void TimelineMaker::add(std::uint16_t row, std::uint32_t category, std::uint32_t what,
-                        std::uint32_t stage, std::int64_t start_ns, std::int64_t end_ns) {
+                        std::uint32_t stage, std::uint32_t call, std::int64_t start_ns,
+                        std::int64_t end_ns) {
   const std::int64_t from = std::max<std::int64_t>(start_ns - start_ns_, 0);
   const std::int64_t to = std::min(end_ns - start_ns_, made_.duration_ns);
   if (from >= to) {
@@ -215,15 +224,16 @@ void TimelineMaker::add(std::uint16_t row, std::uint32_t category, std::uint32_t
     made_.slices.duration_ns.push_back(to - from);
     made_.slices.what.push_back(what);
     made_.slices.stage.push_back(stage);
+    made_.slices.call.push_back(call);
   }
 }
 
 GapSink TimelineMaker::gap_sink() {
   return [this](std::size_t device, Bucket cause, std::int64_t start_ns, std::int64_t end_ns) {
     const auto bucket = static_cast<std::uint32_t>(cause);
-    add(idle_row_[device], bucket, bucket, kNone, start_ns, end_ns);
+    add(idle_row_[device], bucket, bucket, kNone, kNone, start_ns, end_ns);
     // A heap whose top is the shortest of the longest gaps.
-    std::vector<TimelineGap>& longest = made_.longest_gaps;
+    std::vector<TimelineGap>& longest = gaps_[idle_row_[device] * kNumBuckets + bucket];
     if (longest.size() == kMostGaps && end_ns - start_ns <= longest.front().duration_ns) {
       return;
     }
@@ -255,7 +265,11 @@ Timeline TimelineMaker::finish() {
                               std::move(filling.partial_ns)});
     }
   }
+  for (const std::vector<TimelineGap>& gaps : gaps_) {
+    made_.longest_gaps.insert(made_.longest_gaps.end(), gaps.begin(), gaps.end());
+  }
   std::sort(made_.longest_gaps.begin(), made_.longest_gaps.end(), std::greater<>());
+  made_.longest_gaps.resize(std::min(made_.longest_gaps.size(), kMostListed));
   TimelineSlices& slices = made_.slices;
   std::vector<std::uint32_t> order(slices.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -276,6 +290,7 @@ Timeline TimelineMaker::finish() {
   reorder(slices.duration_ns);
   reorder(slices.what);
   reorder(slices.stage);
+  reorder(slices.call);
   for (const StageInstance& instance : stages_.instances) {
     made_.instances.push_back({instance.stage, instance.start_ns - start_ns_,
                                instance.end_ns - instance.start_ns, instance.is_open,

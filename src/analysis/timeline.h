@@ -14,6 +14,7 @@
 #include "analysis/ledger.h"
 #include "analysis/rules.h"
 #include "analysis/stages.h"
+#include "analysis/timeline_host.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -36,6 +37,7 @@ struct TimelineSlices {
   // row.
   std::vector<std::uint32_t> what;
   std::vector<std::uint32_t> stage;  // into Timeline::stages, that launched it; kNone: none
+  std::vector<std::uint32_t> call;   // into HostTimeline::slices, that launched it; kNone: none
 
   std::size_t size() const { return row.size(); }
 };
@@ -93,9 +95,10 @@ struct Timeline {
   std::vector<TimelineRow> rows;
   std::vector<TimelineLevel> levels;  // coarse to fine, each over the whole capture
   std::vector<TimelineWindow> windows;
-  std::vector<TimelineGap> longest_gaps;  // of the whole capture, the longest first
+  std::vector<TimelineGap> longest_gaps;  // of each GPU and cause, the longest first
   std::vector<LayerMap> layer_maps;       // of the model, where one was recovered
   TimelineSlices slices;
+  HostTimeline host;
   bool is_whole = false;      // every slice of the capture is there, not those of the windows alone
   std::int64_t num_work = 0;  // kernels, copies and graphs of the recording
   std::int64_t num_kept = 0;  // of them, in `slices`
@@ -103,8 +106,9 @@ struct Timeline {
 
 // Size limits of a timeline.
 struct TimelineOptions {
-  std::int64_t most_work = 80'000;         // up to so many, every slice is kept
-  std::int64_t most_window_work = 30'000;  // else so many, in windows
+  std::int64_t most_work = 80'000;         // up to this many, every slice is kept
+  std::int64_t most_window_work = 30'000;  // else this many, in windows
+  std::int64_t most_host = 30'000;         // calls, and ranges and operators, of the CPU
   std::int64_t num_coarse = 2'048;         // columns
   std::int64_t num_fine = 8'192;           // where not every slice is kept; fewer with many rows
 };
@@ -127,7 +131,7 @@ class TimelineMaker {
   template <typename Table, typename RowOf, typename WhatOf>
   void add_work(const Table& table, const Origins& origins, RowOf row_of, WhatOf what_of);
   void add(std::uint16_t row, std::uint32_t category, std::uint32_t what, std::uint32_t stage,
-           std::int64_t start_ns, std::int64_t end_ns);
+           std::uint32_t call, std::int64_t start_ns, std::int64_t end_ns);
   bool is_shown(std::int64_t start_ns, std::int64_t end_ns) const;
 
   // One level while it is filled: full columns are recorded only by the first and last one, so that
@@ -148,6 +152,7 @@ class TimelineMaker {
   std::vector<std::uint32_t> name_of_;        // StringId -> Timeline::names
   std::vector<std::uint32_t> family_of_;      // Timeline::names -> Timeline::families
   std::uint32_t num_categories_ = 0;
+  std::vector<std::vector<TimelineGap>> gaps_;  // by row x cause: heaps, the shortest on top
   std::vector<std::vector<Filling>> fillings_;  // by level, then row x category
 };
 

@@ -2,9 +2,9 @@
 //
 // Restriction of a recording to a window of time: by times, by steps, or trimmed to its marks.
 //
-// The window is on the GPU's side of the recording: work that begins in it is kept, whoever
-// launched it, so that the GPU is shown as busy as it was. The host runs ahead, so a window of
-// steps ends with the last work of the last step, not with its mark.
+// The window is on the GPU's side of the recording: work that begins in it is kept, no
+// matter who launched it, so that the GPU is shown as busy as it was. The host runs ahead, so a
+// window of steps ends with the last work of the last step, not with its mark.
 //
 // A call that began before the window and launched work inside it is needed to tell whose work that
 // is. It is moved to the start of the window where its stage goes on there; otherwise it stays

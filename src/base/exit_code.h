@@ -13,6 +13,7 @@ enum ExitCode : int {
   kExitRegression = 3,
   kExitInconclusive = 4,
   kExitEnvironment = 5,
+  kExitNotComparable = 6,
   kExitInterrupted = 130,
 };
 
@@ -22,14 +23,16 @@ struct ExitCodeMeaning {
   const char* meaning;
 };
 
-inline constexpr std::array<ExitCodeMeaning, 7> kExitCodes = {{
+inline constexpr std::array<ExitCodeMeaning, 8> kExitCodes = {{
     {kExitOk, "what was asked for is done"},
     {kExitFailure, "llmprof failed, or a file is unreadable or not what it claims to be"},
     {kExitUsage, "the command line or a configuration is wrong"},
     {kExitRegression, "a gate found a regression"},
     {kExitInconclusive,
-     "a comparison cannot decide, or a capture or bundle is not what it should be"},
+     "a gate cannot decide (too few runs), or a capture or bundle is not what it should be"},
     {kExitEnvironment, "a tool, a permission, a driver or memory is missing"},
+    {kExitNotComparable,
+     "a gate was given runs that did different work, or work on different GPUs"},
     {kExitInterrupted, "interrupted; what was captured is kept"},
 }};
 

@@ -83,7 +83,7 @@ void GzipReader::check_growth() const {
   // Small outputs are exempt: a few kilobytes of zeros do expand a thousandfold.
   if (num_given_ > kHarmlessBytes && num_given_ / kMostGrowth > num_read_) {
     throw Error(ErrorKind::kInput,
-                fmt::format("{} expands to more than {} times its size, as no trace does",
+                fmt::format("{} expands to more than {} times its size, which no trace does",
                             path_.string(), kMostGrowth),
                 "unpack it yourself (gunzip) if you trust it");
   }

@@ -39,7 +39,7 @@ class PathParser {
  private:
   [[noreturn]] void fail() const {
     throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' is no key of metrics.json (stopped at character {})",
+                fmt::format("'{}' is not a key of metrics.json (error at character {})",
                             printable(text_.substr(0, 200)), at_ + 1),
                 "keys look like capture.duration_ns or "
                 "ledgers[stage=decode,device=cuda:0].buckets_ns.sync");

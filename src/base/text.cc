@@ -181,4 +181,87 @@ std::size_t display_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+std::string shortened_inside(std::string_view text, std::size_t width) {
+  constexpr std::size_t kDots = 3;
+  if (display_width(text) <= width || width <= kDots + 2) {
+    return shortened(text, width);
+  }
+  // Whole characters from both ends, two thirds of them from the start.
+  const auto starts_character = [](char c) { return (c & 0xc0) != 0x80; };
+  const std::size_t tail_columns = (width - kDots) / 3;
+  const std::string head = shortened(text, width - tail_columns);
+  std::size_t tail = text.size();
+  for (std::size_t columns = 0; columns < tail_columns && tail > 0;) {
+    --tail;
+    columns += starts_character(text[tail]) ? 1 : 0;
+  }
+  return head + std::string(text.substr(tail));
+}
+
+std::string shortened(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) {
+    return std::string(text);
+  }
+  std::string kept;
+  std::size_t columns = 0;
+  for (const char c : text) {
+    const bool starts_character = (c & 0xc0) != 0x80;
+    columns += starts_character ? 1 : 0;
+    if (columns + 3 > width) {
+      break;
+    }
+    kept += c;
+  }
+  return kept + "...";
+}
+
+namespace {
+
+// The end of the word at `begin`; a number and its unit are one word.
+std::size_t end_of_word(std::string_view text, std::size_t begin) {
+  const std::size_t end = std::min(text.find(' ', begin), text.size());
+  const bool is_number = end > begin && text[end - 1] >= '0' && text[end - 1] <= '9';
+  if (!is_number || end == text.size()) {
+    return end;
+  }
+  const std::size_t next = std::min(text.find(' ', end + 1), text.size());
+  const std::string_view unit = text.substr(end + 1, next - end - 1);
+  const std::string_view letters = unit.substr(0, unit.find_first_of(",;:.)"));
+  for (const std::string_view known : {"%", "ns", "us", "ms", "s", "KiB", "MiB", "GiB", "GB/s"}) {
+    if (letters == known) {
+      return next;
+    }
+  }
+  return end;
+}
+
+}  // namespace
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  if (width == 0 || display_width(text) <= width) {
+    return std::string(text);
+  }
+  std::string lines;
+  std::size_t column = 0;
+  std::size_t place = 0;
+  while (place < text.size()) {
+    const std::size_t begin = std::min(text.find_first_not_of(' ', place), text.size());
+    const std::size_t end = end_of_word(text, begin);
+    const std::string_view word = text.substr(begin, end - begin);
+    const std::size_t blanks = begin - place;
+    const std::size_t columns = display_width(word);
+    if (column + blanks + columns > width && column + blanks > indent && column > 0) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else {
+      lines.append(blanks, ' ');
+      column += blanks;
+    }
+    lines += word;
+    column += columns;
+    place = end;
+  }
+  return lines;
+}
+
 }  // namespace llmprof

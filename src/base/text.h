@@ -46,4 +46,14 @@ std::string_view last_line(T&& text) = delete;
 // recognized.
 std::size_t display_width(std::string_view text);
 
+// The first `width` columns; truncated text ends in "...".
+std::string shortened(std::string_view text, std::size_t width);
+
+// The same with "..." inside: names of kernels often differ at their end.
+std::string shortened_inside(std::string_view text, std::size_t width);
+
+// `text` broken at blanks so that no line is wider than `width` columns; lines after the first
+// begin with `indent` blanks. A longer word keeps a line of its own. `width` 0: unchanged.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+
 }  // namespace llmprof

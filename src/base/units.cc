@@ -126,4 +126,15 @@ std::string format_fraction(double fraction) {
   return fmt::format("{:.{}f} %", percent, decimals(std::fabs(percent)));
 }
 
+std::string count_of(std::int64_t count, std::string_view noun) {
+  if (count == 1) {
+    return fmt::format("1 {}", noun);
+  }
+  const auto ends_in = [&](const auto... endings) { return (noun.ends_with(endings) || ...); };
+  if (noun.ends_with('y') && !ends_in("ay", "ey", "oy")) {
+    return fmt::format("{} {}ies", count, noun.substr(0, noun.size() - 1));
+  }
+  return fmt::format("{} {}{}", count, noun, ends_in("s", "x", "ch", "sh") ? "es" : "s");
+}
+
 }  // namespace llmprof

@@ -76,7 +76,7 @@ Manifest read_manifest(const Artifacts& artifacts) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
     throw Error(ErrorKind::kInput,
-                fmt::format("{} has no {}: it is no bundle, or its run did not finish",
+                fmt::format("{} has no {}: it is not a bundle, or its run did not finish",
                             artifacts.root().string(), kName));
   }
   // A newer version is refused rather than read halfway: fields may have changed their meaning.

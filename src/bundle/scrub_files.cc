@@ -191,7 +191,7 @@ class FileScrubber {
     }
     for (const fs::path& file : files_) {
       if (has_lost_secret_ && fs::exists(file) && is_made_of_recording(file)) {
-        remove(file, "made of what held a secret; llmprof makes it anew");
+        remove(file, "made from a file with a secret; llmprof can make it again");
       }
     }
     rename_files();

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kLossWords[] = {"Not all", "lost", "dropped", "couldn't allocate"};
 
 constexpr const char* kEndByExit =
-    "programs that end by _exit or by a signal (os._exit in Python) take nsys' buffers with them: "
+    "programs that end by _exit or by a signal (os._exit in Python) lose nsys' buffers: "
     "end them by exit";
 constexpr const char* kForkEarly =
     "nsys does not know NVTX domains that were made before a fork: fork before the first mark, or "
@@ -48,7 +48,7 @@ std::string ending_text(int exit_code) {
 std::string saying(const StepResult& step) {
   constexpr std::size_t kShown = 160;
   const std::string line = printable(last_line(step.last_lines).substr(0, kShown));
-  return line.empty() ? "; it said nothing" : "; the last line it printed: " + line;
+  return line.empty() ? "; it printed nothing" : "; the last line it printed: " + line;
 }
 
 bool is_there(const fs::path& file) {
@@ -76,7 +76,7 @@ std::vector<Breach> check_step(const std::string& pass, const Contract& contract
   switch (step.end) {
     // Each limit names the setting that raises it.
     case StepEnd::kTimeout:
-      return {{Reason::kTimeout, pass, after + ": its time was up", "give it more",
+      return {{Reason::kTimeout, pass, after + ": time limit reached", "allow more time",
                fmt::format("run.timeout_s={}", 2 * (step.duration_ns / kNsPerS + 1))}};
     case StepEnd::kTooLarge:
       return {{Reason::kTooLarge, pass,
@@ -106,7 +106,7 @@ std::vector<Breach> check_step(const std::string& pass, const Contract& contract
   return {{Reason::kWorkloadFailed, pass,
            fmt::format("the program {} in the {} pass{}", ending_text(step.exit_code), pass,
                        pass == "baseline" ? saying(step) : ""),
-           "mend the program; or, if it always ends so", "contract.workload_may_fail=true"}};
+           "fix the program, or if this exit code is expected", "contract.workload_may_fail=true"}};
 }
 
 std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResult& step) {
@@ -133,7 +133,7 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
   }
   if (report.is_gated && step.last_lines.find("Generated:") != std::string::npos) {
     return {{Reason::kGateNotFired, "nsys",
-             fmt::format("nsys ended well and recorded nothing: {} was never entered",
+             fmt::format("nsys exited with 0 but recorded nothing: {} was never entered",
                          printable(report.gate_text)),
              "record everything", "run.gate=none"}};
   }
@@ -154,11 +154,12 @@ std::vector<Breach> check_stages(const std::string& pass, const Contract& contra
     const auto found = instances.find(stage);
     const std::int64_t count = found == instances.end() ? 0 : found->second;
     if (count < contract.min_instances) {
-      breaches.push_back({Reason::kStageMissing, pass,
-                          fmt::format("contract.stages names {}, which occurs {} times in the {} "
-                                      "pass; at least {} were asked for",
-                                      printable(stage), count, pass, contract.min_instances),
-                          "mark it (docs/marking.md), or declare what the program has", ""});
+      breaches.push_back(
+          {Reason::kStageMissing, pass,
+           fmt::format("contract.stages names {}: the {} pass has {}, at least {} "
+                       "required",
+                       printable(stage), pass, count_of(count, "instance"), contract.min_instances),
+           "mark it (docs/marking.md), or declare the stages that exist", ""});
     }
   }
   return breaches;
@@ -185,8 +186,8 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
     if (breaches.empty() && count * 10 < expected_count * 9) {
       breaches.push_back(
           {Reason::kDroppedEvents, "nsys",
-           fmt::format("the baseline pass has {} times {}, the recording {}: nsys lost the rest",
-                       expected_count, printable(stage), count),
+           fmt::format("the baseline pass has {} of {}, the recording {}: nsys lost the rest",
+                       count_of(expected_count, "instance"), printable(stage), count),
            kEndByExit, ""});
     }
   }
@@ -194,14 +195,14 @@ std::vector<Breach> check_recording(const Contract& contract, const Expectations
     breaches.push_back(
         {Reason::kNoKernels, "nsys",
          facts.has_cuda ? "CUDA calls were recorded, but no kernel: the work ran in a process that "
-                          "is not traced, or the driver and this nsys do not fit"
-                        : "nothing of CUDA was recorded: the program used no GPU",
-         facts.has_cuda ? "follow children that do not exec" : "if it needs none",
+                          "is not traced, or driver and nsys are incompatible"
+                        : "no CUDA activity was recorded: the program did not use a GPU",
+         facts.has_cuda ? "follow children that do not exec" : "if that is intended",
          facts.has_cuda ? "pipeline.nsys.trace_fork_before_exec=true" : "contract.gpu=none"});
   }
   if (facts.opaque_graph_fraction > 0.5) {
     breaches.push_back({Reason::kGraphOpaque, "nsys",
-                        fmt::format("{} of GPU time lies in CUDA graphs that were recorded as a "
+                        fmt::format("{} of GPU time is in CUDA graphs that were recorded as a "
                                     "whole: their kernels are hidden",
                                     format_fraction(facts.opaque_graph_fraction)),
                         "record their nodes", "pipeline.nsys.cuda_graph_trace=node"});
@@ -224,11 +225,11 @@ std::vector<Breach> check_ncu_report(const fs::path& report, const StepResult& s
   // Messages first: with these errors ncu may still leave a report.
   if (says("ERR_NVGPUCTRPERM")) {
     return {{Reason::kCounterPermission, "ncu",
-             "the driver keeps hardware counters for administrators (ERR_NVGPUCTRPERM)",
+             "the driver restricts hardware counters to administrators (ERR_NVGPUCTRPERM)",
              "llmprof doctor says how to allow them", ""}};
   }
   if (says("driver resource was unavailable") || says("Driver resource was unavailable")) {
-    return {{Reason::kCountersBusy, "ncu", "another profiler or DCGM holds the hardware counters",
+    return {{Reason::kCountersBusy, "ncu", "another profiler or DCGM uses the hardware counters",
              "dcgmi profile --pause, then run again", ""}};
   }
   if (is_there(report)) {

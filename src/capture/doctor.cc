@@ -69,17 +69,17 @@ Check check_nsys(const Facts& facts) {
 Check check_importer(const Facts& facts) {
   const auto& nsys = facts.diagnosis.nsys;
   if (!nsys) {
-    return {"nsys_importer", kSkip, "no nsys to look beside", ""};
+    return {"nsys_importer", kSkip, "needs nsys", ""};
   }
   if (!nsys->importer.empty()) {
     return {"nsys_importer", kOk, nsys->importer.string(), ""};
   }
   if (nsys->is_wrapper) {
-    return {"nsys_importer", kSkip, "nsys is a script that starts another: not looked for", ""};
+    return {"nsys_importer", kSkip, "not checked: nsys is a wrapper script", ""};
   }
   return {
       "nsys_importer", kFail,
-      "QdstrmImporter is not beside nsys: captures would end as .qdstrm, without a report",
+      "QdstrmImporter is missing next to nsys: captures would end as .qdstrm, without a report",
       "on Debian install nsight-systems too and run tools/install-deps.sh nsight, which links it"};
 }
 
@@ -104,7 +104,7 @@ Check check_gpus(const Facts& facts) {
     for (const GpuFacts& gpu : machine.gpus) {
       names.push_back(fmt::format(
           "{}: {} ({})", gpu.index, printable(gpu.name),
-          gpu.memory_bytes ? format_bytes(*gpu.memory_bytes) : "memory shared with the host"));
+          gpu.memory_bytes ? format_bytes(*gpu.memory_bytes) : "memory shared with the CPU"));
     }
     if (!machine.gpu_problem.empty()) {
       return {"gpus", kWarn, fmt::format("{}; but {}", fmt::join(names, ", "), machine.gpu_problem),
@@ -115,7 +115,7 @@ Check check_gpus(const Facts& facts) {
   if (machine.driver_version.empty()) {
     return {"gpus", kSkip, "needs a driver", ""};
   }
-  return {"gpus", kFail, fmt::format("no GPU can be seen: {}", machine.gpu_problem),
+  return {"gpus", kFail, fmt::format("no GPU is visible: {}", machine.gpu_problem),
           machine.container.empty() ? "run nvidia-smi and follow what it says"
                                     : "start the container with --gpus all (Kubernetes: request "
                                       "nvidia.com/gpu)"};
@@ -137,13 +137,13 @@ Check check_counters(const Facts& facts) {
   std::from_chars(machine.driver_version.data(),
                   machine.driver_version.data() + machine.driver_version.size(), driver);
   if (machine.has_cap_sys_admin || (machine.has_cap_perfmon && driver >= kPerfmonDriver)) {
-    return {"counter_permission", kOk, "counters are for administrators, and this process is one",
-            ""};
+    return {"counter_permission", kOk,
+            "hardware counters are restricted to administrators; this process is one", ""};
   }
   const bool perfmon_suffices = driver >= kPerfmonDriver;
   return {
       "counter_permission", kFail,
-      "the driver keeps hardware counters for administrators: ncu would stop with "
+      "the driver restricts hardware counters to administrators: ncu would stop with "
       "ERR_NVGPUCTRPERM",
       machine.container.empty()
           ? "run as root, or once: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | "
@@ -159,19 +159,18 @@ Check check_counter_clients(const Facts& facts) {
       facts.system, {"nv-hostengine", "dcgm-exporter", "nsys", "nsys-launcher", "ncu"});
   if (clients.empty() && !facts.machine().container.empty()) {
     return {"counter_clients", kSkip,
-            "no other profiler runs in this container; whether one runs outside cannot be seen",
-            ""};
+            "no other profiler is running in this container; outside is not visible", ""};
   }
   if (clients.empty()) {
-    return {"counter_clients", kOk, "no other profiler runs", ""};
+    return {"counter_clients", kOk, "no other profiler is running", ""};
   }
   const bool has_dcgm = std::any_of(clients.begin(), clients.end(), [](const std::string& client) {
     return client.starts_with("nv-hostengine") || client.starts_with("dcgm");
   });
   return {"counter_clients", kWarn,
-          fmt::format("{} may hold the counters: only one client can", fmt::join(clients, ", ")),
+          fmt::format("{} may use the counters: only one client can", fmt::join(clients, ", ")),
           has_dcgm ? "dcgmi profiling --pause before the capture, dcgmi profiling --resume after"
-                   : "let it end first"};
+                   : "wait until it has finished"};
 }
 
 Check check_gpu_sharing(const Facts& facts) {
@@ -180,14 +179,14 @@ Check check_gpu_sharing(const Facts& facts) {
     return {"gpu_sharing", kSkip, "needs a GPU", ""};
   }
   if (!running_processes(facts.system, {"nvidia-cuda-mps"}).empty()) {
-    return {"gpu_sharing", kWarn, "MPS runs: ncu's behaviour under it is undefined",
+    return {"gpu_sharing", kWarn, "MPS is running: ncu's behaviour under it is undefined",
             "echo quit | nvidia-cuda-mps-control"};
   }
   if (std::any_of(machine.gpus.begin(), machine.gpus.end(),
                   [](const GpuFacts& gpu) { return gpu.mig_enabled; })) {
     return {"gpu_sharing", kWarn,
-            "MIG is on: clocks cannot be locked, and a slice has a part of the GPU's peaks",
-            "sudo nvidia-smi -mig 0, if nobody else needs the slices"};
+            "MIG is on: clocks cannot be locked, and a slice has only part of the GPU's peaks",
+            "sudo nvidia-smi -mig 0, if no other user needs the slices"};
   }
   return {"gpu_sharing", kOk, "neither MIG nor MPS", ""};
 }
@@ -236,7 +235,7 @@ Check check_disk(const Facts& facts) {
   }
   const auto free = free_bytes(place);
   if (!free) {
-    return {"disk", kSkip, fmt::format("cannot look at {}", facts.artifacts_dir.string()), ""};
+    return {"disk", kSkip, fmt::format("cannot check {}", facts.artifacts_dir.string()), ""};
   }
   const std::string finding =
       fmt::format("{} free for bundles in {}", format_bytes(*free), facts.artifacts_dir.string());
@@ -297,8 +296,8 @@ Check check_leftovers(const Facts& facts) {
   if (found.bundles.empty() && found.processes.empty()) {
     return {"leftovers", kOk,
             found.running.empty()
-                ? "no run was cut off"
-                : fmt::format("a run is going on: {}", printable(found.running[0].string())),
+                ? "no killed run"
+                : fmt::format("a run is in progress: {}", printable(found.running[0].string())),
             ""};
   }
   std::vector<std::string> findings;
@@ -306,7 +305,7 @@ Check check_leftovers(const Facts& facts) {
   std::vector<std::string> remedies;
   for (const Leftovers::Process& process : found.processes) {
     findings.push_back(
-        fmt::format("process {} ({}) of a run that is gone", process.pid, printable(process.name)));
+        fmt::format("process {} ({}) of a killed run", process.pid, printable(process.name)));
     pids.push_back(std::to_string(process.pid));
   }
   for (const fs::path& bundle : found.bundles) {

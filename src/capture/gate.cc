@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace llmprof {
 namespace {
@@ -44,8 +45,8 @@ StageMark parse_mark(std::string_view text) {
   const std::string example = "write DOMAIN:RANGE, as run.gate=LLM:request";
   if (text.find(',') != std::string_view::npos) {
     throw refusal(text, "nsys takes one range only",
-                  "name the range around all stages, as run.gate=LLM:request; stages are told "
-                  "apart afterwards");
+                  "name the range around all stages, as run.gate=LLM:request; the "
+                  "analysis finds the stages in it");
   }
   if (text.find_first_of("*?") != std::string_view::npos) {
     throw refusal(text, "nsys and ncu compare range names literally, wildcards match nothing",
@@ -73,7 +74,7 @@ StageMark parse_mark(std::string_view text) {
         fmt::format("run.gate={}:{}", printable(mark.name), printable(mark.domain)));
   }
   if (mark.name.find('@') != std::string::npos || mark.domain.find('@') != std::string::npos) {
-    throw refusal(text, "nsys cannot be told a name with @ in it",
+    throw refusal(text, "nsys does not accept a name with @ in it",
                   "rename the range, or record everything: run.gate=none");
   }
   return mark;
@@ -93,8 +94,9 @@ Gate automatic_gate(const std::vector<SeenMark>& seen) {
   for (const char* domain : {"LLM", ""}) {
     for (const std::string_view name : kStageNames) {
       if (const SeenMark* found = find_seen(seen, {domain, std::string(name)})) {
-        return gate_on(*found, fmt::format("the widest mark of the baseline pass, entered {} times",
-                                           found->count));
+        return gate_on(*found,
+                       fmt::format("the widest mark of the baseline pass, entered {}",
+                                   found->count == 1 ? "once" : count_of(found->count, "time")));
       }
     }
   }
@@ -166,7 +168,7 @@ Gate choose_gate(const GateWish& wish, const std::vector<SeenMark>* seen) {
                              : Gate{GateWish::Kind::kEverything,
                                     {},
                                     false,
-                                    "no baseline pass tells which marks there are"};
+                                    "no baseline pass recorded which marks exist"};
     case GateWish::Kind::kMark:
       break;
   }

@@ -129,7 +129,7 @@ void check_metrics(const System& system, const NcuTool& ncu,
   const std::set<std::string> known =
       first_words(ask_ncu(system, ncu, {"--query-metrics", "--chips", chip_list}));
   if (known.size() < 100) {
-    return;  // it would not say: nothing to hold the names against
+    return;  // ncu did not list its names, so they cannot be checked
   }
   for (const std::string& metric : metrics) {
     const bool is_listed_kind =

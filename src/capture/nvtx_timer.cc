@@ -46,7 +46,7 @@ class OpenFile {
       fail(std::strerror(errno));
     }
     if (!S_ISREG(status.st_mode)) {
-      fail("it is no regular file");
+      fail("it is not a regular file");
     }
     size_ = static_cast<std::uint64_t>(status.st_size);
   }

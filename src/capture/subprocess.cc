@@ -103,7 +103,7 @@ pid_t start_process(const Process& process, int out, int err) {
   // A script without a #! line is the most common cause.
   if (failure == ENOEXEC) {
     throw Error(
-        ErrorKind::kUsage, fmt::format("cannot start {}: it is no program", argv[0]),
+        ErrorKind::kUsage, fmt::format("cannot start {}: it is not a program", argv[0]),
         fmt::format("a script needs a first line as #!/bin/sh, or its interpreter in front: "
                     "sh {}",
                     argv[0]));

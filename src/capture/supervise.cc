@@ -23,11 +23,13 @@
 #include <csignal>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,6 +139,8 @@ class Output {
   }
 
   const std::string& kept() const { return kept_; }
+  // What came since the last call.
+  std::string take_new() { return std::exchange(new_, {}); }
   bool has_lost() const { return has_lost_; }
 
  private:
@@ -153,6 +157,7 @@ class Output {
       }
       rest.remove_prefix(static_cast<std::size_t>(put));
     }
+    new_ += text;
     kept_ += text;
     if (kept_.size() > 2 * kKeptOutput) {
       kept_.erase(0, kept_.size() - kKeptOutput);
@@ -163,6 +168,7 @@ class Output {
   int log_;
   bool has_lost_ = false;
   std::string kept_;
+  std::string new_;
 };
 
 // The state of one supervised step.
@@ -187,15 +193,14 @@ class Supervision {
       look_at_files();
       look_at_limits();
       climb_ladder();
-      on_progress_({Clock::now() - start_, result_.bytes,
-                    std::string(last_line(output_.kept()).substr(0, kLongestLine)),
-                    stopping_since_ != kNever});
+      tell_progress();
     }
     result_.duration_ns =
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
     // The time is taken before the clean-up, which is not the step's.
     end_the_rest();
     output_.take();
+    tell_progress();
     result_.bytes = written_bytes();
     const std::string& kept = output_.kept();
     result_.has_lost_output = output_.has_lost();
@@ -206,12 +211,20 @@ class Supervision {
  private:
   static constexpr Clock::time_point kNever{};
 
+  void tell_progress() {
+    on_progress_({Clock::now() - start_, result_.bytes,
+                  std::string(last_line(output_.kept()).substr(0, kLongestLine)),
+                  stopping_since_ != kNever, output_.take_new()});
+  }
+
   // Only the leader's exit counts; end_the_rest() deals with its descendants.
   bool has_ended() {
     int status = 0;
-    const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+    rusage usage{};
+    const pid_t ended = ::wait4(pid_, &status, WNOHANG, &usage);
     if (ended == pid_) {
       result_.exit_code = exit_code_of(status);
+      result_.peak_memory_bytes = static_cast<std::uint64_t>(std::max(usage.ru_maxrss, 0L)) * kKiB;
       return true;
     }
     return ended < 0 && errno != EINTR;  // not ours to wait for: no answer will come

@@ -15,7 +15,7 @@ namespace llmprof {
 // Why a step ended.
 enum class StepEnd {
   kItself,
-  kTimeout,      // its time was up
+  kTimeout,      // the time limit was reached
   kTooLarge,     // what it wrote passed the limit
   kDiskFull,     // the disk was about to be full
   kNoProgress,   // it neither wrote nor said anything for too long
@@ -52,6 +52,7 @@ struct StepProgress {
   std::uint64_t bytes = 0;
   std::string last_line;  // what the program printed last; not made safe for a terminal
   bool is_stopping = false;
+  std::string output = {};  // what it printed since the last call, as it printed it
 };
 
 // How a step ended.
@@ -60,9 +61,10 @@ struct StepResult {
   StepEnd end = StepEnd::kItself;
   std::int64_t duration_ns = 0;
   std::uint64_t bytes = 0;
-  std::vector<std::string> left_over;  // processes it left that were ended, as "name (pid 12)"
-  std::string last_lines;              // the end of what it printed, a few KiB
-  bool has_lost_output = false;        // the log could not be written, at least in part
+  std::uint64_t peak_memory_bytes = 0;  // resident, of its largest process; 0: unknown
+  std::vector<std::string> left_over;   // processes it left that were ended, as "name (pid 12)"
+  std::string last_lines;               // the end of what it printed, a few KiB
+  bool has_lost_output = false;         // the log could not be written, at least in part
 };
 
 // Runs a step to its end or to a limit. All its descendants are found and ended with it, including

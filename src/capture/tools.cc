@@ -140,9 +140,9 @@ ToolVersion ask_version(const System& system, const ToolKind& kind, const fs::pa
   if (!version) {
     const std::string_view said = trim(printed);
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("{} does not tell its version: {}", path.string(),
-                            said.empty() ? "it says nothing"
-                                         : "it says \"" + printable(said.substr(0, 80)) + "\""),
+                fmt::format("{} does not print its version: {}", path.string(),
+                            said.empty() ? "it prints nothing"
+                                         : "it prints \"" + printable(said.substr(0, 80)) + "\""),
                 install_hint(kind));
   }
   return *version;

@@ -9,6 +9,7 @@
 #include "cli/args.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -23,7 +24,14 @@ namespace llmprof {
 namespace {
 
 constexpr const char* kDescription =
-    "llmprof: deep profiling of LLM workloads on NVIDIA GPUs, from the command line.";
+    "llmprof: deep profiling of LLM workloads on GPUs, from the command line.\n\n"
+    "Start here:\n"
+    "  llmprof doctor                  Is this machine ready to profile?\n"
+    "  llmprof run -- PROGRAM ARG...   Profile a program and write a report\n"
+    "  llmprof FILE                    Analyze a recording of Nsight Systems or PyTorch's profiler\n"
+    "  llmprof diff BEFORE AFTER       Compare two recordings or runs\n"
+    "  llmprof explain launch_bound    What a finding, a metric or a term means\n";
+constexpr std::size_t kHelpColumn = 34;
 
 void add_option(CLI::App& app, const Option& option) {
   const std::string value = option.is_required ? "" : default_text(option);
@@ -116,14 +124,17 @@ Error unknown_word(const std::string& word, const std::string& path,
     const std::string typed = word.substr(0, word.find('='));
     if (std::find(known.begin(), known.end(), typed) != known.end()) {
       return {ErrorKind::kUsage, fmt::format("{}misplaced option '{}'", about(path), typed),
-              "options of a command stand behind its name"};
+              "options of a command follow its name"};
     }
     return {ErrorKind::kUsage, fmt::format("{}unknown option '{}'", about(path), printable(typed)),
             suggestion(typed, known, "options: " + help_line(path))};
   }
   if (!children.empty()) {
     return {ErrorKind::kUsage, fmt::format("{}unknown command '{}'", about(path), printable(word)),
-            suggestion(word, names_of(children), "commands: " + help_line(path))};
+            suggestion(word, names_of(children),
+                       path.empty() ? "commands: llmprof --help; to profile a program: llmprof run "
+                                      "-- PROGRAM [ARG...]"
+                                    : "commands: " + help_line(path))};
   }
   return {ErrorKind::kUsage, fmt::format("{}unexpected '{}'", about(path), printable(word)),
           "usage: " + help_line(path)};
@@ -178,7 +189,7 @@ Named find_named(const Named& parent) {
 }
 
 // Of the innermost command that was named. CLI11 ends it without a newline or with two, and knows
-// nothing of the words behind "--".
+// nothing about the words after "--".
 std::string help_text(const CLI::App& app, const Command& command) {
   std::string text = app.help();
   text = text.substr(0, text.find_last_not_of('\n') + 1) + "\n";
@@ -188,7 +199,7 @@ std::string help_text(const CLI::App& app, const Command& command) {
   return text;
 }
 
-// Hands the words behind "--" to the command that takes them; others ignore a "--". The first word
+// Hands the words after "--" to the command that takes them; others ignore a "--". The first word
 // that names a command is it: before it stands at most a colour.
 void cut_rest(const std::vector<Command>& commands, std::vector<std::string>& arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
@@ -207,7 +218,49 @@ void cut_rest(const std::vector<Command>& commands, std::vector<std::string>& ar
   arguments.erase(dashes, arguments.end());
 }
 
+// Words that stand for others: `help run` is `run --help`, an alias is its command, and a file
+// without a command is analyzed.
+void expand_first_word(const std::vector<Command>& commands, std::vector<std::string>& arguments) {
+  auto word = arguments.begin();
+  while (word != arguments.end() && word->starts_with('-')) {
+    word += *word == "--color" && word + 1 != arguments.end() ? 2 : 1;
+  }
+  if (word == arguments.end()) {
+    return;
+  }
+  if (*word == "help") {
+    arguments.erase(word);
+    arguments.emplace_back("--help");
+    return;
+  }
+  if (*word == "version") {
+    *word = "--version";
+    return;
+  }
+  for (const Command& command : commands) {
+    if (command.name == *word || std::ranges::count(command.aliases, *word) > 0) {
+      *word = command.name;
+      return;
+    }
+  }
+  std::error_code ignored;
+  if (word->find_first_of("./") != std::string::npos || std::filesystem::exists(*word, ignored)) {
+    arguments.insert(word, "analyze");
+  }
+}
+
 }  // namespace
+
+std::string wrapped_help(const std::string& text, std::size_t width) {
+  std::string lines;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t first = line.find_first_not_of(' ');
+    const bool is_row = first == 2 && line.size() > kHelpColumn;
+    lines += wrapped(line, width, is_row ? kHelpColumn : 2) + "\n";
+  }
+  lines.pop_back();  // the text ends with a line break
+  return lines;
+}
 
 Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::string> arguments,
                        std::string& color) {
@@ -216,7 +269,7 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
   program.options = {
       {"--color", "WHEN", "Colour: auto, always or never", &color, {"auto", "always", "never"}}};
   CLI::App app(kDescription, "llmprof");
-  app.get_formatter()->column_width(34);
+  app.get_formatter()->column_width(kHelpColumn);
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("--version", version_text(), "Print version and build");
   add_option(app, program.options[0]);
@@ -225,11 +278,7 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
   app.footer("llmprof COMMAND --help explains a command.");
   const Node root{&program, &app, add_commands(app, commands)};
 
-  // `llmprof help run` is what many programs take for `llmprof run --help`.
-  if (!arguments.empty() && arguments[0] == "help") {
-    arguments.erase(arguments.begin());
-    arguments.emplace_back("--help");
-  }
+  expand_first_word(commands, arguments);
   cut_rest(commands, arguments);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   try {

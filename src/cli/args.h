@@ -20,4 +20,7 @@ struct Parsed {
 Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::string> arguments,
                        std::string& color);
 
+// A help text with lines of at most `width` columns; descriptions stay in their column.
+std::string wrapped_help(const std::string& text, std::size_t width);
+
 }  // namespace llmprof

@@ -19,7 +19,7 @@
 
 namespace llmprof {
 
-// What main() knows and hands to whoever runs.
+// What main() knows and hands to a command.
 struct Context {
   System system;
   Console& console;
@@ -75,9 +75,10 @@ struct Command {
   std::vector<Command> subcommands;
   std::function<int(Context&)> run;  // returns an ExitCode; empty: a subcommand must be named
   std::string examples;              // printed below the options
-  // Where the words behind "--" go: another program's command line. Null: there are none.
+  // Where the words after "--" go: another program's command line. Null: there are none.
   std::vector<std::string>* rest = nullptr;
   std::string group = {};  // the heading above it in llmprof --help; empty for subcommands
+  std::vector<std::string> aliases = {};  // other names, as people know them from other tools
 
   void add(const std::vector<Option>& more) {
     options.insert(options.end(), more.begin(), more.end());

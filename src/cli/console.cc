@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/parse_number.h"
 #include "base/text.h"
 
 namespace llmprof {
@@ -39,21 +40,30 @@ std::size_t columns_of(int descriptor) {
 
 }  // namespace
 
-void Console::set_color(const std::string& choice,
+void Console::configure(const std::string& choice,
                         const std::map<std::string, std::string>& environment) {
+  if (const auto columns = environment.find("COLUMNS"); columns != environment.end()) {
+    const std::optional<std::int64_t> number = parse_whole(columns->second);
+    columns_ = number && *number > 0 && *number <= 10'000 ? static_cast<std::size_t>(*number) : 0;
+  }
   const auto is_set = [&](const char* name) {
     const auto found = environment.find(name);
     return found != environment.end() && !found->second.empty();
   };
-  if (choice != "auto") {
-    has_color_ = choice == "always";
-  } else if (is_set("NO_COLOR")) {
-    has_color_ = false;
-  } else if (is_set("CLICOLOR_FORCE") && environment.at("CLICOLOR_FORCE") != "0") {
-    has_color_ = true;
-  } else {
-    has_color_ = ::isatty(STDOUT_FILENO) != 0 && is_set("TERM") && environment.at("TERM") != "dumb";
-  }
+  const auto may_color = [&](int descriptor) {
+    if (choice != "auto") {
+      return choice == "always";
+    }
+    if (is_set("NO_COLOR")) {
+      return false;
+    }
+    if (is_set("CLICOLOR_FORCE") && environment.at("CLICOLOR_FORCE") != "0") {
+      return true;
+    }
+    return ::isatty(descriptor) != 0 && is_set("TERM") && environment.at("TERM") != "dumb";
+  };
+  has_color_ = may_color(STDOUT_FILENO);
+  has_error_color_ = may_color(STDERR_FILENO);
 }
 
 void Console::out(std::string_view text) {
@@ -73,31 +83,15 @@ std::string Console::painted(Color color, std::string_view text) const {
 }
 
 std::size_t Console::width() const {
-  return columns_of(STDOUT_FILENO);
+  return columns_ > 0 ? columns_ : columns_of(STDOUT_FILENO);
 }
 
 std::size_t Console::error_width() const {
-  return columns_of(STDERR_FILENO);
+  return columns_ > 0 ? columns_ : columns_of(STDERR_FILENO);
 }
 
 bool Console::flush() {
   return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-}
-
-std::string shortened(const std::string& text, std::size_t width) {
-  if (display_width(text) <= width) {
-    return text;
-  }
-  std::string short_text;
-  std::size_t taken = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool starts_character = (text[i] & 0xc0) != 0x80;
-    if (starts_character && ++taken > width - 3) {
-      break;
-    }
-    short_text += text[i];
-  }
-  return short_text + "...";
 }
 
 std::string table_text(const Table& table, std::size_t width) {

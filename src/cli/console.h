@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "report/document.h"
+
 namespace llmprof {
 
 enum class Color { kPlain, kGreen, kYellow, kRed, kDim };
@@ -17,7 +19,9 @@ class Console {
   // `choice` is auto, always or never. Auto: NO_COLOR wins, then CLICOLOR_FORCE, then whether a
   // terminal that can show colour is there. Sixteen colours only: every terminal has them, and
   // users chose what they look like.
-  void set_color(const std::string& choice, const std::map<std::string, std::string>& environment);
+  //
+  // COLUMNS, where it is exported, is the width in place of the terminal's.
+  void configure(const std::string& choice, const std::map<std::string, std::string>& environment);
 
   void out(std::string_view text);
   void err(std::string_view text);
@@ -25,21 +29,25 @@ class Console {
   // For standard output; plain when it has no colour. Colour never carries meaning alone.
   std::string painted(Color color, std::string_view text) const;
 
-  // Columns of the terminal on standard output, or 0 when there is none: then nothing is cut.
+  // Columns of the terminal on standard output, or 0 when there is none: then nothing is wrapped or
+  // cut.
   std::size_t width() const;
 
   // The same on standard error.
   std::size_t error_width() const;
+
+  // How documents are shown on standard output and standard error.
+  TerminalForm form() const { return {width(), has_color_}; }
+  TerminalForm error_form() const { return {error_width(), has_error_color_}; }
 
   // Pushes everything out. False when some of it could not be written.
   bool flush();
 
  private:
   bool has_color_ = false;
+  bool has_error_color_ = false;
+  std::size_t columns_ = 0;  // that the user asked for; 0: those of the terminal
 };
-
-// At most `width` columns of a text; where something is cut it ends in "...".
-std::string shortened(const std::string& text, std::size_t width);
 
 // Rows under headings, columns aligned, two blanks apart. The last column is cut to the terminal's
 // width.

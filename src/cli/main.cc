@@ -42,9 +42,9 @@ int run(const std::vector<std::string>& arguments, Console& console) {
   const std::vector<Command> commands = all_commands();
   std::string color = "auto";
   const Parsed parsed = parse_arguments(commands, arguments, color);
-  console.set_color(color, context.system.environment);
+  console.configure(color, context.system.environment);
   if (!parsed.run) {
-    console.out(parsed.text);
+    console.out(wrapped_help(parsed.text, console.width()));
     return kExitOk;
   }
   return parsed.run(context);
@@ -54,9 +54,10 @@ int guarded_run(const std::vector<std::string>& arguments, Console& console) {
   try {
     return run(arguments, console);
   } catch (const Error& error) {
-    console.err(fmt::format("llmprof: {}\n", printable(error.what())));
+    const std::size_t width = console.error_width();
+    console.err(wrapped("llmprof: " + printable(error.what()), width, 2) + "\n");
     if (!error.hint().empty()) {
-      console.err(fmt::format("  hint: {}\n", printable(error.hint())));
+      console.err(wrapped("  hint: " + printable(error.hint()), width, 8) + "\n");
     }
     return exit_code_of(error.kind());
   } catch (const std::bad_alloc&) {

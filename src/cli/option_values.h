@@ -7,8 +7,8 @@
 
 namespace llmprof {
 
-// Reads `text` into the option's target, which is no flag and no list. Throws kUsage where it is
-// not what the target takes.
+// Reads `text` into the option's target, which is neither a flag nor a list. Throws kUsage where it
+// is not what the target takes.
 void set_value(const Option& option, const std::string& text);
 
 // The target's value as a user would type it; empty: there is none.

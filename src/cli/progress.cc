@@ -3,6 +3,8 @@
 // Progress of a run on standard error: step, elapsed time, bytes written, last line printed.
 #include "cli/progress.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/json_fwd.h"
@@ -53,6 +55,7 @@ void ConsoleProgress::begin(const std::string& step) {
 
 void ConsoleProgress::update(const StepProgress& progress) {
   elapsed_ = progress.elapsed;
+  show_output(progress.output);
   const nanoseconds since = progress.elapsed - last_drawn_;
   if (progress.is_stopping && !was_stopping_) {
     was_stopping_ = true;
@@ -63,14 +66,14 @@ void ConsoleProgress::update(const StepProgress& progress) {
     last_drawn_ = progress.elapsed;
     std::string line = fmt::format("[{}/{}] {}  {}  {}", step_number_, num_steps_, step_,
                                    elapsed_text(progress.elapsed), format_bytes(progress.bytes));
-    line += last_line.empty() ? "" : "  " + last_line;
+    line += last_line.empty() || shows_output_ ? "" : "  " + last_line;
     console_.err("\r\x1b[K" + shortened(line, console_.error_width() - 1));
     has_line_ = true;
   } else if (mode_ == Mode::kPlain && since >= kBetweenPlain) {
     last_drawn_ = progress.elapsed;
-    console_.err(fmt::format("[{}/{}] {}  {}  {}  {}\n", step_number_, num_steps_, step_,
+    console_.err(fmt::format("[{}/{}] {}  {}  {}{}\n", step_number_, num_steps_, step_,
                              elapsed_text(progress.elapsed), format_bytes(progress.bytes),
-                             last_line));
+                             shows_output_ || last_line.empty() ? "" : "  " + last_line));
   } else if (mode_ == Mode::kJson && since >= kBetweenJson) {
     last_drawn_ = progress.elapsed;
     console_.err(json_object_line({{"event", "progress"},
@@ -82,8 +85,25 @@ void ConsoleProgress::update(const StepProgress& progress) {
   }
 }
 
+void ConsoleProgress::show_output(const std::string& output) {
+  if (!shows_output_ || output.empty() || (mode_ != Mode::kLine && mode_ != Mode::kPlain)) {
+    return;
+  }
+  unfinished_ += output;
+  const std::size_t end = unfinished_.find_last_of("\r\n");
+  if (end != std::string::npos) {
+    clear_line();
+    console_.err(std::string_view(unfinished_).substr(0, end + 1));
+    unfinished_.erase(0, end + 1);
+  }
+}
+
 void ConsoleProgress::end(const std::string& outcome) {
   clear_line();
+  if (!unfinished_.empty()) {
+    console_.err(std::exchange(unfinished_, {}) + "\n");
+  }
+  shows_output_ = shows_output_ && elapsed_.count() == 0;
   if (mode_ == Mode::kJson) {
     console_.err(json_object_line({{"event", "end"},
                                    {"step", step_},

@@ -9,8 +9,9 @@
 
 namespace llmprof {
 
-// What a person sees while a run goes on, on standard error. On a terminal one line is redrawn;
-// elsewhere a line a step and one a minute; or JSON, a line an event; or nothing.
+// Progress of a run on standard error. On a terminal one line is redrawn; elsewhere there is one
+// line per step and one per minute; or JSON, one line per event; or nothing. The program's own
+// output is passed on while it runs for the first time; later passes only log it.
 class ConsoleProgress : public Progress {
  public:
   // `mode` is auto, plain, json or none.
@@ -24,6 +25,8 @@ class ConsoleProgress : public Progress {
  private:
   enum class Mode { kLine, kPlain, kJson, kSilent };
   void clear_line();
+  // Passes the program's output on, in whole lines, while it runs for the first time.
+  void show_output(const std::string& output);
 
   Console& console_;
   Mode mode_;
@@ -32,6 +35,8 @@ class ConsoleProgress : public Progress {
   std::string step_;
   bool has_line_ = false;
   bool was_stopping_ = false;
+  bool shows_output_ = true;
+  std::string unfinished_;  // the last line of output, without its end
   std::chrono::nanoseconds elapsed_{0};
   std::chrono::nanoseconds last_drawn_{0};
 };

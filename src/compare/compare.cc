@@ -148,7 +148,7 @@ const StageLengths* lengths_of(const RunSummary& run, const std::string& stage) 
 }
 
 // One run per side: its steps, in blocks. They do not contain the variation between runs, so there
-// is no verdict.
+// is not a verdict.
 void judge_steps(const RunSummary& base, const RunSummary& candidate, double alpha,
                  MetricChange& row) {
   const RunMetric* metric = find_metric(base, row.key);
@@ -156,7 +156,7 @@ void judge_steps(const RunSummary& base, const RunSummary& candidate, double alp
   const StageLengths* after = lengths_of(candidate, metric->steps);
   row.change = Change::kUnclear;
   row.repeats_needed = least_repeats(alpha);
-  row.reason = fmt::format("one run does not tell how runs differ: {} a side would be the least",
+  row.reason = fmt::format("one run per side: noise unknown; use at least {} runs per side",
                            *row.repeats_needed);
   if (before == nullptr || after == nullptr) {
     return;
@@ -183,7 +183,8 @@ void judge_value(const MetricBudget& budget, const std::vector<double>& candidat
   const auto all = static_cast<std::ptrdiff_t>(candidate.size());
   row.change = broken == all ? Change::kWorse : Change::kUnclear;
   row.repeats_needed.reset();
-  row.reason = fmt::format("{} of {} runs break the budget's limit", broken, all);
+  row.reason = broken == all ? "every run breaks the budget's limit"
+                             : fmt::format("{} of {} runs break the budget's limit", broken, all);
 }
 
 MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummary>& base,
@@ -218,9 +219,11 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
       judge_runs(before, after, alpha, row);
     }
   }
-  if (is_absolute) {  // needs no base
+  // A limit on the value needs no base and few runs. It is added to the test for a slowdown of a
+  // gated metric, and does not replace it.
+  if (is_absolute && !(metric.is_gated && row.change == Change::kWorse)) {
     row.change = Change::kSame;
-    row.reason.clear();
+    row.reason = "within its limit";
     row.repeats_needed.reset();
   }
   if (budget != nullptr) {
@@ -231,7 +234,7 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
 
 std::string metric_words(const MetricChange& row) {
   const double change = row.ratio ? (*row.ratio - 1) * 100 : 0;
-  std::string text = fmt::format("{} {:+.1f} %", row.key, change);
+  std::string text = fmt::format("{} {:+.1f} %", metric_label(row.key), change);
   if (row.ratio_low && row.ratio_high) {
     text += fmt::format(" ({:+.1f} to {:+.1f} %)", (*row.ratio_low - 1) * 100,
                         (*row.ratio_high - 1) * 100);
@@ -243,8 +246,9 @@ std::string listed(const std::vector<MetricChange>& metrics, Change change, bool
   std::vector<std::string> words;
   for (const MetricChange& row : metrics) {
     if (row.change == change && (row.is_gated || !gated_only)) {
-      words.push_back(row.reason.empty() ? metric_words(row)
-                                         : fmt::format("{}: {}", row.key, row.reason));
+      words.push_back(row.reason.empty()
+                          ? metric_words(row)
+                          : fmt::format("{}: {}", metric_label(row.key), row.reason));
     }
   }
   return fmt::format("{}", fmt::join(words, "; "));
@@ -253,6 +257,13 @@ std::string listed(const std::vector<MetricChange>& metrics, Change change, bool
 bool has_gated(const std::vector<MetricChange>& metrics, Change change) {
   return std::any_of(metrics.begin(), metrics.end(),
                      [&](const MetricChange& row) { return row.is_gated && row.change == change; });
+}
+
+std::string passed_sentence(const CompareOptions& options) {
+  return options.budgets.empty()
+             ? fmt::format("nothing got slower by {:g} % or more", options.smallest_effect * 100)
+             : "every budget is met, and no other gated metric got slower by " +
+                   fmt::format("{:g} % or more", options.smallest_effect * 100);
 }
 
 // From the strongest reason to the weakest: invalid, regression, inconclusive, pass.
@@ -280,13 +291,11 @@ void decide(const CompareOptions& options, Comparison& comparison) {
   } else if (!is_gated || has_gated(metrics, Change::kUnclear)) {
     comparison.verdict = Verdict::kInconclusive;
     comparison.sentence = is_gated ? "not decided: " + listed(metrics, Change::kUnclear, true)
-                                   : "not decided: no run holds a time to judge by";
+                                   : "not decided: no run has a time to judge by";
   } else {
     comparison.verdict = Verdict::kPass;
     const std::string better = listed(metrics, Change::kBetter, true);
-    comparison.sentence = better.empty() ? fmt::format("nothing got slower by {:g} % or more",
-                                                       options.smallest_effect * 100)
-                                         : "faster: " + better;
+    comparison.sentence = better.empty() ? passed_sentence(options) : "faster: " + better;
   }
 }
 
@@ -321,6 +330,23 @@ std::vector<std::string> labels_of(const std::vector<RunSummary>& runs) {
 }
 
 }  // namespace
+
+std::string metric_label(const std::string& key) {
+  if (key == "aggregates.ttft.p50_ns") {
+    return "time to first token (p50)";
+  }
+  if (key == "aggregates.tpot.p50_ns") {
+    return "time per token (p50)";
+  }
+  constexpr std::string_view kBefore = "stages[stage=";
+  constexpr std::string_view kAfter = "].host_median_ns";
+  if (key.starts_with(kBefore) && key.ends_with(kAfter)) {
+    const std::string stage =
+        key.substr(kBefore.size(), key.size() - kBefore.size() - kAfter.size());
+    return stage == "all" ? "length of the recording" : stage + " (median)";
+  }
+  return key;
+}
 
 const char* change_name(Change change) {
   switch (change) {
@@ -407,6 +433,8 @@ Comparison compare_runs(const std::vector<RunSummary>& base,
   comparison.metrics = compare_metrics(base, candidate, options);
   const RunSummary& before = median_run(base);
   const RunSummary& after = median_run(candidate);
+  comparison.base_launches = before.launches;
+  comparison.candidate_launches = after.launches;
   comparison.base_median = before.label;
   comparison.candidate_median = after.label;
   diff_runs(before, after, comparison);

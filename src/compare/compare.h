@@ -142,6 +142,9 @@ enum class Change {
 };
 const char* change_name(Change change);
 
+// A gated metric in words: "time per token (p50)" for aggregates.tpot.p50_ns. Others: the key.
+std::string metric_label(const std::string& key);
+
 // One metric on both sides, with its judgement.
 struct MetricChange {
   std::string key;
@@ -272,6 +275,8 @@ struct Comparison {
   ModelComparison model;
   std::int64_t base_kernel_ns = 0;
   std::int64_t candidate_kernel_ns = 0;
+  std::int64_t base_launches = 0;  // of the median run, as kernel_ns
+  std::int64_t candidate_launches = 0;
 };
 
 // Neither side may be empty.

@@ -28,6 +28,9 @@
 namespace llmprof {
 namespace {
 
+// Presets set some variables; a user may set any.
+constexpr std::string_view kEnvironmentKey = "workload.environment.";
+
 constexpr std::string_view kModePath = "run.mode";
 constexpr std::string_view kTargetPath = "model.target";
 constexpr std::string_view kTargetGroup = "model/llm";
@@ -251,10 +254,10 @@ class Composer {
     const std::string target = peek(kTargetPath).value_or("");
     const std::vector<std::string> names = preset_names(kTargetGroup);
     if (!target.empty() && !is_among(target, names)) {
-      config_.notes.push_back(
-          fmt::format("model.target={} is no preset of model/llm ({}): the name is recorded, but "
-                      "nothing else is known of the model",
-                      printable(target), fmt::join(names, ", ")));
+      config_.notes.push_back(fmt::format(
+          "model.target={} is not a preset of model/llm ({}): the name is recorded, but "
+          "nothing else is known about the model",
+          printable(target), fmt::join(names, ", ")));
     }
   }
 
@@ -275,7 +278,7 @@ class Composer {
       const std::string key_path = joined(path, key);
       if (key.find('.') != std::string::npos) {
         throw Error(ErrorKind::kUsage, fmt::format("key '{}' has a dot", printable(key_path)),
-                    "write it nested, one key a level");
+                    "write it nested, one key per level");
       }
       check_known(key_path, value, unknown);
       Json& slot = target[key];
@@ -304,8 +307,11 @@ class Composer {
     });
   }
 
-  // True below a mapping that the presets left empty, and below a null.
+  // True below a mapping that the presets left empty, below a null, and for environment variables.
   bool is_open(const std::string& path) const {
+    if (path.starts_with(kEnvironmentKey)) {
+      return true;
+    }
     for (std::size_t end = path.rfind('.'); end != std::string::npos && end > 0;
          end = path.rfind('.', end - 1)) {
       const Json* parent = find_value(known_, path.substr(0, end));

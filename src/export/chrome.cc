@@ -4,10 +4,10 @@
 //
 // Events are written as they arrive: a JSON tree of a recording would take fifty times its size.
 //
-// The format has two levels, processes and threads. A GPU or a process becomes a process, each lane
-// of a row a thread, with our own numbers: a GPU has no process id, and streams of different GPUs
-// may share a number. Times are microseconds with three decimals, so they are exact nanoseconds
-// unless a reader converts them to double.
+// The format has two levels, processes and threads. GPUs and processes become processes, and the
+// lanes of their rows become threads, with our own numbers: a GPU has no process id, and streams of
+// different GPUs may share a number. Times are microseconds with three decimals, so they are exact
+// nanoseconds unless a reader converts them to double.
 #include "export/chrome.h"
 
 #include <cmath>

@@ -77,7 +77,7 @@ const Importer& importer_of(const InputFile& file) {
     }
   }
   throw Error(ErrorKind::kInput,
-              fmt::format("{} is {}no recording llmprof reads", path,
+              fmt::format("{}: {}not a recording that llmprof reads", path,
                           file.sqlite() != nullptr ? "a SQLite database, but " : ""),
               reads_hint(recording_formats()));
 }
@@ -141,8 +141,8 @@ TraceOutline outline_trace(const InputFile& file) {
   const Importer& importer = importer_of(file);
   if (importer.outline == nullptr) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("what {} holds is not known before it is read: no memory is planned "
-                            "for a {} of {}",
+                fmt::format("{}: the memory it needs is not known before it is read, because it is "
+                            "a {} of {}",
                             file.path().string(), importer.format.kind, importer.format.tool));
   }
   TraceOutline outline = importer.outline(file);
@@ -161,7 +161,7 @@ Counters load_counters(const InputFile& file) {
     }
   }
   throw Error(ErrorKind::kInput,
-              fmt::format("{} holds no counters llmprof reads", file.path().string()),
+              fmt::format("{}: no counters that llmprof reads", file.path().string()),
               reads_hint(counter_formats()));
 }
 

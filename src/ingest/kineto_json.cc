@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/parse_number.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "ingest/ingest.h"
 #include "ingest/kineto_outline.h"
 #include "ingest/kineto_trace.h"
@@ -142,7 +143,7 @@ class KinetoLoader {
   void require_events() const {
     if (!has_events_) {
       throw Error(ErrorKind::kInput,
-                  fmt::format("{} is JSON, but no trace: it has no traceEvents", path_.string()),
+                  fmt::format("{} is JSON, but not a trace: it has no traceEvents", path_.string()),
                   kHint);
     }
     if (builder_.num_kept() == 0 && schema_version_.empty()) {
@@ -202,11 +203,11 @@ class KinetoLoader {
                       *read_.stopped_at, source_.is_cut_off() ? " (of the unpacked text)" : ""));
     }
     add("unusable_event", Severity::kWarning, read_.num_unusable,
-        fmt::format("{} events have no usable time, duration or thread and were left out",
-                    read_.num_unusable));
+        fmt::format("left out {}: no usable time, duration or thread",
+                    count_of(static_cast<std::int64_t>(read_.num_unusable), "event")));
     add("implausible_event", Severity::kWarning, builder_.num_implausible(),
-        fmt::format("{} events lie a month away from the first or last as long, and were left out",
-                    builder_.num_implausible()));
+        fmt::format("left out {}: a month or more from the first event, or as long",
+                    count_of(static_cast<std::int64_t>(builder_.num_implausible()), "event")));
     add("repaired_text", Severity::kInfo, read_.was_repaired ? 1 : 0,
         "the text has bytes that JSON does not allow; in names they were replaced");
   }

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "trace/op_inputs.h"
 
 namespace llmprof {
@@ -204,7 +205,7 @@ std::uint32_t KinetoTrace::thread_of(const KinetoEvent& event) {
     const auto [process, is_new_process] = processes_.try_emplace(event.pid, number);
     if (is_new_process) {
       if (trace_.processes.size() == kMostProcesses) {
-        throw Error(ErrorKind::kInput, "the trace claims more processes than can be told apart");
+        throw Error(ErrorKind::kInput, "the trace has more than 65,535 processes");
       }
       trace_.processes.push_back({static_cast<std::uint64_t>(event.pid), low_bits(event.pid)});
     }
@@ -259,7 +260,7 @@ std::uint32_t KinetoTrace::node_of(std::uint64_t id) {
   return entry->second;
 }
 
-// The process with the most calls; a dummy if nothing of the host was recorded.
+// The process with the most calls; a dummy if no CPU event was recorded.
 std::uint16_t KinetoTrace::launching_process() {
   if (trace_.processes.empty()) {
     trace_.processes.emplace_back();
@@ -273,9 +274,9 @@ std::uint16_t KinetoTrace::launching_process() {
   if (others > 0) {
     trace_.diagnostics.push_back(
         {"several_processes", Severity::kWarning, others,
-         fmt::format("{} calls are of other processes than the one taken to have launched all GPU "
-                     "work: traces that were joined are better read one by one",
-                     others)});
+         fmt::format("{} from other processes than the one that launched most GPU work: analyze "
+                     "joined traces one by one",
+                     count_of(others, "API call"))});
   }
   return static_cast<std::uint16_t>(most - num_calls.begin());
 }

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/units.h"
 #include "ingest/ingest.h"
 #include "ingest/ncu_result.h"
 
@@ -307,16 +308,16 @@ class ReportReader {
 
   void say_damage() {
     say("ncu_report_cut", Severity::kDataLoss, is_cut_ ? 1 : 0,
-        fmt::format("the ncu report is cut off or damaged: {} results were read before that",
-                    counters_.results.size()));
+        fmt::format("the ncu report is cut off or damaged after {}",
+                    count_of(static_cast<std::int64_t>(counters_.results.size()), "result")));
     say("ncu_result_damaged", Severity::kDataLoss, num_damaged_,
-        fmt::format("{} results of the ncu report are damaged and left out", num_damaged_));
+        fmt::format("left out {} of the ncu report", count_of(num_damaged_, "damaged result")));
     say("ncu_metric_without_name", Severity::kWarning, results_.num_nameless(),
-        fmt::format("{} values of the ncu report have no name in its string table",
-                    results_.num_nameless()));
+        fmt::format("{} of the ncu report without a name in its string table",
+                    count_of(results_.num_nameless(), "value")));
     say("ncu_not_a_number", Severity::kInfo, results_.num_not_finite(),
-        fmt::format("{} values of the ncu report are no numbers (nan) and left out",
-                    results_.num_not_finite()));
+        fmt::format("left out {} of the ncu report: not a number (nan)",
+                    count_of(results_.num_not_finite(), "value")));
   }
 
   Counters counters_;

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "ingest/ingest.h"
 #include "ingest/ncu_units.h"
 
@@ -127,7 +128,7 @@ TraceOutline outline_kernel_summary(const InputFile& file) {
   std::error_code ignored;
   outline.file_bytes = std::filesystem::file_size(file.path(), ignored);
   outline.text_bytes = outline.file_bytes;  // what is kept of it is names
-  outline.source = "its format: it has a row a kernel, and no events";
+  outline.source = "its format: one row per kernel, no events";
   return outline;
 }
 
@@ -164,7 +165,7 @@ KernelSummary parse_nsys_csv(std::string_view text) {
   if (num_bad > 0) {
     summary.diagnostics.push_back(
         {"summary_row_damaged", Severity::kWarning, num_bad,
-         fmt::format("{} rows of the kernel summary are damaged and left out", num_bad)});
+         fmt::format("left out {} of the kernel summary", count_of(num_bad, "damaged row"))});
   }
   return summary;
 }

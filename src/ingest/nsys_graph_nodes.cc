@@ -6,8 +6,8 @@
 // are captured once, and instantiated as copies. Since 2023 the table is CUDA_GRAPH_NODE_EVENTS;
 // 2022 has the same columns in CUDA_GRAPH_EVENTS, which later versions use for whole graphs.
 //
-// Without the column of originals a copy cannot be told from a captured node, and its time, that of
-// the instantiation, would give it the wrong names. Such tables are left out.
+// Without the column of originals a copy cannot be distinguished from a captured node, and its
+// time, that of the instantiation, would give it the wrong names. Such tables are left out.
 #include "ingest/nsys_graph_nodes.h"
 
 #include "ingest/nsys_columns.h"

@@ -27,7 +27,7 @@ Number number_in(std::vector<Row>& table, std::map<Key, Number>& numbers, const 
 
 void require_16_bits(std::size_t num_processes, std::size_t num_devices) {
   if (num_processes > UINT16_MAX || num_devices > UINT16_MAX) {
-    throw Error(ErrorKind::kInput, "the recording claims more processes than can be told apart");
+    throw Error(ErrorKind::kInput, "the recording has more than 65,535 processes or GPUs");
   }
 }
 

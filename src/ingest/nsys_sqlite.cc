@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_columns.h"
 #include "ingest/nsys_graph_nodes.h"
@@ -439,8 +440,8 @@ class Loader {
       drop_implausible(trace_);
       trace_.diagnostics.push_back(
           {"implausible_event", Severity::kWarning, times_.num_implausible,
-           fmt::format("{} events lie a year or more from the recording's start, and were left out",
-                       times_.num_implausible)});
+           fmt::format("left out {}: a year or more from the recording's start",
+                       count_of(times_.num_implausible, "event"))});
     }
     std::int64_t num_open = 0;
     for (std::size_t row = 0; row < trace_.ranges.size(); ++row) {
@@ -448,8 +449,9 @@ class Loader {
           trace_.ranges.kind[row] != RangeKind::kMark && trace_.ranges.end_ns[row] == kOpenEnd;
     }
     if (num_open > 0) {
-      trace_.diagnostics.push_back({"open_range", Severity::kWarning, num_open,
-                                    fmt::format("{} NVTX ranges have no end", num_open)});
+      trace_.diagnostics.push_back(
+          {"open_range", Severity::kWarning, num_open,
+           fmt::format("{} without an end", count_of(num_open, "NVTX range"))});
     }
   }
 

@@ -71,7 +71,7 @@ OperatorTable parse_operators_csv(std::string_view text) {
   for (const char* needed : {"kind", "stage", "op", "calls", "total_ns"}) {
     if (!columns.has(needed)) {
       throw Error(ErrorKind::kInput,
-                  std::string("no table of operators: it has no column ") + needed,
+                  std::string("not a table of operators: it has no column ") + needed,
                   "docs/formats.md has its columns");
     }
   }

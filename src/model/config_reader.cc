@@ -19,7 +19,7 @@ namespace llmprof {
 namespace {
 
 constexpr std::int64_t kLargest = std::int64_t{1} << 31;
-constexpr std::size_t kLongestLayerList = 4096;  // layers, at the most
+constexpr std::size_t kLongestLayerList = 4096;  // layers
 
 }  // namespace
 
@@ -156,9 +156,27 @@ bool ConfigReader::has(const char* key) const {
   return find(key) != nullptr;
 }
 
+std::vector<std::string> ConfigReader::set_keys() const {
+  std::vector<std::string> keys;
+  keys.reserve(config_.size());
+  for (const auto& [key, value] : config_.items()) {
+    const bool is_off = value.is_null() || value == false || value == 0 || value == "" ||
+                        (value.is_structured() && value.empty());
+    if (!is_off) {
+      keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
 bool ConfigReader::has_object(const char* key) const {
   const Json* value = find(key);
   return value != nullptr && value->is_object();
+}
+
+bool ConfigReader::has_list(const char* key) const {
+  const Json* value = find(key);
+  return value != nullptr && value->is_array();
 }
 
 const Json& ConfigReader::object(const char* key) const {

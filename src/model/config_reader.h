@@ -26,7 +26,10 @@ class ConfigReader {
   std::int64_t count(const char* key, std::int64_t otherwise) const;
 
   bool has(const char* key) const;
+  // Keys whose value is not null, zero, false or empty.
+  std::vector<std::string> set_keys() const;
   bool has_object(const char* key) const;
+  bool has_list(const char* key) const;
   std::string text(const char* key, const std::string& otherwise) const;
   bool flag(const char* key, bool otherwise) const;
   std::optional<bool> find_flag(const char* key) const;

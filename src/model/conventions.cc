@@ -189,6 +189,10 @@ class Comparison {
 
 std::vector<ConventionRow> compare_conventions(const Llm& llm, std::int64_t tokens,
                                                std::int64_t context) {
+  // No formula knows of states or sparse attention.
+  if (llm.state || llm.indexer || llm.compressed) {
+    return {};
+  }
   const Case given = case_of(llm, tokens, context);
   Comparison comparison(given);
   comparison.add_palm();

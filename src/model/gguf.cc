@@ -31,7 +31,7 @@ constexpr std::uint64_t kMostTensors = 1 << 18;
 constexpr std::uint64_t kMostItems = 1 << 24;  // of all lists: vocabularies have a million
 constexpr std::uint64_t kLongestKey = 256;
 constexpr std::uint64_t kLongestText = 1 << 12;  // that is kept
-constexpr std::size_t kLongestKeptList = 4096;   // that is kept: one item a layer
+constexpr std::size_t kLongestKeptList = 4096;   // that is kept: one item per layer
 constexpr std::uint64_t kMostKept = 1 << 20;     // items of all lists that are kept
 constexpr std::uint64_t kMostDimensions = 8;
 
@@ -104,7 +104,7 @@ class Parser {
     // 24 bytes: magic, version and the two counts. Both counts are bounded before they are used as
     // loop limits.
     if (file_.left() < 24 || file_.read_integer(4) != kMagic) {
-      file_.fail("is no GGUF file");
+      file_.fail("is not a GGUF file");
     }
     const std::uint64_t version = file_.read_integer(4);
     if (version != 2 && version != 3) {

@@ -5,11 +5,12 @@
 // The file is a union of the fields of many classes: one quantity has four names, and one name
 // (intermediate_size) is the width of a dense layer in one class and of an expert in another. So
 // the family decides which keys are read. An unknown type is read as the most common shape, with a
-// note. Multimodal files nest the language model under one of three names and repeat the root's
-// tie_word_embeddings; the root's wins.
+// note, unless a key tells of a part that this shape lacks: then it has no cost. Multimodal files
+// nest the language model under one of three names and repeat the root's tie_word_embeddings; the
+// root's wins.
 //
-// What it gets wrong: custom code shipped with a checkpoint can mean anything. Multi-token
-// prediction heads (num_nextn_predict_layers) are ignored, as published totals ignore them.
+// What it gets wrong: custom code shipped with a checkpoint can mean anything. Layers that predict
+// further tokens are counted on their own, as published totals leave them out.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -19,8 +20,10 @@
 #include "base/text.h"
 #include "model/config_reader.h"
 #include "model/families.h"
+#include "model/layer_kinds.h"
 #include "model/llm.h"
 #include "model/quantization.h"
+#include "model/unpriced.h"
 
 namespace llmprof {
 namespace {
@@ -41,7 +44,8 @@ TextConfig text_config_of(const Json& root) {
       const std::string nested = ConfigReader(root[key], key).text("model_type", "");
       if (!nested.empty()) {
         type = nested;
-      } else if (type == "gemma3" || type == "llama4") {
+      } else if (type == "gemma3" || type == "llama4" || type == "qwen3_5" ||
+                 type == "qwen3_5_moe") {
         type += "_text";
       } else if (type == "deepseek_vl_v2") {
         type = "deepseek_v2";
@@ -65,9 +69,31 @@ std::optional<MlaShape> mla_of(const ConfigReader& reader) {
   if (!reader.flag("use_mla", true) || reader.count("kv_lora_rank", 0) == 0) {
     return std::nullopt;
   }
-  return MlaShape{reader.count("q_lora_rank", 0), reader.size({"kv_lora_rank"}),
+  return MlaShape{reader.count("q_lora_rank", 0),    reader.size({"kv_lora_rank"}),
                   reader.size({"qk_nope_head_dim"}), reader.size({"qk_rope_head_dim"}),
-                  reader.size({"v_head_dim"})};
+                  reader.size({"v_head_dim"}),       reader.flag("mla_use_output_gate", false)};
+}
+
+std::optional<IndexerShape> indexer_of(const ConfigReader& reader) {
+  if (reader.count("index_topk", 0) == 0) {
+    return std::nullopt;
+  }
+  return IndexerShape{reader.size({"index_n_heads"}), reader.size({"index_head_dim"}),
+                      reader.size({"q_lora_rank"})};
+}
+
+// Layers with a window may have heads of their own.
+std::optional<HeadShape> window_heads_of(const ConfigReader& reader, const ModelFamily& family,
+                                         const Llm& llm) {
+  if (!family.has_window_heads) {
+    return std::nullopt;
+  }
+  return HeadShape{
+      reader.size({"swa_num_attention_heads"}, llm.heads),
+      reader.size({"swa_num_key_value_heads"}, llm.kv_heads),
+      reader.size({"swa_head_dim"}, llm.head_dim),
+      reader.size({"swa_v_head_dim"}, llm.value_dim > 0 ? llm.value_dim : llm.head_dim),
+      reader.flag("add_swa_attention_sink_bias", false)};
 }
 
 std::int64_t shared_width(const ConfigReader& reader, const ModelFamily& family,
@@ -75,19 +101,28 @@ std::int64_t shared_width(const ConfigReader& reader, const ModelFamily& family,
   if (family.has_implicit_shared) {
     return expert_ff;
   }
-  if (const auto width = reader.find_size({"shared_expert_intermediate_size"})) {
+  if (family.has_shared_mlp) {
+    return reader.count("shared_intermediate_size", 0);
+  }
+  if (const auto width = reader.find_size(
+          {"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"})) {
     return *width;
   }
-  return (Count(reader.count("n_shared_experts", 0)) * expert_ff).value();
+  const std::int64_t shared =
+      reader.count("n_shared_experts", reader.count("num_shared_experts", 0));
+  return (Count(shared) * expert_ff).value();
 }
 
 std::optional<MoeShape> moe_of(const ConfigReader& reader, const ModelFamily& family) {
   MoeShape moe;
-  moe.experts = reader.size({"n_routed_experts", "num_local_experts", "num_experts"}, 0);
+  for (const char* key : {"n_routed_experts", "num_local_experts", "num_experts"}) {
+    moe.experts = moe.experts > 0 ? moe.experts : reader.count(key, 0);
+  }
   if (family.moe == MoeRule::kNone || moe.experts == 0) {
     return std::nullopt;
   }
-  moe.experts_per_token = reader.size({"num_experts_per_tok", "experts_per_token", "moe_topk"});
+  moe.experts_per_token = reader.size(
+      {"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk"});
   if (moe.experts_per_token > moe.experts) {
     throw Error(ErrorKind::kInput,
                 fmt::format("a token takes {} experts of {}", moe.experts_per_token, moe.experts));
@@ -95,6 +130,7 @@ std::optional<MoeShape> moe_of(const ConfigReader& reader, const ModelFamily& fa
   moe.expert_ff = reader.size({"moe_intermediate_size", "intermediate_size"});
   moe.shared_ff = shared_width(reader, family, moe.expert_ff);
   moe.has_shared_gate = reader.find_size({"shared_expert_intermediate_size"}).has_value();
+  moe.latent_width = reader.count("moe_latent_size", 0);
   moe.has_router_bias = family.has_moe_bias || family.has_router_bias;
   moe.has_expert_bias = family.has_moe_bias;
   return moe;
@@ -112,6 +148,11 @@ bool is_moe_layer(const ConfigReader& reader, MoeRule rule, std::int64_t i) {
     case MoeRule::kAll:
       return true;
     case MoeRule::kDeepseek:
+      if (reader.has_list("moe_layer_freq")) {
+        const auto flags = reader.sizes("moe_layer_freq", {});
+        return i < static_cast<std::int64_t>(flags.size()) &&
+               flags[static_cast<std::size_t>(i)] != 0;
+      }
       return i >= reader.count("first_k_dense_replace", 0) &&
              i % reader.size({"moe_layer_freq"}, 1) == 0;
     case MoeRule::kLlama4:
@@ -122,6 +163,10 @@ bool is_moe_layer(const ConfigReader& reader, MoeRule rule, std::int64_t i) {
     case MoeRule::kQwen:
       return (i + 1) % reader.size({"decoder_sparse_step"}, 1) == 0 &&
              !among(reader.sizes("mlp_only_layers", {}));
+    case MoeRule::kListed:
+      return false;
+    case MoeRule::kJamba:
+      return i % reader.size({"expert_layer_period"}, 2) == reader.count("expert_layer_offset", 1);
   }
   return false;
 }
@@ -144,22 +189,35 @@ bool is_windowed(const ConfigReader& reader, WindowRule rule, std::int64_t i) {
   return false;
 }
 
-// `layer_types`, if present, overrides every rule.
-std::vector<bool> listed_windows(const ConfigReader& reader, std::int64_t num_layers) {
-  std::vector<bool> windows;
-  for (const std::string& type : reader.texts("layer_types")) {
-    windows.push_back(type == "sliding_attention" || type == "chunked_attention");
+// Tokens that a layer attends to, besides its reach.
+void add_sparsity(const ConfigReader& reader, const Llm& llm, std::size_t i, LlmLayer& layer) {
+  if (!llm.indexer || !layer.attends()) {
+    return;
   }
-  if (!windows.empty() && static_cast<std::int64_t>(windows.size()) != num_layers) {
-    throw Error(ErrorKind::kInput, fmt::format("layer_types has {} entries for {} layers",
-                                               windows.size(), num_layers));
+  const std::int64_t picked = reader.size({"index_topk"});
+  if (llm.compressed) {
+    const auto ratios = reader.sizes("compress_ratios", {});
+    layer.compressed_by = i < ratios.size() ? ratios[i] : 0;
+    // Only short entries are picked from; of the long ones all are attended to.
+    layer.has_indexer = layer.compressed_by > 0 && layer.compressed_by < 128;
+    layer.picked_entries = layer.has_indexer ? picked : 0;
+    return;
   }
-  return windows;
+  // A layer may take what the indexer of one before it has picked.
+  const auto types = reader.texts("indexer_types");
+  layer.has_indexer = i >= types.size() || types[i] == "full";
+  layer.reach = Reach::kPicked;
+  layer.reach_tokens = picked;
 }
 
+// `layer_types` or what stands for it, if present, overrides every rule.
 std::vector<LlmLayer> layers_of(const ConfigReader& reader, const ModelFamily& family,
-                                bool has_moe) {
-  const std::int64_t num_layers = reader.size({"num_hidden_layers", "n_layer", "n_layers"});
+                                const LayerKinds& listed, const Llm& llm) {
+  const auto num_listed = static_cast<std::int64_t>(listed.kinds.size());
+  const auto told = reader.find_size({"num_hidden_layers", "n_layer", "n_layers"});
+  const std::int64_t num_layers = told || num_listed == 0
+                                      ? reader.size({"num_hidden_layers", "n_layer", "n_layers"})
+                                      : num_listed;
   if (num_layers > kMostLayers) {
     throw Error(ErrorKind::kInput, fmt::format("num_hidden_layers is {}, more than the {} this "
                                                "program takes for a model",
@@ -168,16 +226,27 @@ std::vector<LlmLayer> layers_of(const ConfigReader& reader, const ModelFamily& f
   const bool is_chunked = family.window == WindowRule::kChunks;
   const auto reach = is_chunked ? reader.find_size({"attention_chunk_size"})
                                 : reader.find_size({"sliding_window"});
-  const std::vector<bool> listed = listed_windows(reader, num_layers);
   std::vector<LlmLayer> layers(static_cast<std::size_t>(num_layers));
   for (std::size_t i = 0; i < layers.size(); ++i) {
+    LlmLayer& layer = layers[i];
     const auto index = static_cast<std::int64_t>(i);
-    const bool is_short = listed.empty() ? is_windowed(reader, family.window, index) : listed[i];
+    const LayerKind kind = listed.kinds.empty() ? LayerKind::kFull : listed.kinds[i];
+    const bool is_short = listed.kinds.empty() ? is_windowed(reader, family.window, index)
+                                               : kind == LayerKind::kShort;
     if (reach && is_short) {
-      layers[i].reach = is_chunked ? Reach::kChunk : Reach::kWindow;
-      layers[i].reach_tokens = *reach;
+      layer.reach = is_chunked ? Reach::kChunk : Reach::kWindow;
+      layer.reach_tokens = *reach;
     }
-    layers[i].is_moe = has_moe && is_moe_layer(reader, family.moe, index);
+    const bool is_feed_forward = kind == LayerKind::kMlp || kind == LayerKind::kExperts;
+    layer.mixer = family.is_parallel_state    ? Mixer::kBoth
+                  : is_feed_forward           ? Mixer::kNothing
+                  : kind == LayerKind::kState ? Mixer::kState
+                                              : Mixer::kAttention;
+    // Nemotron-H: a layer either mixes tokens or is an MLP.
+    layer.has_feed_forward = family.moe != MoeRule::kListed || is_feed_forward;
+    layer.is_moe =
+        llm.moe && (kind == LayerKind::kExperts || is_moe_layer(reader, family.moe, index));
+    add_sparsity(reader, llm, i, layer);
   }
   return layers;
 }
@@ -187,7 +256,8 @@ void read_heads(const ConfigReader& reader, Llm& llm) {
   llm.heads = reader.size({"num_attention_heads", "n_head"});
   llm.kv_heads = reader.size({"num_key_value_heads", "num_kv_heads"},
                              reader.flag("multi_query", false) ? 1 : llm.heads);
-  llm.head_dim = reader.size({"head_dim"}, std::max<std::int64_t>(llm.hidden / llm.heads, 1));
+  llm.head_dim = reader.size({"head_dim", "attention_head_dim"},
+                             std::max<std::int64_t>(llm.hidden / llm.heads, 1));
   if (llm.kv_heads > llm.heads) {
     throw Error(ErrorKind::kInput, fmt::format("{} KV heads are more than the {} attention heads",
                                                llm.kv_heads, llm.heads));
@@ -196,16 +266,24 @@ void read_heads(const ConfigReader& reader, Llm& llm) {
   llm.mla = mla_of(reader);
 }
 
-std::int64_t dense_width(const ConfigReader& reader, const Llm& llm) {
+std::int64_t dense_width(const ConfigReader& reader, const ModelFamily& family, const Llm& llm) {
+  if (family.has_shared_mlp) {
+    return reader.size({"shared_intermediate_size"});
+  }
   return reader.size({"intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim"},
                      (Count(4) * llm.hidden).value());
 }
 
 void read_family(const ConfigReader& reader, const ModelFamily& family, Llm& llm) {
   llm.has_qkv_bias = family.has_qkv_bias || reader.flag("attention_bias", false);
-  llm.has_out_bias = family.has_out_bias || reader.flag("attention_bias", false);
+  llm.has_out_bias =
+      family.has_out_bias || (!family.has_no_out_bias && reader.flag("attention_bias", false));
   llm.has_mlp_bias = reader.flag("mlp_bias", false);
-  llm.has_qk_norm = family.has_qk_norm;
+  llm.has_wide_qk_norm = family.has_wide_qk_norm && reader.flag("use_qk_norm", true);
+  llm.has_qk_norm =
+      family.has_qk_norm || (!family.has_wide_qk_norm && reader.flag("use_qk_norm", false));
+  llm.has_out_gate = family.has_out_gate && reader.flag("attn_output_gate", true);
+  llm.mlp_matrices = family.has_plain_mlp ? 2 : 3;
   llm.has_sinks = family.has_sinks;
   llm.norms_per_layer = family.norms_per_layer;
   if (family.is_classic) {
@@ -216,6 +294,54 @@ void read_family(const ConfigReader& reader, const ModelFamily& family, Llm& llm
   }
 }
 
+// What is read only where the family has it.
+void read_special_parts(const ConfigReader& reader, const ModelFamily& family, Llm& llm) {
+  llm.indexer = indexer_of(reader);
+  if (family.is_compressed) {
+    llm.compressed = CompressedShape{reader.size({"q_lora_rank"}), reader.size({"o_groups"}),
+                                     reader.size({"o_lora_rank"}), reader.size({"hc_mult"})};
+  }
+  if (family.has_window_heads) {
+    llm.value_dim = reader.size({"v_head_dim"}, llm.head_dim);
+    llm.window_heads = window_heads_of(reader, family, llm);
+  }
+}
+
+std::string no_cost_reason(const ConfigReader& reader, const ModelFamily* family,
+                           const std::string& model_type) {
+  if (family == nullptr) {
+    return unpriced_reason(model_type, reader);
+  }
+  if (family->refused_key != nullptr && reader.has(family->refused_key)) {
+    return fmt::format("{}: {} has no cost model", model_type, family->refused_key);
+  }
+  const LayerKinds listed = layer_kinds(reader, *family);
+  if (!listed.unknown.empty()) {
+    return fmt::format("{}: a layer of type '{}' has no cost model", model_type, listed.unknown);
+  }
+  const bool has_state =
+      std::count(listed.kinds.begin(), listed.kinds.end(), LayerKind::kState) > 0;
+  return has_state && !family->state
+             ? fmt::format("{}: linear attention (layer_types) has no cost model", model_type)
+             : "";
+}
+
+// Layers that predict further tokens.
+void read_mtp(const ConfigReader& reader, const ModelFamily& family, Llm& llm) {
+  std::int64_t layers = 0;
+  for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"}) {
+    layers = layers > 0 ? layers : reader.count(key, 0);
+  }
+  if (layers == 0) {
+    return;
+  }
+  llm.mtp_layers = family.has_mtp ? layers : 0;
+  llm.notes.push_back(
+      family.has_mtp ? fmt::format("{} weights of layers that predict further tokens are left out",
+                                   params_of(llm).mtp)
+                     : std::string("layers that predict further tokens are left out"));
+}
+
 }  // namespace
 
 Llm llm_from_config(const Json& config) {
@@ -224,6 +350,10 @@ Llm llm_from_config(const Json& config) {
   Llm llm;
   llm.family = text.model_type;
   const ModelFamily* family = find_family(text.model_type);
+  llm.no_cost_reason = no_cost_reason(ConfigReader(text.config, ""), family, text.model_type);
+  if (!llm.no_cost_reason.empty()) {
+    return llm;
+  }
   // An unknown family is counted as the most common architecture, with a note.
   if (family == nullptr) {
     family = find_family("llama");
@@ -234,10 +364,11 @@ Llm llm_from_config(const Json& config) {
   fill_defaults(family->defaults, text.config);
   const ConfigReader reader(text.config, "");
   read_heads(reader, llm);
-  llm.dense_ff = dense_width(reader, llm);
+  llm.dense_ff = dense_width(reader, *family, llm);
   llm.moe = moe_of(reader, *family);
   read_family(reader, *family, llm);
-  llm.layers = layers_of(reader, *family, llm.moe.has_value());
+  read_special_parts(reader, *family, llm);
+  llm.layers = layers_of(reader, *family, layer_kinds(reader, *family), llm);
   // Multimodal configurations have the flag at the top or in the text part.
   llm.is_tied = root.find_flag("tie_word_embeddings")
                     .value_or(reader.flag("tie_word_embeddings", family->is_tied));
@@ -245,10 +376,11 @@ Llm llm_from_config(const Json& config) {
   if (!llm.vision && config.contains("vision_config")) {
     llm.notes.emplace_back("its vision tower is not known: only the language model is counted");
   }
-  if (reader.count("num_nextn_predict_layers", 0) > 0) {
-    llm.notes.emplace_back("layers that predict further tokens are left out");
-  }
   read_widths(config, text.config, llm);
+  if (family->state) {
+    llm.state = state_of(reader, *family->state, llm);
+  }
+  read_mtp(reader, *family, llm);
   return llm;
 }
 

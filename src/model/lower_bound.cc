@@ -14,11 +14,15 @@
 namespace llmprof {
 namespace {
 
-// Bytes moved with a part's products: its weights, and the KV cache for scores and values.
+// Bytes moved with a part's products: its weights, the KV cache for scores and values, and states
+// for the recurrence.
 double bytes_with(const LlmCost& cost, LlmPart part) {
   const auto bytes = static_cast<double>(cost.weight_bytes[part].value());
   if (part == LlmPart::kScores || part == LlmPart::kValues) {
     return bytes + static_cast<double>((cost.kv_read_bytes + cost.kv_write_bytes).value()) / 2;
+  }
+  if (part == LlmPart::kState) {
+    return bytes + static_cast<double>((cost.state_read_bytes + cost.state_write_bytes).value());
   }
   return bytes;
 }

@@ -7,8 +7,11 @@
 // norms and router stay wide in all of these methods. Widths include the scales: 4 bits with a
 // group of 128 are 4.16 bits.
 //
-// What it gets wrong: modules_to_not_convert is ignored (published files list what stays wide
-// anyway). A tensor directory, if available, overrides all of this.
+// Lists of modules that are not converted are read for attention, shared experts and dense layers,
+// if they name most layers.
+//
+// What it gets wrong: a few layers that stay wide are counted as narrow. A tensor directory, if
+// available, overrides all of this.
 #include "model/quantization.h"
 
 #include <algorithm>
@@ -88,6 +91,10 @@ std::optional<Quantization> compressed_of(const Json& config) {
       !ConfigReader(*groups.begin(), "config_groups").object("input_activations").empty();
   if (is_float && bits == 8) {
     return Quantization{{1, 1}, "fp8", has_activations ? "fp8" : ""};
+  }
+  // A scale of 8 bits for 32 values, or for 16.
+  if (is_float && bits == 4 && reader.size({"group_size"}, 16) == 32) {
+    return Quantization{{32, 17}, "mxfp4", has_activations ? "fp4" : ""};
   }
   if (is_float && bits == 4) {
     return Quantization{{16, 9}, "nvfp4", has_activations ? "fp4" : ""};
@@ -169,11 +176,52 @@ void apply(const Quantization& found, Llm& llm) {
     llm.matmul_dtype = found.executes;
   }
   if (!found.is_experts_only) {
-    for (const LlmPart part : {LlmPart::kQkv, LlmPart::kOut, LlmPart::kMlp, LlmPart::kShared}) {
+    for (const LlmPart part :
+         {LlmPart::kQkv, LlmPart::kOut, LlmPart::kMlp, LlmPart::kShared, LlmPart::kIndexer}) {
       llm.width(part) = found.width;
     }
   }
   llm.width(LlmPart::kExperts) = found.width;
+}
+
+// Whether a list of modules that stay wide names those of `word` in general or in most layers.
+bool stays_wide(const std::vector<std::string>& modules, std::string_view word,
+                std::size_t num_layers) {
+  std::size_t listed = 0;
+  for (const std::string& module : modules) {
+    const std::size_t at = module.find(word);
+    if (at == std::string::npos) {
+      continue;
+    }
+    if (module.starts_with("re:") || module.starts_with("*") ||
+        module.find(".*.") != std::string::npos) {
+      return true;
+    }
+    // One layer's module as a whole, not a tensor in it.
+    const std::string_view rest = std::string_view(module).substr(at + word.size());
+    listed +=
+        rest.find('.') == std::string_view::npos && rest.find("norm") == std::string_view::npos;
+  }
+  return 2 * listed > num_layers;
+}
+
+void keep_wide_parts(const Json& config, const StoredWidth& wide, Llm& llm) {
+  const ConfigReader reader(config, "quantization_config");
+  for (const char* key : {"ignore", "modules_to_not_convert", "exclude_modules"}) {
+    if (!reader.has_list(key)) {
+      continue;
+    }
+    const std::vector<std::string> modules = reader.texts(key);
+    if (stays_wide(modules, "attn", llm.layers.size())) {
+      llm.width(LlmPart::kQkv) = llm.width(LlmPart::kOut) = llm.width(LlmPart::kIndexer) = wide;
+    }
+    if (stays_wide(modules, "shared_expert", llm.layers.size())) {
+      llm.width(LlmPart::kShared) = wide;
+    }
+    if (stays_wide(modules, "mlp\\.(", llm.layers.size())) {
+      llm.width(LlmPart::kMlp) = wide;
+    }
+  }
 }
 
 // An 8-bit KV cache, as vLLM (kv_cache_scheme) and TensorRT-LLM (kv_cache_quant_algo) declare it.
@@ -207,11 +255,17 @@ void read_widths(const Json& root, const Json& text, Llm& llm) {
   }
   if (const auto found = quantization_of(config)) {
     apply(*found, llm);
+    keep_wide_parts(config, width, llm);
   } else {
     llm.notes.push_back(
         fmt::format("quantization '{}' is not known: weights are taken as {}",
                     printable(ConfigReader(config, "quantization_config").text("quant_method", "")),
                     llm.weight_dtype));
+  }
+  // DeepSeek-V4: experts are narrower than what quantization_config says.
+  if (to_lower(ConfigReader(text, "").text("expert_dtype", "")) == "fp4") {
+    llm.width(LlmPart::kExperts) = {32, 17};
+    llm.weight_dtype += ", experts mxfp4";
   }
   if (has_narrow_kv(config)) {
     llm.kv_width = {1, 1};

@@ -105,14 +105,12 @@ void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roo
                   result.memory_level.empty() ? "memory" : result.memory_level,
                   result.memory_fraction ? percent(memory) : "n/a",
                   result.compute_fraction ? percent(compute) : "n/a");
-  // Far from both ceilings: latency, but only if the counters show what it waits for.
+  // Far from both ceilings neither of them is the limit.
   if (*result.sol_fraction < thresholds.roof_fraction) {
     const std::string waiting = latency_reason(input, thresholds);
-    if (!waiting.empty()) {
-      result.bound = Bound::kLatency;
-      result.reason = reached + "; " + waiting;
-      return;
-    }
+    result.bound = Bound::kLatency;
+    result.reason = reached + (waiting.empty() ? "" : "; " + waiting);
+    return;
   }
   result.bound = memory >= compute ? Bound::kMemory : Bound::kCompute;
   result.reason = reached;

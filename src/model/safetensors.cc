@@ -47,7 +47,7 @@ constexpr ElementType kElementTypes[] = {
 
 std::int64_t whole(const SortedJson& value, const std::string& tensor) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > INT64_MAX) {
-    fail(tensor, "has a size that is no whole number below 2^63");
+    fail(tensor, "has a size that is not a whole number below 2^63");
   }
   return value.get<std::int64_t>();
 }
@@ -88,11 +88,11 @@ std::vector<TensorRecord> read_safetensors(const std::filesystem::path& path) {
     BoundedFile file(path);
     const std::uint64_t length = file.left() < 8 ? 0 : file.read_integer(8);
     if (length < 2 || length > kLongestHeader || length > file.left()) {
-      file.fail("is no safetensors file, or its header is cut off");
+      file.fail("is not a safetensors file, or its header is cut off");
     }
     const SortedJson header = parse_sorted_json(file.read_text(length), "its header");
     if (!header.is_object()) {
-      file.fail("has a header that is no mapping of tensors");
+      file.fail("has a header that is not a mapping of tensors");
     }
     std::vector<TensorRecord> tensors;
     for (const auto& [name, entry] : header.items()) {

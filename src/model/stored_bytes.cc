@@ -40,7 +40,12 @@ constexpr NameRule kRules[] = {
     {"position_embd", LlmPart::kEmbedding},
     {".wte.", LlmPart::kEmbedding},
     {".wpe.", LlmPart::kEmbedding},
+    {"backbone.embeddings", LlmPart::kEmbedding},
     {"lm_head", LlmPart::kLmHead},
+    {"indexer.k_norm", LlmPart::kNorms},
+    {"indexer.", LlmPart::kIndexer},
+    {"latent_proj", LlmPart::kShared},
+    {"shared_mlp.", LlmPart::kShared},
     {"shared_expert", LlmPart::kShared},
     {"_shexp", LlmPart::kShared},
     {"ffn_gate_inp", LlmPart::kRouter},
@@ -48,13 +53,24 @@ constexpr NameRule kRules[] = {
     {"e_score_correction_bias", LlmPart::kRouter},
     {".router.", LlmPart::kRouter},
     {".mlp.gate.", LlmPart::kRouter},
+    {".mixer.gate.", LlmPart::kRouter},
     {"block_sparse_moe.gate.", LlmPart::kRouter},
     {".experts.", LlmPart::kExperts},
+    {"block_sparse_moe.input_linear", LlmPart::kExperts},
+    {"block_sparse_moe.output_linear", LlmPart::kExperts},
     {"_exps.", LlmPart::kExperts},
     {"norm", LlmPart::kNorms},
     {".bias", LlmPart::kNorms},
     {"sinks", LlmPart::kNorms},
     {".ln_", LlmPart::kNorms},
+    {"mixer.up_proj", LlmPart::kMlp},
+    {"mixer.down_proj", LlmPart::kMlp},
+    {"out_proj", LlmPart::kOut},
+    {"in_proj", LlmPart::kQkv},
+    {"f_a_proj", LlmPart::kQkv},
+    {"f_b_proj", LlmPart::kQkv},
+    {"g_a_proj", LlmPart::kQkv},
+    {"g_b_proj", LlmPart::kQkv},
     {"o_proj", LlmPart::kOut},
     {"attn_output", LlmPart::kOut},
     {"attn.c_proj", LlmPart::kOut},
@@ -104,6 +120,10 @@ StoredSums sums_of(const std::vector<TensorRecord>& tensors, std::size_t num_lay
   for (const TensorRecord& tensor : tensors) {
     const auto part = part_of_tensor(tensor.name);
     if (!part) {
+      continue;
+    }
+    if (tensor.name.starts_with("mtp.")) {  // predicts further tokens, with layers of its own
+      sums.left_out += tensor.elements;
       continue;
     }
     const bool is_vision = *part == LlmPart::kVision || *part == LlmPart::kProjector;

@@ -36,7 +36,7 @@ constexpr std::int64_t kClipWidth = 1024;
 constexpr std::int64_t kClipLayers = 24;
 constexpr std::int64_t kClipPatches = 257;  // 224 px in patches of 14, and one for the class
 constexpr std::int64_t kClipPatchPx = 14;
-constexpr std::int64_t kOcrTokenPx = 64;  // 16 px a patch, 4 x 4 patches a token
+constexpr std::int64_t kOcrTokenPx = 64;  // 16 px per patch, 4 x 4 patches per token
 constexpr std::int64_t kOcrCropPx = 640;
 constexpr std::int64_t kLargestPx = 1 << 16;
 
@@ -316,7 +316,7 @@ VisionCost image_cost(const VisionShape& shape, const ImageSize& image) {
           fmt::format("an image has 1 to {} px a side", kLargestPx));
   require(image.crops_wide >= 0 && image.crops_high >= 0 && image.crops_wide <= 100 &&
               image.crops_high <= 100,
-          "a grid of crops has at most 100 a side");
+          "a grid of crops has at most 100 per side");
   if (shape.kind == VisionShape::Kind::kDeepseekOcr) {
     return ocr_cost(shape, image);
   }

@@ -44,11 +44,12 @@ std::string reasons_of(const std::string& sentence) {
   return sentence;
 }
 
-std::string metric_words(const std::string& key) {
-  if (key == "aggregates.ttft.p50_ns") {
-    return "Time to first token, p50";
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z' && text.find('[') == std::string::npos &&
+      text.find('_') == std::string::npos) {
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
   }
-  return key == "aggregates.tpot.p50_ns" ? "Time per output token, p50" : key;
+  return text;
 }
 
 bool is_change(const MetricChange& row) {
@@ -84,8 +85,9 @@ std::string tile_html(const MetricChange& row, std::size_t place) {
   return fmt::format(
       "<li class=\"tile {}\"><div class=\"tile-label\">{}</div><div class=\"tile-value\">{}</div>"
       "<div class=\"tile-note\">{}</div><div class=\"tile-note\">{} before, {} now{}</div></li>\n",
-      is_change(row) ? change_name(row.change) : "even", html_words(metric_words(row.key)),
-      tile_value(row, ratio), note, html_value(value("base", row.base, metric_unit(row))),
+      is_change(row) ? change_name(row.change) : "even",
+      html_words(capitalized(metric_label(row.key))), tile_value(row, ratio), note,
+      html_value(value("base", row.base, metric_unit(row))),
       html_value(value("candidate", row.candidate, metric_unit(row))),
       row.reason.empty() ? "" : "; " + html_words(row.reason));
 }
@@ -99,10 +101,9 @@ std::string summary_html(const Comparison& comparison) {
   return fmt::format(
       "<section id=\"summary\" aria-labelledby=\"summary-title\">"
       "<h2 id=\"summary-title\" class=\"{}\">{}</h2>\n<p class=\"verdict\">{}</p>\n"
-      "<p class=\"hint\">Verdict: {}. Runs: {} of the base, {} of the "
-      "candidate.</p>\n{}</section>\n",
-      verdict, verdict_words(comparison), html_words(reasons_of(comparison.sentence)), verdict,
-      comparison.base.size(), comparison.candidate.size(),
+      "<p>{}</p>\n<p class=\"hint\">Verdict: {}. {}</p>\n{}</section>\n",
+      verdict, verdict_words(comparison), html_words(measured_change(comparison)),
+      html_words(reasons_of(comparison.sentence)), verdict, html_words(runs_sentence(comparison)),
       tiles.empty() ? "" : "<ul class=\"tiles\">" + tiles + "</ul>\n");
 }
 
@@ -118,13 +119,13 @@ std::string other_metrics_html(const Comparison& comparison) {
   table.rows.resize(std::min(all, kMost));
   Section section;
   section.id = "other-metrics";
-  section.title = "Metrics that did not change beyond doubt";
+  section.title = "Metrics without a significant change";
   section.tables.push_back(std::move(table));
   if (all > kMost) {
     section.notes.push_back(fmt::format("{} more are in --format json", all - kMost));
   }
   return fmt::format(
-      "<details><summary>{} metrics that did not change beyond doubt</summary>\n{}"
+      "<details><summary>{} metrics without a significant change</summary>\n{}"
       "</details>\n",
       all, html_text({"", {section}}));
 }
@@ -165,9 +166,19 @@ std::string comparison_page(const Comparison& comparison, std::size_t top) {
       std::string(web_file("report.css")) + std::string(web_file("comparison.css"));
   const std::string policy = fmt::format(
       "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'", source_hash(style));
-  const std::string title = verdict_words(comparison);
-  return filled_page(web_file("comparison.html"),
-                     {{"policy", policy}, {"style", style}, {"title", title}, {"core", core}});
+  std::string title = verdict_words(comparison);
+  if (!comparison.base.empty() && !comparison.candidate.empty()) {
+    const auto name_of = [](const std::string& label) {
+      return html_words(cut_name(label.substr(label.find_last_of('/') + 1)));
+    };
+    title = fmt::format("{} against {}: {}", name_of(comparison.candidate.front()),
+                        name_of(comparison.base.front()), title);
+  }
+  return filled_page(web_file("comparison.html"), {{"policy", policy},
+                                                   {"style", style},
+                                                   {"title", title},
+                                                   {"kind", "comparison"},
+                                                   {"core", core}});
 }
 
 }  // namespace llmprof

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "report/glossary.h"
 
 namespace llmprof {
 namespace {
@@ -107,7 +108,7 @@ ReportRow bucket_row(const LedgerChange& ledger, const std::string& ledger_key,
                      const PartChange& part, const std::string& key) {
   return {{{ledger.base.stage, Unit::kName, ledger_key + "stage"},
            {ledger.base.device, Unit::kText, ledger_key + "device"},
-           text_value(part.name),
+           text_value(std::string(bucket_label(part.name))),
            duration_of(part.base_ns, key + "base_ns"),
            duration_of(part.candidate_ns, key + "candidate_ns"),
            difference_of(part.difference_ns(), key + "difference_ns")},
@@ -179,7 +180,7 @@ ReportTable operators_table(const OperatorComparison& operators, const TotalChan
                    {"by duration", "duration_ns", Unit::kDifference},
                    {"calls", "calls", Unit::kCount},
                    {"stage", "stage", Unit::kName},
-                   {"sure", "p", Unit::kText},
+                   {"significant", "p", Unit::kText},
                    {"operator", "operator", Unit::kName}};
   const std::int64_t shown_ns = add_moved(operators.rows, top, operator_row, table);
   const std::size_t others = operators.rows.size() - table.rows.size();
@@ -272,10 +273,9 @@ void drop_sureness(ReportTable& table) {
 }
 
 std::string median_note(const Comparison& comparison) {
-  return fmt::format(
-      "of one run a side: {} against {}{}", printable(comparison.candidate_median),
-      printable(comparison.base_median),
-      is_tested(comparison) ? "" : "; what is noise, only several runs a side would tell");
+  return fmt::format("Based on one run per side: {} and {}.{}", printable(comparison.base_median),
+                     printable(comparison.candidate_median),
+                     is_tested(comparison) ? "" : " Noise is unknown with one run per side.");
 }
 
 }  // namespace
@@ -307,7 +307,7 @@ Section families_section(const Comparison& comparison) {
 Section buckets_section(const Comparison& comparison) {
   Section section;
   section.id = "where";
-  section.title = "Where the difference went, by bucket";
+  section.title = "Where the difference is, by bucket";
   ReportTable table;
   table.columns = {{"stage", "stage", Unit::kName},
                    {"GPU", "device", Unit::kText},
@@ -345,7 +345,7 @@ Section buckets_section(const Comparison& comparison) {
 Section moved_section(const Comparison& comparison, std::size_t top) {
   Section section;
   section.id = "kernels";
-  section.title = "Where the difference went, by kernel";
+  section.title = "Where the difference is, by kernel";
   if (comparison.kernels.empty()) {
     section.missing = "n/a (no kernels were recorded)";
     return section;
@@ -359,14 +359,18 @@ Section moved_section(const Comparison& comparison, std::size_t top) {
                    {"family", "family", Unit::kText},
                    {"stage", "stage", Unit::kName},
                    {"GPU", "device", Unit::kText},
-                   {"sure", "p", Unit::kText},
+                   {"significant", "p", Unit::kText},
                    {"kernel", "kernel", Unit::kName}};
   const std::int64_t shown_ns = add_moved(comparison.kernels, top, kernel_row, table);
   const TotalChange total = kernel_total(comparison);
   section.notes.push_back(
-      fmt::format("{} of {} rows, {} of {} ns; all rows sum to {} ns, and {} ns are in no row",
-                  table.rows.size(), comparison.kernels.size(), shown_ns, total.difference_ns(),
-                  total.rows_ns, total.not_in_rows_ns()));
+      fmt::format("{} of {} rows: {} of {}. All rows sum to the difference{}.", table.rows.size(),
+                  comparison.kernels.size(), shown({shown_ns, Unit::kDifference, ""}),
+                  shown({total.difference_ns(), Unit::kDifference, ""}),
+                  total.not_in_rows_ns() == 0
+                      ? ""
+                      : fmt::format(" but for {}, which no row has",
+                                    shown({total.not_in_rows_ns(), Unit::kDifference, ""}))));
   section.notes.push_back(median_note(comparison));
   section.tables.push_back(std::move(table));
   if (!is_tested(comparison)) {
@@ -382,7 +386,7 @@ bool has_model(const Comparison& comparison) {
 Section model_moves_section(const Comparison& comparison, std::size_t top) {
   Section section;
   section.id = "model";
-  section.title = "Where the difference went, by part of the model";
+  section.title = "Where the difference is, by part of the model";
   if (comparison.model.passes.empty()) {
     section.missing = fmt::format("n/a ({})", printable(comparison.model.missing));
     return section;
@@ -391,7 +395,7 @@ Section model_moves_section(const Comparison& comparison, std::size_t top) {
     section.tables.push_back(
         model_parts_table(comparison.model.passes[i], fmt::format("model.passes[{}].", i), top));
   }
-  section.notes.emplace_back("kernels by their place in a pass, whatever they are called");
+  section.notes.emplace_back("Kernels are matched by their place in a pass, whatever their names.");
   section.notes.push_back(median_note(comparison));
   return section;
 }
@@ -403,7 +407,7 @@ bool has_operators(const Comparison& comparison) {
 Section operator_moves_section(const Comparison& comparison, std::size_t top) {
   Section section;
   section.id = "operators";
-  section.title = "Where the difference went, by operator";
+  section.title = "Where the difference is, by operator";
   const OperatorComparison& operators = comparison.operators;
   if (operators.rows.empty()) {
     section.missing = fmt::format("n/a ({})", printable(operators.missing));
@@ -444,7 +448,7 @@ Section runs_section(const Comparison& comparison) {
       table.rows.push_back(
           {{text_value(side),
             {runs[i], Unit::kName, fmt::format("{}.runs[{}]", side, i)},
-            text_value(runs[i] == median ? "nearest the middle: taken apart above" : "")},
+            text_value(runs[i] == median ? "median run, used for the breakdown" : "")},
            "",
            false});
     }

@@ -25,6 +25,12 @@ struct TotalChange {
 TotalChange kernel_total(const Comparison& comparison);
 TotalChange operator_total(const OperatorComparison& operators);
 
+// What was measured, in one sentence: the first gated metric, kernel time and launches. It never
+// says faster where one side did less work.
+std::string measured_change(const Comparison& comparison);
+// "5 runs of the base, 5 of the candidate."
+std::string runs_sentence(const Comparison& comparison);
+
 ReportValue text_value(std::string text);
 Unit metric_unit(const MetricChange& metric);
 // Within noise is said in words, never shown as a change.
@@ -32,7 +38,7 @@ std::string metric_judgement(const MetricChange& metric);
 
 using MetricFilter = std::function<bool(const MetricChange& metric)>;
 ReportTable metrics_table(const Comparison& comparison, const MetricFilter& keep);
-// Decides, or changed beyond doubt.
+// Decides, or changed significantly.
 bool is_told_metric(const MetricChange& metric);
 
 Section fingerprint_section(const Comparison& comparison);

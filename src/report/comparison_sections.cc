@@ -23,9 +23,12 @@ Unit metric_unit(const MetricChange& metric) {
 }
 
 std::string metric_judgement(const MetricChange& metric) {
-  const char* word = metric.change == Change::kSame    ? "within noise"
+  const char* word = metric.change == Change::kSame    ? "no significant change"
                      : metric.change == Change::kWorse ? "WORSE"
                                                        : change_name(metric.change);
+  if (metric.change == Change::kSame && !metric.reason.empty()) {
+    return metric.reason;  // a limit on the value was kept
+  }
   return metric.reason.empty() ? word : fmt::format("{} ({})", word, metric.reason);
 }
 
@@ -43,10 +46,10 @@ Section verdict_section(const Comparison& comparison) {
   Section section;
   section.id = "summary";
   section.title = "Comparison";
-  section.paragraphs.push_back(
-      fmt::format("{}: {}", verdict_name(comparison.verdict), printable(comparison.sentence)));
-  section.paragraphs.push_back(fmt::format("runs: {} of the base, {} of the candidate",
-                                           comparison.base.size(), comparison.candidate.size()));
+  section.paragraphs.push_back(measured_change(comparison));
+  section.paragraphs.push_back(fmt::format("Verdict: {}: {}", verdict_name(comparison.verdict),
+                                           printable(comparison.sentence)));
+  section.paragraphs.push_back(runs_sentence(comparison));
   return section;
 }
 
@@ -74,7 +77,7 @@ Section fingerprint_section(const Comparison& comparison) {
                           false});
   }
   if (table.rows.empty()) {
-    section.paragraphs.emplace_back("nothing that is known differs");
+    section.paragraphs.emplace_back("No difference was found in GPU, model, inputs or command.");
   } else {
     section.tables.push_back(std::move(table));
   }
@@ -133,12 +136,12 @@ Section metrics_section(const Comparison& comparison, bool has_all) {
       comparison, [&](const MetricChange& row) { return has_all || is_told_metric(row); }));
   const std::size_t left_out = comparison.metrics.size() - section.tables[0].rows.size();
   if (left_out > 0) {
-    section.notes.push_back(
-        fmt::format("{} more metrics did not change beyond doubt: --all-metrics", left_out));
+    section.notes.push_back(fmt::format(
+        "{} other metrics: no significant change (--all-metrics shows them).", left_out));
   }
   section.notes.emplace_back(
-      "runs of a side are taken as exchangeable: interleave them; how the verdict is made: "
-      "docs/ci.md");
+      "The test assumes that runs of a side are exchangeable, so interleave them. docs/ci.md says how "
+      "the verdict is made.");
   return section;
 }
 

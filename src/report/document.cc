@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/glossary.h"
 
 namespace llmprof {
 namespace {
@@ -60,14 +61,18 @@ std::string shares_text(const TimeParts& parts) {
   std::vector<std::pair<double, std::string>> rows;
   for (const auto& [name, part_ns] : parts) {
     if (part_ns > 0) {
-      rows.emplace_back(static_cast<double>(part_ns), printable(name));
+      rows.emplace_back(static_cast<double>(part_ns), printable(bucket_label(name)));
       whole += static_cast<double>(part_ns);
     }
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string text;
+  constexpr double kLeastShare = 0.0005;  // what would be read as 0.0 % is left out
   for (const auto& [part, name] : rows) {
+    if (part < kLeastShare * whole) {
+      continue;
+    }
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
                         format_fraction(part / std::max(whole, 1.0)));
   }

@@ -133,13 +133,17 @@ std::string shown(const ReportValue& value);
 // unknown.
 std::string worth_text(const Advice& advice, const char* blocker, const char* saving);
 
-// `width` is that of the terminal; 0 means that nothing is truncated.
 std::string markdown_text(const Document& document);
 // Sections as HTML that is readable without scripts and styles; `metrics`, where they are given,
 // provide the values of a finding's evidence. Values carry their key (data-key) and themselves
 // (data-value).
 std::string html_text(const Document& document, const Json* metrics = nullptr);
-std::string terminal_text(const Document& document, std::size_t width);
+// What a terminal can show. Width 0, as of a pipe: nothing is wrapped or truncated.
+struct TerminalForm {
+  std::size_t width = 0;
+  bool has_color = false;
+};
+std::string terminal_text(const Document& document, TerminalForm form = {});
 // Every value with key, unit and text; sections and tables in order.
 std::string document_json(const Document& document);
 // The tables, one after another, with full names.

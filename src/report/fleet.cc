@@ -54,32 +54,43 @@ std::string presence(const Json& fleet) {
 // Who, by how much, and why, in one sentence.
 std::string late_sentence(const Json& row) {
   const Json& reason = field_of(row, "reason");
-  std::string text = fmt::format(
-      "rank {} on {} is late: {} of own time against the median", integer_of(row, "rank"),
-      printable(text_of(row, "node").empty() ? "n/a" : text_of(row, "node")),
-      percent(field_of(row, "deviation_fraction")));
-  if (integer_of(row, "met") > 0) {
-    text += fmt::format(", last at {} of {} collectives, others waited {} for it",
-                        integer_of(row, "last"), integer_of(row, "met"),
-                        format_duration_ns(integer_of(row, "blamed_ns")));
+  // A twentieth off the median is a reason of its own; below, only the collectives tell.
+  constexpr double kSlower = 0.05;
+  const std::string node = text_of(row, "node");
+  const double slower = number_of(row, "deviation_fraction");
+  std::vector<std::string> signs;
+  if (slower >= kSlower) {
+    signs.push_back(fmt::format("{:.1f} % slower than the median", slower * 100));
   }
+  if (integer_of(row, "met") > 0) {
+    signs.push_back(fmt::format("last at {} of {} collectives, others waited {} for it",
+                                integer_of(row, "last"), integer_of(row, "met"),
+                                format_duration_ns(integer_of(row, "blamed_ns"))));
+  }
+  if (signs.empty()) {
+    signs.push_back(percent(field_of(row, "deviation_fraction")) + " off the median");
+  }
+  std::string text =
+      fmt::format("rank {}{} is late: {}", integer_of(row, "rank"),
+                  node.empty() ? "" : " on " + printable(node), fmt::join(signs, ", "));
   if (text_of(reason, "kernel").empty()) {
     return text;
   }
   constexpr double kAsFast = 1.02;
   if (number_of(reason, "compute_ratio") < kAsFast) {
-    text +=
-        "; its kernels take no longer than those of the others: its host launches late, or waits";
+    text += "; its kernels are as fast as those of the others, so its CPU launches late or waits";
   } else {
-    text += fmt::format("; most in {}", printable(text_of(reason, "stage")));
+    text += fmt::format("; largest contributor: {}", printable(text_of(reason, "stage")));
     // One kernel that explains a third is named; otherwise it is the whole GPU.
-    text += number_of(reason, "kernel_share_fraction") >= 1.0 / 3
-                ? fmt::format(": kernel {} takes {:.2f} x the others' time",
-                              printable(text_of(reason, "kernel").substr(0, 100)),
-                              number_of(reason, "kernel_ratio"))
-                : fmt::format(": all kernels together take {:.2f} x the others' time, most {}",
-                              number_of(reason, "compute_ratio"),
-                              printable(text_of(reason, "kernel").substr(0, 100)));
+    text +=
+        number_of(reason, "kernel_share_fraction") >= 1.0 / 3
+            ? fmt::format(": kernel {} takes {:.2f}x as long as on the others",
+                          printable(text_of(reason, "kernel").substr(0, 100)),
+                          number_of(reason, "kernel_ratio"))
+            : fmt::format(
+                  ": all kernels together take {:.2f}x as long as on the others, most of all {}",
+                  number_of(reason, "compute_ratio"),
+                  printable(text_of(reason, "kernel").substr(0, 100)));
   }
   return text;
 }
@@ -88,9 +99,9 @@ std::string late_sentence(const Json& row) {
 void add_troubles(const Json& fleet, Section& section) {
   const Json& ranks = field_of(fleet, "ranks");
   for (const Json& row : rows_of(ranks, "unfinished")) {
-    section.notes.push_back(
-        fmt::format("ranks {} began attempt {} and left no summary: they were killed, or still run",
-                    joined(rows_of(row, "ranks")), integer_of(row, "attempt")));
+    section.notes.push_back(fmt::format(
+        "ranks {} began attempt {} and left no summary: they were killed, or are still running",
+        joined(rows_of(row, "ranks")), integer_of(row, "attempt")));
   }
   Json failed = Json::array();
   for (const Json& row : rows_of(ranks, "failed")) {
@@ -102,7 +113,7 @@ void add_troubles(const Json& fleet, Section& section) {
   }
   for (const Json& row : rows_of(ranks, "earlier_attempts")) {
     section.notes.push_back(fmt::format(
-        "the job came again: attempt {} counts; ranks {} also left attempt {}, which is left out",
+        "the job was restarted: attempt {0} counts; attempt {2} of ranks {1} is left out",
         integer_of(fleet, "attempt"), joined(rows_of(row, "ranks")), integer_of(row, "attempt")));
   }
 }
@@ -115,18 +126,18 @@ Section summary(const Json& fleet) {
   section.paragraphs.push_back(presence(fleet));
   const Json& ranks = rows_of(fleet, "rank_table");
   const bool has_straggler = !ranks.empty() && field_of(ranks[0], "straggler") == Json(true);
-  section.paragraphs.push_back(has_straggler ? late_sentence(ranks[0])
-                                             : "no rank stands out as late");
+  section.paragraphs.push_back(has_straggler ? late_sentence(ranks[0]) : "No rank is late.");
   const Json& nodes = rows_of(fleet, "nodes");
   if (!nodes.empty() && field_of(nodes[0], "outlier") == Json(true)) {
-    section.paragraphs.push_back(fmt::format(
-        "node {} is slow: its {} ranks take {} of the median", printable(text_of(nodes[0], "name")),
-        integer_of(nodes[0], "ranks"), percent(field_of(nodes[0], "deviation_fraction"))));
+    section.paragraphs.push_back(fmt::format("node {} is slow: its {} are {} off the median",
+                                             printable(text_of(nodes[0], "name")),
+                                             count_of(integer_of(nodes[0], "ranks"), "rank"),
+                                             percent(field_of(nodes[0], "deviation_fraction"))));
   }
   const Json& kernels = rows_of(fleet, "kernels");
   if (!kernels.empty()) {
     section.paragraphs.push_back(
-        fmt::format("kernel {} in {} is slow on {} of {} ranks: up to {:.2f} x, about {} lost",
+        fmt::format("kernel {} in {} is slow on {} of {} ranks: up to {:.2f}x, about {} lost",
                     printable(text_of(kernels[0], "kernel").substr(0, 100)),
                     printable(text_of(kernels[0], "stage")), integer_of(kernels[0], "slow_ranks"),
                     integer_of(kernels[0], "ranks"), number_of(kernels[0], "slow_ratio"),
@@ -139,7 +150,7 @@ Section summary(const Json& fleet) {
 Section rank_section(const Json& fleet, std::size_t top) {
   Section section;
   section.id = "ranks";
-  section.title = "Late ranks, the worst first";
+  section.title = "Late ranks, worst first";
   ReportTable table = table_of(fleet, "rank_table",
                                {{"rank", "rank", Unit::kCount},
                                 {"node", "node", Unit::kText},
@@ -155,8 +166,8 @@ Section rank_section(const Json& fleet, std::size_t top) {
   const auto num_late = std::count_if(rows.begin(), rows.end(), [](const Json& row) {
     return field_of(row, "straggler") == Json(true);
   });
-  section.notes.push_back(
-      fmt::format("{} ranks stand out; own time is of {}", num_late, text_of(fleet, "quantity")));
+  section.notes.push_back(fmt::format("{} late; own time is {}", count_of(num_late, "rank"),
+                                      text_of(fleet, "quantity")));
   return section;
 }
 
@@ -181,7 +192,7 @@ Section collective_section(const Json& fleet) {
   if (integer_of(fleet, "collectives.num_mismatched") > 0) {
     section.notes.push_back(fmt::format(
         "{} of {} collectives have different kernels on different ranks: their "
-        "recordings do not begin at the same one, and waiting is not to be trusted",
+        "recordings do not begin at the same one, so waiting is not reliable",
         integer_of(fleet, "collectives.num_mismatched"), integer_of(fleet, "collectives.num")));
   }
   return section;
@@ -204,9 +215,9 @@ Section group_section(const Json& fleet, const char* array, const char* title, s
 Section kernel_section(const Json& fleet, std::size_t top) {
   Section section;
   section.id = "kernels";
-  section.title = "Kernels on which ranks do not agree";
+  section.title = "Kernels slower on some ranks";
   if (rows_of(fleet, "kernels").empty()) {
-    section.missing = "none: on no rank a kernel stands out from its other kernels";
+    section.missing = "None: no kernel is slower on one rank than its other kernels.";
     return section;
   }
   section.tables.push_back(table_of(fleet, "kernels",
@@ -230,7 +241,7 @@ Document fleet_document(const Json& fleet, std::size_t top) {
   document.sections = {summary(fleet),
                        rank_section(fleet, top),
                        collective_section(fleet),
-                       group_section(fleet, "nodes", "Nodes, the slowest first", top),
+                       group_section(fleet, "nodes", "Nodes, slowest first", top),
                        group_section(fleet, "gpus", "GPUs", top),
                        kernel_section(fleet, top)};
   return document;

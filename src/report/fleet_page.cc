@@ -12,30 +12,12 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
-#include "base/text.h"
 #include "report/fleet.h"
+#include "report/html_parts.h"
 #include "report/section_parts.h"
 
 namespace llmprof {
 namespace {
-
-constexpr std::string_view kHead = R"(<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem;color:#1b1b1b;background:#fff}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-caption{text-align:left;font-weight:600;padding:.3rem 0}
-th,td{padding:.15rem .5rem;text-align:left;border-bottom:1px solid #ddd}
-.n{text-align:right}.scroll{overflow-x:auto}
-.heat td,.heat th{border:1px solid #fff;padding:0 .25rem;min-width:2.2rem;text-align:center;font-size:12px}
-.heat th{text-align:right;font-weight:400}
-.f2{background:#2166ac;color:#fff}.f1{background:#92c5de}.z{background:#f0f0f0;color:#595959}
-.s1{background:#fddbc7}.s2{background:#ef8a62}.s3{background:#b2182b;color:#fff}.x{background:#fff;color:#595959}
-dl div{display:flex;gap:1rem}dt{min-width:14rem}
-</style>
-)";
 
 // Slower is red, faster is blue; the same limits as in the legend below.
 const char* shade(double fraction) {
@@ -52,17 +34,6 @@ const char* shade(double fraction) {
     return "z";
   }
   return fraction > -0.10 ? "f1" : "f2";
-}
-
-std::string html_escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : printable(text)) {
-    const std::string_view special = "<>&\"'";
-    safe += special.find(c) == std::string_view::npos
-                ? std::string(1, c)
-                : fmt::format("&#{};", static_cast<int>(static_cast<unsigned char>(c)));
-  }
-  return safe;
 }
 
 std::string cell_html(const Json& rank, const Json& fraction) {
@@ -92,11 +63,11 @@ std::string stage_html(const Json& heat, const Json& stage) {
     rows[node] += cell_html(ranks[i], fractions[i]);
   }
   std::string text =
-      fmt::format("<div class=\"scroll\"><table class=\"heat\"><caption>{}</caption><tbody>\n",
-                  html_escaped(text_of(stage, "stage")));
+      fmt::format("<div class=\"scroll\"><table class=\"ranks\"><caption>{}</caption><tbody>\n",
+                  html_words(text_of(stage, "stage")));
   for (const std::string& node : order) {
     text += fmt::format("<tr><th scope=\"row\">{}</th>{}</tr>\n",
-                        html_escaped(node.empty() ? "n/a" : node), rows[node]);
+                        html_words(node.empty() ? "n/a" : node), rows[node]);
   }
   return text + "</tbody></table></div>\n";
 }
@@ -105,19 +76,27 @@ std::string stage_html(const Json& heat, const Json& stage) {
 
 std::string fleet_page(const Json& fleet, std::size_t top) {
   const Document document = fleet_document(fleet, top);
-  std::string text = fmt::format("{}<title>llmprof: {}</title></head><body><main><h1>{}</h1>\n",
-                                 kHead, html_escaped(document.title), html_escaped(document.title));
-  text += html_text(document, &fleet);
+  std::string text = html_text(document, &fleet);
   text += fmt::format(
-      "<section id=\"heat\"><h2>Heat map</h2>\n<p>A row a node, a cell a rank: percent off the "
+      "<section id=\"heat\"><h2>Heat map</h2>\n<p>One row per node, one cell per rank: percent off the "
       "median over ranks, by {}. Shades begin at 3, 10 and 20 % slower, and at 3 and 10 % "
       "faster.</p>\n",
-      html_escaped(text_of(fleet, "quantity")));
+      html_words(text_of(fleet, "quantity")));
   const Json& heat = field_of(fleet, "heat");
   for (const Json& stage : rows_of(heat, "stages")) {
     text += stage_html(heat, stage);
   }
-  return text + "</section>\n</main></body></html>\n";
+  text += "</section>\n";
+  const std::string style =
+      std::string(web_file("report.css")) + std::string(web_file("fleet.css"));
+  const std::string policy = fmt::format(
+      "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'", source_hash(style));
+  const std::string title = html_words(document.title);
+  return filled_page(web_file("comparison.html"), {{"policy", policy},
+                                                   {"style", style},
+                                                   {"title", title},
+                                                   {"kind", "fleet report"},
+                                                   {"core", text}});
 }
 
 }  // namespace llmprof

@@ -119,7 +119,7 @@ std::string table_html(const ReportTable& table, const std::string& label, std::
   std::vector<double> scales;
   for (const ReportColumn& column : table.columns) {
     scales.push_back(column.has_bar ? scale_of(table, scales.size()) : 0);
-    text += column.has_bar ? "<th scope=\"col\" class=\"bar-cell\">faster | slower</th>" : "";
+    text += column.has_bar ? "<th scope=\"col\" class=\"bar-cell\">less time | more time</th>" : "";
     text += fmt::format("<th scope=\"col\"{}>{}</th>", is_number(column.unit) ? " class=\"n\"" : "",
                         escaped(column.title));
   }

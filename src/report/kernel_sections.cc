@@ -3,6 +3,7 @@
 // Sections on kernels, their bottlenecks, and the operators behind them.
 #include <fmt/format.h>
 
+#include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/member_table.h"
@@ -87,6 +88,57 @@ bool is_covered(const CounterMetrics& row) {
 
 }  // namespace
 
+// The first table an engineer looks for: what kind of kernels the GPU runs.
+Section families_section(const Metrics& metrics, const SectionOptions& options) {
+  Section section;
+  ReportTable table;
+  table.columns = {{"share", "", Unit::kFraction},
+                   {"total", "total_ns", Unit::kDuration},
+                   {"calls", "calls", Unit::kCount},
+                   {"family", "family", Unit::kText}};
+  for (const FamilyTotal& family : metrics.families) {
+    if (table.rows.size() == options.top) {
+      break;
+    }
+    const std::string key = fmt::format("families[family={}].", path_value(family.family));
+    table.rows.push_back(
+        {{{fraction_of(family.total_ns, metrics.capture.kernel_ns), Unit::kFraction, ""},
+          {family.total_ns, Unit::kDuration, key + "total_ns"},
+          {family.calls, Unit::kCount, key + "calls"},
+          {family.family, Unit::kText, key + "family"}},
+         "",
+         false});
+  }
+  if (table.rows.empty()) {
+    section.missing = "n/a (no kernel was recorded)";
+    return section;
+  }
+  section.tables.push_back(std::move(table));
+  return section;
+}
+
+Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
+  using Row = RangeTotal;
+  Section section;
+  ReportTable table = table_of(rows_at(metrics, &Metrics::ranges),
+                               {{"CPU total", Unit::kDuration, &Row::host_ns},
+                                {"instances", Unit::kCount, &Row::instances},
+                                {"kernel time", Unit::kDuration, &Row::kernel_ns},
+                                {"kernels", Unit::kCount, &Row::kernels},
+                                {"range", Unit::kName, &Row::range}},
+                               options.top);
+  if (table.rows.empty()) {
+    section.missing =
+        "n/a (the recording has no NVTX ranges or annotations); docs/marking.md says how to add them";
+    return section;
+  }
+  table.title =
+      fmt::format("{} of {} ranges by kernel time; nested ranges count in those around them",
+                  table.rows.size(), metrics.ranges.size());
+  section.tables.push_back(std::move(table));
+  return section;
+}
+
 Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   ReportTable table = table_of(rows_at(metrics, &Metrics::kernels),
@@ -104,9 +156,10 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   } else {
     section.paragraphs.push_back(fmt::format(
         "{}. Durations are from {}; share is of all kernel time. {}", count, tool_of(metrics),
-        metrics.counters ? "What bounds a kernel, and how much of its time counters cover, is from "
-                           "Nsight Compute."
-                         : "What bounds a kernel: n/a (needs an ncu capture)."));
+        metrics.counters
+            ? "Bottlenecks, and the share of time that counters cover, are from Nsight "
+              "Compute."
+            : "Bottlenecks: n/a (needs an ncu capture)."));
   }
   section.tables.push_back(std::move(table));
   return section;
@@ -124,9 +177,9 @@ Section counters_section(const Metrics& metrics, const SectionOptions& options) 
   section.paragraphs.push_back(coverage_text(metrics.counters->coverage));
   ReportTable table = table_of(rows_at(metrics, &Metrics::counters, &CountersMetrics::kernels),
                                {{"bound", Unit::kText, &Row::bound},
-                                {"covers", Unit::kFraction, &Row::covered_fraction},
-                                {"can win", Unit::kDuration, &Row::winnable_ns},
-                                {"sure", Unit::kText, &Row::confidence},
+                                {"GPU time", Unit::kFraction, &Row::covered_fraction},
+                                {"potential saving", Unit::kDuration, &Row::winnable_ns},
+                                {"confidence", Unit::kText, &Row::confidence},
                                 {"kernel", Unit::kName, &Row::short_name}},
                                options.top, is_covered);
   // The reasons are added as details of the rows that are shown; unused results are listed below.
@@ -187,13 +240,14 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
     section.notes.push_back(graph_names_text(*metrics.graph_names));
     if (metrics.graph_names->named() < metrics.graph_names->num_kernels) {
       section.notes.emplace_back(
-          "Those without count for what launched the graph, if that has a name; --capture-trace FILE "
-          "or --annotations FILE may name them (docs/marking.md).");
+          "Kernels without a name count for what launched the graph. --capture-trace FILE or "
+          "--annotations FILE may name them (docs/marking.md).");
     }
   }
   section.paragraphs.push_back(
-      fmt::format("{} of {} rows, {}; {}. They cover {} of {}.", table.rows.size(),
-                  operators.rows.size(), printable(operators.source), printable(operators.time_of),
+      fmt::format("{} of {}, {}; {}. They cover {} of {}.", table.rows.size(),
+                  count_of(static_cast<std::int64_t>(operators.rows.size()), "row"),
+                  printable(operators.source), printable(operators.time_of),
                   format_fraction(fraction_of(operators.covered_ns, operators.whole_ns)),
                   shown({operators.whole_ns, Unit::kDuration, ""})));
   section.tables.push_back(std::move(table));

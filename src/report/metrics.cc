@@ -3,7 +3,10 @@
 // The metrics of an analysis: its numbers in base units, with the ratios that need totals.
 #include "report/metrics.h"
 
+#include <ctime>
 #include <tuple>
+
+#include <fmt/chrono.h>
 
 #include "analysis/latencies.h"
 #include "analysis/median.h"
@@ -33,10 +36,30 @@ std::optional<std::vector<FileMetrics>> files_of(const CaptureInfo& info) {
   return files;
 }
 
+// The time of day of the capture's start; nothing for times that no calendar has.
+std::string recorded_of(const Analysis& analysis) {
+  constexpr std::int64_t kSecondNs = 1'000'000'000;
+  std::int64_t utc_ns = 0;
+  if (!analysis.capture.utc_ns ||
+      __builtin_add_overflow(*analysis.capture.utc_ns, analysis.capture_start_ns, &utc_ns) ||
+      utc_ns <= 0) {
+    return "";
+  }
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
+                     fmt::gmtime(static_cast<std::time_t>(utc_ns / kSecondNs)));
+}
+
+std::string file_of(const CaptureInfo& info) {
+  const std::string& path = info.files.empty() ? info.path : info.files.front().path;
+  return path.substr(path.find_last_of('/') + 1);
+}
+
 // In the order of the members of CaptureMetrics.
 CaptureMetrics capture_of(const Analysis& analysis) {
   const CaptureInfo& info = analysis.capture;
-  return {std::string(info.format.name),
+  return {file_of(info),
+          recorded_of(analysis),
+          std::string(info.format.name),
           std::string(info.format.tool),
           info.tool_version,
           info.schema_version,

@@ -43,6 +43,8 @@ struct FileMetrics {
 
 // The recording as a whole.
 struct CaptureMetrics {
+  std::string file;      // without its folders
+  std::string recorded;  // "2026-11-02 14:03:05 UTC"; empty: the recording does not say
   std::string format;
   std::string tool;  // older files do not name it
   std::string tool_version;

@@ -13,6 +13,7 @@
 
 #include "report/document.h"
 #include "report/html_parts.h"
+#include "report/page_header.h"
 #include "report/sections.h"
 
 namespace llmprof {
@@ -21,9 +22,11 @@ namespace {
 constexpr std::size_t kKernelRowsOfPage = 20;
 
 // The scripts in the order of their dependencies.
-constexpr const char* kScripts[] = {"format.js",   "data.js",    "dom.js",      "summary.js",
-                                    "timeline.js", "kernels.js", "roofline.js", "steps.js",
-                                    "heatmap.js",  "model.js",   "main.js"};
+constexpr const char* kScripts[] = {"format.js",    "data.js",      "dom.js",     "tables.js",
+                                    "summary.js",   "findings.js",  "host.js",    "places.js",
+                                    "lanes.js",     "timeline.js",  "details.js", "kernels.js",
+                                    "roofline.js",  "steps.js",     "heatmap.js", "model.js",
+                                    "transfers.js", "downloads.js", "keys.js",    "main.js"};
 
 std::string whole_script() {
   std::string script = "(() => {\n'use strict';\n";
@@ -44,16 +47,24 @@ std::string page_html(const Metrics& metrics, const Json& json, const Timeline& 
   const std::string script = whole_script();
   const std::string_view style = web_file("report.css");
   const std::string_view page = web_file("template.html");
+  const PageHeading heading = page_heading(metrics);
+  std::string facts;
+  for (const std::string& fact : heading.facts) {
+    facts += "<li>" + html_words(cut_name(fact)) + "</li>";
+  }
+  const std::string title = html_words(cut_name(heading.title));
   const std::string policy = fmt::format(
       "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; "
       "form-action 'none'",
       source_hash(script), source_hash(style));
   const std::size_t fixed =
-      core.size() + script.size() + style.size() + page.size() + policy.size();
+      core.size() + script.size() + style.size() + page.size() + policy.size() + facts.size();
   const PageData data =
       page_data(metrics, json, timeline, kPageBudgetBytes - std::min(fixed, kPageBudgetBytes / 2));
   return filled_page(page, {{"policy", policy},
                             {"style", style},
+                            {"title", title},
+                            {"facts", facts},
                             {"core", core},
                             {"json", data.json},
                             {"planes", data.planes},

@@ -6,8 +6,8 @@
 // ones. Starts are stored as differences. High planes are then nearly all zeros, and gzip leaves
 // six bytes per slice where JSON would need two hundred.
 //
-// The budget is met by dropping, in this order: slices outside the windows, all slices, kernels
-// from the end of the table. The page says which.
+// The budget is met by dropping, in this order: the host, slices outside the windows, all slices,
+// kernels from the end of the table. The page says which.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -70,13 +70,55 @@ const char* row_kind_name(TimelineRowKind kind) {
 
 enum class Detail { kAll, kWindows, kNone };
 
+// Differences of either sign as numbers without one: 0, -1, 1, -2, ...
+std::uint64_t folded(std::int64_t difference) {
+  return difference < 0 ? 2 * static_cast<std::uint64_t>(-(difference + 1)) + 1
+                        : 2 * static_cast<std::uint64_t>(difference);
+}
+
+// What the host did, lane by lane, starts as differences. Returns its directory.
+Json add_host(const HostTimeline& host, Planes& planes) {
+  std::vector<std::int64_t> starts;
+  std::vector<std::uint32_t> names;
+  Json lanes = Json::array();
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < host.lanes.size(); ++i) {
+    const std::size_t from = at;
+    std::int64_t previous = 0;
+    for (; at < host.slices.size() && host.slices.lane[at] == i; ++at) {
+      starts.push_back(host.slices.start_ns[at] - previous);
+      previous = host.slices.start_ns[at];
+      names.push_back(host.slices.name[at] == kNone ? 0 : host.slices.name[at] + 1);
+    }
+    const HostLane& lane = host.lanes[i];
+    lanes.push_back({{"kind", lane.is_calls ? "calls" : "scopes"},
+                     {"pid", lane.pid},
+                     {"tid", lane.tid},
+                     {"level", lane.level},
+                     {"from", from},
+                     {"to", at}});
+  }
+  planes.add("host_start", starts, kTimeBytes);
+  planes.add("host_duration", host.slices.duration_ns, kTimeBytes);
+  planes.add("host_name", names, 2);
+  return {{"lanes", lanes},
+          {"names", host.names},
+          {"threads", host.num_threads},
+          {"kept_threads", host.num_kept_threads},
+          {"slices", host.num_slices},
+          {"least_call_ns", host.least_call_ns},
+          {"least_scope_ns", host.least_scope_ns}};
+}
+
 // Slices row by row, starts as differences. Returns the start of each row.
-std::vector<std::size_t> add_slices(const Timeline& timeline, Detail detail, Planes& planes) {
+std::vector<std::size_t> add_slices(const Timeline& timeline, Detail detail, bool has_host,
+                                    Planes& planes) {
   const TimelineSlices& slices = timeline.slices;
   std::vector<std::int64_t> starts;
   std::vector<std::int64_t> durations;
   std::vector<std::uint32_t> whats;
   std::vector<std::uint32_t> stages;
+  std::vector<std::uint64_t> calls;  // differences: a stream runs in the order of launches
   std::vector<std::size_t> begins(timeline.rows.size() + 1);
   const auto is_kept = [&](std::size_t i) {
     return detail == Detail::kAll ||
@@ -91,6 +133,7 @@ std::vector<std::size_t> add_slices(const Timeline& timeline, Detail detail, Pla
   for (std::size_t row = 0; row < timeline.rows.size(); ++row) {
     begins[row] = starts.size();
     std::int64_t previous = 0;
+    std::int64_t previous_call = 0;
     for (; at < slices.size() && slices.row[at] == row; ++at) {
       if (is_kept(at)) {
         starts.push_back(slices.start_ns[at] - previous);
@@ -98,6 +141,10 @@ std::vector<std::size_t> add_slices(const Timeline& timeline, Detail detail, Pla
         durations.push_back(slices.duration_ns[at]);
         whats.push_back(slices.what[at] == kNone ? 0 : slices.what[at] + 1);
         stages.push_back(slices.stage[at] == kNone ? 0 : slices.stage[at] + 1);
+        const std::int64_t call =
+            slices.call[at] == kNone ? 0 : static_cast<std::int64_t>(slices.call[at]) + 1;
+        calls.push_back(folded(call - previous_call));
+        previous_call = call;
       }
     }
   }
@@ -106,6 +153,9 @@ std::vector<std::size_t> add_slices(const Timeline& timeline, Detail detail, Pla
   planes.add("slice_duration", durations, kTimeBytes);
   planes.add("slice_what", whats, 3);
   planes.add("slice_stage", stages, 2);
+  if (has_host) {
+    planes.add("slice_call", calls, 4);
+  }
   return begins;
 }
 
@@ -213,9 +263,9 @@ Json kernel_rows(const Timeline& timeline, std::span<const KernelMetrics> kernel
   return rows;
 }
 
-Json timeline_json(const Timeline& timeline, Detail detail, std::span<const KernelMetrics> kernels,
-                   Planes& planes) {
-  const std::vector<std::size_t> begins = add_slices(timeline, detail, planes);
+Json timeline_json(const Timeline& timeline, Detail detail, bool has_host,
+                   std::span<const KernelMetrics> kernels, Planes& planes) {
+  const std::vector<std::size_t> begins = add_slices(timeline, detail, has_host, planes);
   Json rows = Json::array();
   for (std::size_t i = 0; i < timeline.rows.size(); ++i) {
     rows.push_back({{"kind", row_kind_name(timeline.rows[i].kind)},
@@ -252,6 +302,7 @@ Json timeline_json(const Timeline& timeline, Detail detail, std::span<const Kern
                {"families", timeline.families},
                {"kernel_rows", kernel_rows(timeline, kernels)},
                {"buckets", kBucketNames}};
+  json["host"] = has_host ? add_host(timeline.host, planes) : Json(nullptr);
   json["levels"] = add_levels(timeline, planes);
   json["layer_maps"] = add_layer_maps(timeline, planes);
   json["instances_left_out"] = add_instances(timeline, planes);
@@ -269,6 +320,7 @@ PageData page_data(const Metrics& metrics, const Json& json, const Timeline& tim
   std::size_t kept = std::min(num_kernels, kMostKernels);
   PageData data;
   Detail detail = timeline.is_whole ? Detail::kAll : Detail::kWindows;
+  bool has_host = timeline.host.slices.size() > 0;
   // Reduces the detail until the data fit.
   for (;;) {
     if (kept < num_kernels) {
@@ -279,13 +331,17 @@ PageData page_data(const Metrics& metrics, const Json& json, const Timeline& tim
     Planes planes;
     if (timeline.duration_ns > 0) {
       document["timeline"] =
-          timeline_json(timeline, detail, std::span(metrics.kernels).first(kept), planes);
+          timeline_json(timeline, detail, has_host, std::span(metrics.kernels).first(kept), planes);
       data.planes = base64(gzipped(planes.bytes(), kPlanesLevel));
     }
     data.json = base64(gzipped(to_json_line(document)));
     const bool fits = data.json.size() + data.planes.size() <= budget_bytes;
-    if (fits || (detail == Detail::kNone && kept == 0)) {
+    if (fits || (detail == Detail::kNone && kept == 0 && !has_host)) {
       return data;
+    }
+    if (has_host) {
+      has_host = false;
+      continue;
     }
     // Whichever of the two takes more than half.
     if (data.planes.size() * 2 > budget_bytes && detail != Detail::kNone) {

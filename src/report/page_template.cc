@@ -2,7 +2,7 @@
 //
 // Filling of the HTML templates in web/.
 //
-// They are filled from left to right, so that untrusted text is never taken for a placeholder.
+// They are filled from left to right, so that untrusted text never becomes a placeholder.
 #include <algorithm>
 
 #include "base/gzip_base64.h"

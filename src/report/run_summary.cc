@@ -346,7 +346,7 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
     if (budget.change_fraction && !has_direction(form.unit)) {
       throw Error(
           ErrorKind::kUsage,
-          fmt::format("the budget of {}: nobody knows whether more of it is better or worse",
+          fmt::format("budget {}: it is not known whether more is better; use at_most or at_least",
                       printable(budget.key)),
           "give it {at_most: NUMBER} or {at_least: NUMBER} in place of change");
     }

@@ -26,6 +26,8 @@ Section takeaways_section(const Metrics& metrics, const SectionOptions& options)
 Section operators_section(const Metrics& metrics, const SectionOptions& options);
 Section gemm_rates_section(const Metrics& metrics, const SectionOptions& options);
 Section model_section(const Metrics& metrics, const SectionOptions& options);
+Section families_section(const Metrics& metrics, const SectionOptions& options);
+Section ranges_section(const Metrics& metrics, const SectionOptions& options);
 Section kernels_section(const Metrics& metrics, const SectionOptions& options);
 Section counters_section(const Metrics& metrics, const SectionOptions& options);
 Section recommendations_section(const Metrics& metrics, const SectionOptions& options);

@@ -50,7 +50,7 @@ CellValue cell_of(const Json& value) {
   if (value.is_string()) {
     return value.get_ref<const std::string&>();
   }
-  // What does not fit into 64 bits with a sign is no time and no count.
+  // What does not fit into 64 bits with a sign is neither a time nor a count.
   if (value.is_number_integer() &&
       !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
     return value.get<std::int64_t>();

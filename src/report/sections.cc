@@ -24,21 +24,23 @@ struct SectionRow {
 
 constexpr SectionRow kSections[] = {
     {"summary", "Executive Summary", summary_section},
-    {"findings", "What to fix first, and what it saves at most", findings_section},
+    {"findings", "Top opportunities (upper bounds)", findings_section},
     {"environment", "Environment", environment_section},
     {"aggregates", "Aggregates", aggregates_section},
-    {"baseline", "Stages without a profiler", baseline_section},
+    {"baseline", "Stages, unprofiled", baseline_section},
     {"stages", "Per-Stage Timings", stages_section},
-    {"overhead", "What the profiler added", overhead_section},
-    {"host_phases", "What the host does in a step", host_phases_section},
-    {"ledger", "Where the time went, by stage and GPU", ledger_section},
+    {"overhead", "Profiler overhead", overhead_section},
+    {"host_phases", "CPU time in a step", host_phases_section},
+    {"ledger", "Where GPU time goes, by stage", ledger_section},
     {"efficiency", "MFU and MBU", efficiency_section},
     {"takeaways", "Stage Takeaways", takeaways_section},
-    {"model", "The model: passes, layers and parts", model_section},
+    {"model", "Model: passes, layers and parts", model_section},
     {"operators", "Top Operators", operators_section},
-    {"gemm_rates", "Rates of matrix products", gemm_rates_section},
+    {"gemm_rates", "GEMM rates", gemm_rates_section},
+    {"families", "Kernel families", families_section},
     {"kernels", "Top Kernels", kernels_section},
-    {"counters", "What bounds the kernels", counters_section},
+    {"ranges", "Ranges", ranges_section},
+    {"counters", "Kernel bottlenecks", counters_section},
     {"recommendations", "Recommendations", recommendations_section},
     {"quality", "Data quality", quality_section},
     {"files", "Files", files_section},
@@ -87,20 +89,12 @@ std::vector<std::string> section_ids() {
 }
 
 Document report_document(const Metrics& metrics, const SectionOptions& options) {
-  return without_empty_parts(document_of(
-      "Report",
-      {"summary", "files", "findings", "stages", "overhead", "efficiency", "ledger", "host_phases",
-       "model", "kernels", "counters", "operators", "gemm_rates", "environment", "quality"},
-      metrics, options));
-}
-
-Document stakeholder_document(const Metrics& metrics, const SectionOptions& options) {
-  SectionOptions brief = options;
-  brief.is_summary = true;
-  return document_of("Stakeholder Summary",
-                     {"summary", "environment", "aggregates", "stages", "efficiency", "takeaways",
-                      "operators", "kernels", "recommendations"},
-                     metrics, brief);
+  return without_empty_parts(
+      document_of("Report",
+                  {"summary", "files", "findings", "stages", "overhead", "efficiency", "ledger",
+                   "host_phases", "model", "families", "kernels", "counters", "operators",
+                   "gemm_rates", "environment", "quality"},
+                  metrics, options));
 }
 
 Document page_document(const Metrics& metrics, const SectionOptions& options) {
@@ -121,11 +115,11 @@ Document operators_document(const Metrics& metrics, const SectionOptions& option
 }
 
 Document terminal_document(const Metrics& metrics, const SectionOptions& options) {
-  Document document = document_of(
-      "",
-      {"summary", "findings", "stages", "baseline", "overhead", "ledger", "host_phases",
-       "efficiency", "model", "kernels", "counters", "operators", "gemm_rates", "quality"},
-      metrics, options);
+  Document document = document_of("",
+                                  {"summary", "findings", "stages", "baseline", "overhead",
+                                   "ledger", "host_phases", "efficiency", "model", "families",
+                                   "kernels", "counters", "operators", "gemm_rates", "quality"},
+                                  metrics, options);
   leave_out_missing(document);
   return document;
 }
@@ -136,6 +130,11 @@ Document run_document(const Metrics& metrics) {
   Document document =
       document_of("", {"summary", "findings", "baseline", "overhead"}, metrics, options);
   leave_out_missing(document);
+  // Without a recording there is one finding, which says what the summary says.
+  if (metrics.verdict.starts_with("There is no recording")) {
+    std::erase_if(document.sections,
+                  [](const Section& section) { return section.id == "findings"; });
+  }
   return document;
 }
 

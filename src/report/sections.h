@@ -17,17 +17,22 @@ struct SectionOptions {
   std::size_t top = 10;            // rows of kernels and operators
   std::size_t num_findings = 3;    // of the summary
   bool is_terminal = false;        // names stand last, where they may be cut
-  bool is_summary = false;         // findings stand right below the verdict
   bool has_all_parts = false;      // of the model, also those that take little time
   bool is_verbose = false;         // rules that could not speak
   std::vector<std::string> files;  // that stand beside the report
+
+  // With all rows also all findings.
+  void set_top(std::size_t rows) {
+    top = rows;
+    num_findings = rows == SIZE_MAX ? SIZE_MAX : num_findings;
+  }
 };
 
 // A section without content says why, and how to fill it.
 
 // report.md: everything, most urgent first.
 Document report_document(const Metrics& metrics, const SectionOptions& options);
-// stakeholder_summary.md: for decision makers.
+// stakeholder_summary.md: for a reader who has never seen a trace.
 Document stakeholder_document(const Metrics& metrics, const SectionOptions& options);
 // The text of report.html below its views: complete without them.
 Document page_document(const Metrics& metrics, const SectionOptions& options);

@@ -66,7 +66,7 @@ void describe(const FileMetrics*, F&& f) {
   f("file", &T::file, row_name("its name, or its path where names are alike"));
   f("rank", &T::rank,
     number("1", "", "", "capture.files", "of its name, or as the recording says"));
-  f("devices", &T::devices, plain("its GPUs; numbered anew where two files use the same number"));
+  f("devices", &T::devices, plain("its GPUs; renumbered where two files use the same number"));
   f("shift_ns", &T::shift_ns,
     is_signed(number("ns", "", "", "capture.files",
                      "added to its times, to have them on the clock of the first file")));
@@ -77,6 +77,9 @@ void describe(const FileMetrics*, F&& f) {
 template <typename F>
 void describe(const CaptureMetrics*, F&& f) {
   using T = CaptureMetrics;
+  f("file", &T::file, plain("the recording's name, without its folders; of several, the first"));
+  f("recorded", &T::recorded,
+    plain("when the first recorded call or GPU work was, in UTC, where the recording says"));
   f("format", &T::format, plain("the format of the recording"));
   f("tool", &T::tool, plain("the tool that recorded"));
   f("tool_version", &T::tool_version, plain("its version"));

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/glossary.h"
 #include "report/member_table.h"
 #include "report/section_makers.h"
 
@@ -37,7 +38,7 @@ const Row* row_of(const std::vector<Row>& rows, const std::string& stage) {
   return row == rows.end() ? nullptr : &*row;
 }
 
-// "cuda:0 computes 45.0 % of its window; launch_late takes 30.0 %".
+// "cuda:0 computes 45.0 % of its window; waiting for CPU launch takes 30.0 %".
 std::string ledger_words(const Metrics& metrics, const std::string& stage) {
   const LedgerMetrics* row = row_of(metrics.ledgers, stage);
   if (row == nullptr) {
@@ -51,7 +52,9 @@ std::string ledger_words(const Metrics& metrics, const std::string& stage) {
   const auto bucket = static_cast<std::size_t>(worst - row->buckets_ns.begin());
   return fmt::format(
       "{} computes {} of its window{}", printable(row->device), share((*row)[Bucket::kCompute]),
-      *worst <= 0 ? "" : fmt::format("; {} takes {}", kBucketNames[bucket], share(*worst)));
+      *worst <= 0
+          ? ""
+          : fmt::format("; {} takes {}", bucket_label(kBucketNames[bucket]), share(*worst)));
 }
 
 std::string efficiency_words(const Metrics& metrics, const std::string& stage) {
@@ -70,10 +73,10 @@ std::string efficiency_words(const Metrics& metrics, const std::string& stage) {
 void add_fit(const StepFit& fit, std::vector<std::string>& notes) {
   std::string text = fmt::format("a decode step takes {}", duration_text(fit.fixed_ns));
   if (fit.per_token_ns) {
-    text += fmt::format(" + {:.4g} ns a token", *fit.per_token_ns);
+    text += fmt::format(" + {:.4g} ns per token", *fit.per_token_ns);
   }
   if (fit.per_kv_token_ns) {
-    text += fmt::format(" + {:.4g} ns a token attended to", *fit.per_kv_token_ns);
+    text += fmt::format(" + {:.4g} ns per token attended to", *fit.per_kv_token_ns);
   }
   notes.push_back(text + fmt::format(" (fit over {} steps, R2 {:.2f}, {} outliers)", fit.num_steps,
                                      fit.r_squared, fit.num_outliers));
@@ -109,8 +112,8 @@ ReportTable stage_table(const Metrics& metrics) {
   using Row = StageSummary;
   return table_of(rows_at(metrics, &Metrics::stages),
                   {{"stage", Unit::kName, &Row::stage},
-                   {"instances", Unit::kCount, &Row::num_instances},
-                   {"host total", Unit::kDuration, &Row::total_ns},
+                   {"n", Unit::kCount, &Row::num_instances},
+                   {"CPU total", Unit::kDuration, &Row::total_ns},
                    {"median", Unit::kDuration, &Row::median_ns},
                    {"max", Unit::kDuration, &Row::max_ns},
                    {"steady mean", Unit::kDuration, &Row::steady_mean_ns},
@@ -120,7 +123,7 @@ ReportTable stage_table(const Metrics& metrics) {
                   SIZE_MAX, is_not_vision<Row>);
 }
 
-// "decode: host range 1.00 ms, GPU window 9.82 ms, period 9.82 ms (medians)".
+// "decode: CPU range 1.00 ms, GPU window 9.82 ms, period 9.82 ms (medians)".
 void add_step_lengths(const Metrics& metrics, std::vector<std::string>& notes) {
   const auto text = [](const std::optional<std::int64_t>& ns) {
     return ns ? duration_text(static_cast<double>(*ns)) : std::string("n/a");
@@ -128,7 +131,7 @@ void add_step_lengths(const Metrics& metrics, std::vector<std::string>& notes) {
   for (const StepMetrics& row : metrics.steps) {
     const StageSummary* stage = row_of(metrics.stages, row.stage);
     if (stage != nullptr && row.gpu_window_median_ns && row.period_median_ns) {
-      notes.push_back(fmt::format("{}: host range {}, GPU window {}, period {} (medians)",
+      notes.push_back(fmt::format("{}: CPU range {}, GPU window {}, period {} (medians)",
                                   printable(row.stage), text(stage->median_ns),
                                   text(row.gpu_window_median_ns), text(row.period_median_ns)));
     }
@@ -181,7 +184,8 @@ void add_groups(const Metrics& metrics, std::vector<std::string>& notes) {
 }
 
 std::string vision_note(std::int64_t times, std::int64_t total_ns, const char* where) {
-  return fmt::format("vision is part of prefill: {} times, {} in all{}", times,
+  return fmt::format("vision is part of prefill: {} {}, {} in total{}", times,
+                     times == 1 ? "instance" : "instances",
                      duration_text(static_cast<double>(total_ns)), where);
 }
 
@@ -194,7 +198,7 @@ std::string efficiency_title(const Efficiency& efficiency) {
   const auto rate = [](const std::optional<double>& value, double unit, const char* name) {
     return value ? fmt::format("{:g} {}", *value / unit, name) : std::string("n/a");
   };
-  return fmt::format("{} on {} x {}: peak {} dense {}, {} a GPU", model, efficiency.num_gpus,
+  return fmt::format("{} on {} x {}: peak {} dense {}, {} per GPU", model, efficiency.num_gpus,
                      printable(efficiency.gpu), rate(efficiency.flops_per_s, 1e12, "TFLOP/s"),
                      printable(efficiency.dtype), rate(efficiency.bytes_per_s, kGB, "GB/s"));
 }
@@ -206,10 +210,10 @@ ReportTable efficiency_table(const Metrics& metrics) {
                    {"passes", Unit::kCount, &Row::passes},
                    {"MFU", Unit::kSmallRatio, &Row::mfu, &TwoClocks::wall_fraction},
                    {"MBU", Unit::kSmallRatio, &Row::mbu, &TwoClocks::wall_fraction},
-                   {"SOL", Unit::kSmallRatio, &Row::sol, &TwoClocks::wall_fraction},
-                   {"SOL busy", Unit::kSmallRatio, &Row::sol, &TwoClocks::busy_fraction},
-                   {"a pass", Unit::kDuration, &Row::pass_ns},
-                   {"bound", Unit::kDuration, &Row::pass_bound_ns},
+                   {"of roofline", Unit::kSmallRatio, &Row::sol, &TwoClocks::wall_fraction},
+                   {"while busy", Unit::kSmallRatio, &Row::sol, &TwoClocks::busy_fraction},
+                   {"time per pass", Unit::kDuration, &Row::pass_ns},
+                   {"minimum time", Unit::kDuration, &Row::pass_bound_ns},
                    {"FLOP", Unit::kFlops, &Row::flops},
                    {"bytes", Unit::kBytes, &Row::bytes},
                    {"verdict", Unit::kText, &Row::verdict}});
@@ -223,7 +227,7 @@ ReportTable possible_marks_table(const Metrics& metrics) {
                                 {"instances", Unit::kCount, &Row::instances},
                                 {"total", Unit::kDuration, &Row::host_ns},
                                 {"option", Unit::kName, &Row::option}});
-  table.title = "Ranges that could be stages: add the option, with the name of the stage that fits";
+  table.title = "Ranges that could be stages; add the option, with the stage that fits";
   return table;
 }
 
@@ -233,7 +237,7 @@ Section baseline_section(const Metrics& metrics, const SectionOptions& /*options
   Section section;
   section.tables.push_back(baseline_table(metrics));
   if (section.tables[0].rows.empty()) {
-    section.missing = fmt::format("n/a (no stage was timed without a profiler); {}", kHowToMark);
+    section.missing = fmt::format("n/a (no stage was timed unprofiled); {}", kHowToMark);
   }
   return section;
 }
@@ -259,25 +263,25 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   ReportTable stages = stage_table(metrics);
   if (!stages.rows.empty()) {
-    stages.title = fmt::format("In the recording ({})", printable(metrics.capture.stage_source));
+    stages.title = fmt::format("From the recording ({})", printable(metrics.capture.stage_source));
     section.tables.push_back(std::move(stages));
   }
   for (const StageSummary& stage : metrics.stages) {
     if (metrics.capture.window && stage.num_open > 0) {
       section.notes.push_back(
-          fmt::format("{}: {} of {} are cut by the window, and in no length above",
+          fmt::format("{}: {} of {} are cut off by the window and not counted above",
                       printable(stage.stage), stage.num_open, stage.num_instances));
     }
   }
   if (!metrics.possible_marks.empty()) {
     section.tables.push_back(possible_marks_table(metrics));
   }
-  if (metrics.compositions.size() > metrics.stages.size() && !options.is_summary) {
+  if (metrics.compositions.size() > metrics.stages.size()) {
     section.tables.push_back(composition_table(metrics));
   }
   ReportTable baseline = baseline_table(metrics);
   if (!baseline.rows.empty() && !options.is_terminal) {
-    baseline.title = "Without a profiler";
+    baseline.title = "Unprofiled";
     section.tables.push_back(std::move(baseline));
   }
   add_step_lengths(metrics, section.notes);
@@ -287,7 +291,7 @@ Section stages_section(const Metrics& metrics, const SectionOptions& options) {
     section.notes.push_back(vision_note(vision->num_instances, vision->total_ns, ""));
   }
   if (const StageTimes* vision = metrics.baseline ? row_of(*metrics.baseline, "vision") : nullptr) {
-    section.notes.push_back(vision_note(vision->n, vision->total_ns, " without a profiler"));
+    section.notes.push_back(vision_note(vision->n, vision->total_ns, " unprofiled"));
   }
   if (section.tables.empty()) {
     section.missing = fmt::format("n/a (no stage was timed); {}", kHowToMark);
@@ -300,8 +304,8 @@ Section overhead_section(const Metrics& metrics, const SectionOptions& /*options
   Section section;
   section.tables.push_back(table_of(rows_at(metrics, &Metrics::overhead),
                                     {{"stage", Unit::kName, &Row::stage},
-                                     {"mean without", Unit::kDuration, &Row::baseline_mean_ns},
-                                     {"with", Unit::kDuration, &Row::profiled_mean_ns},
+                                     {"unprofiled mean", Unit::kDuration, &Row::baseline_mean_ns},
+                                     {"profiled mean", Unit::kDuration, &Row::profiled_mean_ns},
                                      {"added", Unit::kFraction, &Row::fraction}}));
   if (section.tables[0].rows.empty()) {
     section.missing =
@@ -315,9 +319,9 @@ Section host_phases_section(const Metrics& metrics, const SectionOptions& option
   Section section;
   section.tables.push_back(table_of(rows_at(metrics, &Metrics::host_phases),
                                     {{"phase", Unit::kName, &Row::phase},
-                                     {"times", Unit::kCount, &Row::count},
-                                     {"on the host", Unit::kDuration, &Row::host_ns},
-                                     {"GPU work launched", Unit::kDuration, &Row::kernel_ns}},
+                                     {"instances", Unit::kCount, &Row::count},
+                                     {"CPU time", Unit::kDuration, &Row::host_ns},
+                                     {"GPU time launched", Unit::kDuration, &Row::kernel_ns}},
                                     options.top));
   if (section.tables[0].rows.empty()) {
     section.missing = "n/a (no phase of a step was marked)";

@@ -51,6 +51,9 @@ void add_recovered(const Metrics& metrics, const RecoveredSteps& steps,
   for (const std::string& sign : steps.signs) {
     signs.push_back(printable(sign));
   }
+  if (steps.num_prefill + steps.num_decode == 0) {
+    return;
+  }
   notes.push_back(fmt::format("Passes of prefill: {}, of decode: {}. Signs: {}.", steps.num_prefill,
                               steps.num_decode, fmt::join(signs, "; ")));
   std::string times;

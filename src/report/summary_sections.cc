@@ -8,20 +8,17 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "report/member_table.h"
 #include "report/section_makers.h"
 
 namespace llmprof {
 namespace {
 
-// The first findings. If only a few are shown, none repeats the time of another.
+// The first findings, in the order of metrics.json.
 std::vector<Finding> first_findings(const Metrics& metrics, std::size_t most) {
   std::vector<Finding> chosen = metrics.findings;
-  if (chosen.size() > most) {
-    std::stable_partition(chosen.begin(), chosen.end(),
-                          [](const Finding& finding) { return !finding.overlaps; });
-    chosen.resize(most);
-  }
+  chosen.resize(std::min(chosen.size(), most));
   return chosen;
 }
 
@@ -33,8 +30,25 @@ void say_rest(const Metrics& metrics, std::size_t shown, const char* where, Sect
   }
 }
 
+// "; decode up to 1.40x faster (90 -> 126 tokens/s)".
+std::string gain_text(const Metrics& metrics, const Finding& finding) {
+  const auto speedup = finding.speedup();
+  if (!speedup) {
+    return "";
+  }
+  const bool is_decode = finding.stage == "decode" || finding.stage == "decode_step";
+  const auto& rate = metrics.aggregates.decode_tokens_per_s;
+  return fmt::format(
+      "; {}up to {:.2f}x faster{}",
+      finding.stage == "steady" || finding.stage == "capture" ? "" : printable(finding.stage) + " ",
+      *speedup,
+      is_decode && rate ? fmt::format(" ({:.0f} -> {:.0f} tokens/s)", *rate, *rate * *speedup)
+                        : "");
+}
+
 // Texts of a recording are made printable here: they may contain control characters.
-std::vector<Advice> advice_of(const Metrics& metrics, std::size_t most) {
+std::vector<Advice> advice_of(const Metrics& metrics, const SectionOptions& options,
+                              std::size_t most) {
   std::vector<Advice> advice;
   for (const Finding& finding : first_findings(metrics, most)) {
     Advice& made = advice.emplace_back();
@@ -43,7 +57,10 @@ std::vector<Advice> advice_of(const Metrics& metrics, std::size_t most) {
       made.saving_ns = finding.saving_ns;
     }
     made.id = printable(finding.id);
-    made.sentence = printable(finding.sentence);
+    made.sentence = printable(finding.sentence) + gain_text(metrics, finding);
+    if (options.is_terminal && (finding.confidence == "low" || finding.confidence == "medium")) {
+      made.sentence += fmt::format(" ({} confidence)", finding.confidence);
+    }
     made.next = printable(finding.next);
     made.confidence = printable(finding.confidence);
     for (const std::string& key : finding.evidence) {
@@ -114,48 +131,39 @@ Section summary_section(const Metrics& metrics, const SectionOptions& options) {
     for (const DeviceMetrics& device : metrics.devices) {
       const std::string file = file_of_device(metrics, device.device);
       section.notes.push_back(fmt::format(
-          "{}  {}  {} kernels{}", printable(device.device),
+          "{}  {}  {}{}", printable(device.device),
           device.name.empty() ? "n/a (the recording does not name it)" : printable(device.name),
-          device.num_kernels, file.empty() ? "" : "  of " + file));
+          count_of(device.num_kernels, "kernel"), file.empty() ? "" : "  of " + file));
     }
-    return section;
-  }
-  if (!options.is_summary) {
-    return section;
-  }
-  section.advice = advice_of(metrics, options.num_findings);
-  say_rest(metrics, section.advice.size(), "report.md", section);
-  if (section.advice.empty()) {
-    section.paragraphs.emplace_back("No rule found anything worth fixing.");
   }
   return section;
 }
 
 Section findings_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
-  section.advice = advice_of(metrics, options.is_terminal ? options.num_findings : SIZE_MAX);
-  say_rest(metrics, section.advice.size(), "llmprof report FILE --format md", section);
+  section.advice =
+      advice_of(metrics, options, options.is_terminal ? options.num_findings : SIZE_MAX);
+  say_rest(metrics, section.advice.size(), "--top all", section);
   if (options.is_verbose) {
     for (const SilentRule& rule : metrics.silent_rules) {
       section.notes.push_back(
-          fmt::format("{} could not be checked: {}", printable(rule.id), printable(rule.reason)));
+          fmt::format("{}: not checked ({})", printable(rule.id), printable(rule.reason)));
     }
   }
   if (section.advice.empty() && section.notes.empty()) {
     section.missing = fmt::format(
-        "n/a (no rule found anything, {} could not be checked); llmprof analyze --verbose lists "
-        "them",
+        "n/a (no rule found anything; {} could not be checked, analyze --verbose lists them)",
         metrics.silent_rules.size());
   }
   return section;
 }
 
 // What to do, without the evidence: for a reader who trusts the rules.
-Section recommendations_section(const Metrics& metrics, const SectionOptions& /*options*/) {
+Section recommendations_section(const Metrics& metrics, const SectionOptions& options) {
   constexpr std::size_t kMost = 5;
   Section section;
   std::set<std::string> told;  // two GPUs want the same thing done once
-  for (const Advice& advice : advice_of(metrics, kMost)) {
+  for (const Advice& advice : advice_of(metrics, options, kMost)) {
     if (told.insert(advice.next).second) {
       const std::string worth = worth_text(advice, "", " (saves at most ");
       section.paragraphs.push_back(
@@ -164,8 +172,8 @@ Section recommendations_section(const Metrics& metrics, const SectionOptions& /*
   }
   if (section.paragraphs.empty()) {
     section.missing = fmt::format(
-        "n/a (no rule found anything worth fixing; {} lacked their evidence); counters and a model "
-        "tell more: llmprof run on a GPU, llmprof analyze --model NAME",
+        "n/a (no rule found anything worth fixing; {} could not be checked); hardware counters and a "
+        "model show more: llmprof run on a GPU, llmprof analyze --model NAME",
         metrics.silent_rules.size());
   }
   return section;
@@ -184,7 +192,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
     }
     section.facts.push_back({label, value, reason});
   };
-  constexpr const char* kNotNoted = "llmprof run notes it";
+  constexpr const char* kNotNoted = "llmprof run records it";
   add("operating system", kNotNoted, Unit::kText, &M::environment, &E::distribution);
   add("CPU", kNotNoted, Unit::kText, &M::environment, &E::cpu);
   add("memory", kNotNoted, Unit::kBytes, &M::environment, &E::memory_bytes);
@@ -221,13 +229,13 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& /*optio
   add_latency(metrics, &A::ttft, "time to first token", section);
   add_latency(metrics, &A::tpot, "time per output token", section);
   section.facts.push_back(
-      {"tokens a second in decode",
+      {"tokens per second in decode",
        value_at(metrics, Unit::kRate, &Metrics::aggregates, &A::decode_tokens_per_s),
        "the marks carry no token counts"});
   section.facts.push_back(
-      {"sequences in a decode step",
+      {"sequences per decode step",
        value_at(metrics, Unit::kCount, &Metrics::aggregates, &A::decode_sequences),
-       "the marks do not tell"});
+       "the marks do not say"});
   const auto add = [&](const char* label, auto member) {
     section.facts.push_back(
         {label, value_at(metrics, Unit::kDuration, &Metrics::capture, member), ""});
@@ -251,7 +259,7 @@ Section quality_section(const Metrics& metrics, const SectionOptions& options) {
       rule += (rule.empty() ? "\"" : ", \"") + printable(name).substr(0, 60) + "\"";
     }
     section.notes.push_back(
-        "kernels without a family take more than 10 % of the time; a file for --rules names it: "
+        "Kernels of unknown families take more than 10 % of the time. A file for --rules can name them: "
         "families: [{family: NAME, words: [" +
         rule + "]}]");
   }
@@ -261,11 +269,11 @@ Section quality_section(const Metrics& metrics, const SectionOptions& options) {
   }
   if (!options.is_terminal) {
     for (const std::string& message : metrics.tool_messages) {
-      section.notes.push_back("the tool says: " + printable(message));
+      section.notes.push_back(tool_of(metrics) + ": " + printable(message));
     }
   }
   if (section.notes.empty()) {
-    section.missing = "nothing to report: no reader or check found anything missing or odd";
+    section.missing = "Nothing is missing or odd.";
   }
   return section;
 }
@@ -274,7 +282,8 @@ Section files_section(const Metrics& /*metrics*/, const SectionOptions& options)
   Section section;
   section.links = options.files;
   if (section.links.empty()) {
-    section.missing = "n/a (the report stands alone); llmprof analyze --out DIR writes the others";
+    section.missing =
+        "n/a (only the report was written); llmprof analyze --out DIR writes the other files";
   }
   return section;
 }

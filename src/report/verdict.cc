@@ -36,31 +36,33 @@ std::vector<Waste> wastes_of(const StageLedger& row) {
   const auto name = [&](IdleKind of) { return name_of(chain[of]); };
   std::vector<Waste> wastes = {
       {ledger[Bucket::kStartedLate],
-       "{} of the time its next work had been launched but started late"},
-      {ledger[Bucket::kQueued], "{} of the time its next work was launched but did not start"},
+       "{} of the time its next kernel started long after it was launched"},
+      {ledger[Bucket::kQueued],
+       "{} of the time its next kernel was launched but blocked by other GPU work"},
       {ledger[Bucket::kGraph], "it was idle {} of the time between nodes of CUDA graphs"},
-      {ledger[Bucket::kComm], "{} of the time it only communicated"},
-      {ledger[Bucket::kCopy], "{} of the time it only copied"},
+      {ledger[Bucket::kComm], "{} of the time it was communicating without computing"},
+      {ledger[Bucket::kCopy], "{} of the time it was copying memory with no kernel running"},
       {kind(IdleKind::kHostWork),
-       "it waited {} of the time for the host, which did other work" + name(IdleKind::kHostWork)},
+       "it waited {} of the time while the CPU did other work" + name(IdleKind::kHostWork)},
       {kind(IdleKind::kFirstUse),
-       "{} of the time it waited for code to be loaded or compiled, once" +
+       "{} of the time it waited for modules to be loaded or compiled, once" +
            name(IdleKind::kFirstUse)},
       {kind(IdleKind::kAllocating), "it waited {} of the time for memory to be allocated or freed" +
                                         name(IdleKind::kAllocating)},
       {kind(IdleKind::kBlocked),
-       "it waited {} of the time for an API call that took long" + name(IdleKind::kBlocked)},
+       "it waited {} of the time for a long API call" + name(IdleKind::kBlocked)},
   };
   if (chain.waits_hold_back()) {
     wastes.push_back({kind(IdleKind::kWaiting) + kind(IdleKind::kLaunching),
-                      "it was idle {} of the time because the host waits for its results" +
+                      "it was idle {} of the time because the CPU waits for its results" +
                           name(IdleKind::kWaiting)});
   } else {
     wastes.push_back(
-        {kind(IdleKind::kLaunching), "it waited {} of the time for the host to launch"});
-    wastes.push_back({kind(IdleKind::kWaiting),
-                      "it was idle {} of the time while the host still waited for earlier work" +
-                          name(IdleKind::kWaiting)});
+        {kind(IdleKind::kLaunching), "it waited {} of the time for the CPU to launch kernels"});
+    wastes.push_back(
+        {kind(IdleKind::kWaiting),
+         "it was idle {} of the time while the CPU was still waiting for earlier work" +
+             name(IdleKind::kWaiting)});
   }
   return wastes;
 }
@@ -107,10 +109,9 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
                              printable(row->main_call));
   };
   add(start == nullptr ? 0 : start->ledger.window_ns, with_call(start, " of start-up"));
-  add(before_ns, " in which nothing of it was recorded");
-  add(end == nullptr ? 0 : end->ledger.window_ns,
-      with_call(end, " after the last work of the model"));
-  add(after_ns, " after its last work");
+  add(before_ns, " without recorded GPU activity");
+  add(end == nullptr ? 0 : end->ledger.window_ns, with_call(end, " after the model's last kernel"));
+  add(after_ns, " after its last kernel");
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
@@ -122,6 +123,9 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
 std::string sentence_on(const Analysis& analysis, const std::string& device) {
   const StageLedger* steady = row_of(analysis, "steady", device);
   const StageLedger* row = steady != nullptr ? steady : row_of(analysis, "capture", device);
+  if (row == nullptr && analysis.stages.size() == 1) {  // one stage was asked for
+    row = row_of(analysis, analysis.stages[0].stage, device);
+  }
   if (row == nullptr) {
     return fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.kernel_ns), device);
   }
@@ -136,18 +140,31 @@ std::string sentence_on(const Analysis& analysis, const std::string& device) {
   const std::int64_t busy_ns =
       ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
   const bool is_part = before_ns > 0 || after_ns > 0;
-  const std::string when = steady != nullptr ? "in which the model worked"
-                           : is_part         ? "from its first work to its last"
-                                             : "recorded";
+  const bool is_stage = row->stage != "steady" && row->stage != "capture";
+  const std::string when = is_stage            ? "of " + printable(row->stage)
+                           : steady != nullptr ? "in which the model ran"
+                           : is_part           ? "from its first to its last kernel"
+                                               : "recorded";
   std::string text =
       fmt::format("{} was busy {} of {}{} {}{}.", device,
                   format_fraction(fraction_of(busy_ns, time_ns)), when == "recorded" ? "" : "the ",
                   format_duration_ns(time_ns), when, largest_waste(*row, time_ns));
-  if (when != "recorded") {
+  if (!is_stage && when != "recorded") {
     text += fmt::format(" {} recorded{}.", format_duration_ns(analysis.capture_ns),
                         left_out(analysis, device, before_ns, after_ns));
   }
   return text;
+}
+
+// " Top opportunity: launch_bound, up to 1.79x faster." of the first finding that has a bound.
+std::string top_opportunity(const std::vector<Finding>& findings) {
+  if (findings.empty() || findings.front().is_blocker) {
+    return "";
+  }
+  const auto speedup = findings.front().speedup();
+  return speedup ? fmt::format(" Top opportunity: {}, up to {:.2f}x faster.", findings.front().id,
+                               *speedup)
+                 : "";
 }
 
 }  // namespace
@@ -155,10 +172,12 @@ std::string sentence_on(const Analysis& analysis, const std::string& device) {
 std::string verdict(const Analysis& analysis) {
   const CaptureInfo& capture = analysis.capture;
   if (!analysis.absent.empty()) {
-    return fmt::format("There is no recording: {}.", printable(analysis.absent));
+    const std::string why = printable(analysis.absent);
+    return fmt::format("There is no recording: {}{}", why, why.ends_with('.') ? "" : ".");
   }
   if (!capture.has_cuda) {
-    std::string text = "No CUDA activity was recorded: nothing of the GPU can be said.";
+    std::string text =
+        "No CUDA activity was recorded, so there is nothing to report about the GPU.";
     for (const std::string& message : capture.messages) {
       if (message.find("CUDA") != std::string::npos) {
         text += fmt::format(" {} says: {}", capture.format.tool_id, printable(message));
@@ -169,16 +188,15 @@ std::string verdict(const Analysis& analysis) {
   }
   if (analysis.is_summary) {
     return fmt::format(
-        "{} of kernels, from a summary without times of day: stages, gaps and devices are n/a.",
+        "{} of kernels, from a summary without timestamps: stages, gaps and devices are n/a.",
         format_duration_ns(analysis.kernel_ns));
   }
   if (analysis.kernel_ns == 0) {
-    return "CUDA calls were recorded, but no kernel: the work ran elsewhere, or kernel tracing "
-           "failed.";
+    return "CUDA calls were recorded, but no kernels: the work ran elsewhere, or kernel tracing failed.";
   }
   if (analysis.opaque_graph_ns * 2 > analysis.kernel_ns) {
     return fmt::format(
-        "{} of GPU time lies in CUDA graphs that were recorded as a whole: their kernels are not "
+        "{} of GPU time is in CUDA graphs that were recorded as a whole: their kernels are not "
         "visible. Record again with {}",
         format_fraction(fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns)),
         capture.format.record_graphs);
@@ -186,7 +204,7 @@ std::string verdict(const Analysis& analysis) {
   const auto busiest = std::max_element(
       analysis.devices.begin(), analysis.devices.end(),
       [](const DeviceSummary& a, const DeviceSummary& b) { return a.busy_ns < b.busy_ns; });
-  return sentence_on(analysis, busiest->device);
+  return sentence_on(analysis, busiest->device) + top_opportunity(analysis.findings.found);
 }
 
 }  // namespace llmprof

@@ -7,7 +7,7 @@
 //   capture_traces/graph_capture_rank_0.*           vLLM
 //   graph_capture_profile/*_rank0.json.gz           SGLang, one for each batch size
 //
-// A recording that does not tell its rank is taken for the one in its file name, else for rank 0.
+// A recording that does not tell its rank has the rank in its file name, else for rank 0.
 #include "session/graph_name_files.h"
 
 #include <algorithm>

@@ -142,7 +142,10 @@ Json target_json(const Config& config, const std::optional<NamedModel>& model) {
     facts[key] = value != nullptr ? *value : Json(nullptr);
   }
   if (model) {
-    facts["params"] = params_of(model->llm).total;  // by its shape or its tensors, not by hearsay
+    const bool has_cost = model->llm.no_cost_reason.empty();
+    if (has_cost) {
+      facts["params"] = params_of(model->llm).total;  // by its shape or tensors, not by hearsay
+    }
     facts["weights"] = text_or_null(model->llm.weight_dtype);
   }
   // The file is identified by its hash, so that two runs can be compared.

@@ -22,9 +22,9 @@ struct Config;
 // file, {out} for the folder of the pass in the bundle and {file} for where the table of operators
 // is wanted.
 struct TargetWorkload {
-  std::vector<std::string> command;    // what runs it, where no command stands behind --
+  std::vector<std::string> command;    // what runs it, where no command is given after --
   std::vector<std::string> prepare;    // makes the model's file where it is not there
-  std::vector<std::string> operators;  // behind the command, asks for a table of operators
+  std::vector<std::string> operators;  // after the command, ask for a table of operators
   std::filesystem::path model_file;    // model.config where it is a path; may be empty
 
   // There is something to make before the first pass.
@@ -42,7 +42,7 @@ std::vector<std::string> filled(std::vector<std::string> words,
                                 const std::map<std::string, std::string>& values);
 
 // The model as the configuration describes it, by its file where that is a path; nothing where it
-// says nothing of its shape. Throws kInput.
+// does not say its shape. Throws kInput.
 std::optional<NamedModel> target_model(const Config& config);
 
 // Its name, size, file and the file's SHA-256, for a bundle; null where no model is named.

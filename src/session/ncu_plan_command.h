@@ -18,7 +18,7 @@ NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& 
 // Translates a planned command to ncu's filters.
 NcuFilter filter_of(const PlannedCommand& command, const std::vector<SeenMark>& seen);
 
-// The time one run of the program took, if the recording stands in a bundle that says so; else 0.
+// The time one run of the program took, if the recording is in a bundle that says so; else 0.
 double program_seconds(const std::string& recording);
 
 // The plan as a document of its own, for scripts; `argv` are its commands, where they are known.

@@ -28,7 +28,8 @@ namespace {
 std::int64_t rank_number(std::string_view text, std::int64_t least) {
   const auto number = parse_whole(text);
   if (!number || *number < least) {
-    throw Error(ErrorKind::kUsage, fmt::format("ranks.capture: '{}' is no rank", printable(text)),
+    throw Error(ErrorKind::kUsage,
+                fmt::format("ranks.capture: '{}' is not a rank", printable(text)),
                 "as ranks.capture=0,7,every:64, or ranks.capture=all");
   }
   return *number;

@@ -300,7 +300,8 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
   const std::filesystem::path file = is_bundle ? inside : std::filesystem::path(path);
   Json json = parse_json(read_file(file, kMostBytes), file.string());
   if (!json.is_object() || json.value("schema", Json()) != Json("llmprof.metrics")) {
-    throw Error(ErrorKind::kInput, fmt::format("{} is no metrics.json of llmprof", file.string()));
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} is not a metrics.json of llmprof", file.string()));
   }
   const Json version = json.value("schema_version", Json());
   if (!version.is_number_integer() || version.get<int>() > kVersion) {
@@ -356,6 +357,9 @@ void keep_stage(const std::string& stage, Analysis& analysis) {
   std::erase_if(analysis.stages, [&](const StageSummary& row) { return row.stage != stage; });
   std::erase_if(analysis.ledgers, [&](const StageLedger& row) { return row.stage != stage; });
   std::erase_if(analysis.kernels, [&](const KernelRecord& row) { return row.stage != stage; });
+  std::erase_if(analysis.findings.found, [&](const Finding& row) {
+    return row.stage != stage && row.stage != "capture" && !row.is_blocker;
+  });
 }
 
 }  // namespace llmprof

@@ -48,7 +48,7 @@ struct ProfileWants {
 Rules recording_rules(const std::string& file, const System& system);
 
 // Loads a recording, through nsys if it is a report, out of its bundle if it is one; profiles it,
-// and completes the profile with the counters and the table of operators that are given or stand in
+// and completes the profile with the counters and the table of operators that are given or are in
 // the bundle. Throws kEnvironment where that needs more than the limit on memory; a limit that is
 // met by a coarser timeline is a diagnostic.
 Profile profile_recording(const std::string& path, const RecordingOptions& options,
@@ -70,7 +70,7 @@ TraceOutline outline_recordings(const std::vector<std::string>& paths);
 
 // metrics.json, with a timeline where one was asked for and the recording is there.
 struct LoadedMetrics {
-  SharedJson json;  // as it stands in the file: for those who name numbers by their paths
+  SharedJson json;  // as it is in the file: for those who name numbers by their paths
   Metrics metrics;
   std::optional<Profile> profile;  // absent: the metrics were read, not made
 };

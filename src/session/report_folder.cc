@@ -29,19 +29,24 @@ std::vector<std::string> write_exports(Profile& profile, const ReportFolder& fol
 
 }  // namespace
 
-Metrics write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer) {
+WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer) {
   // Exports come first: what their budget left out is a diagnostic of the report.
   const std::vector<std::string> exports = write_exports(profile, folder);
   std::vector<std::string> beside = folder.beside;
   beside.insert(beside.end(), exports.begin(), exports.end());
-  Metrics metrics = metrics_of(profile.analysis, folder.run);
-  for (const auto& [name, contents] : report_files(metrics, beside, profile.timeline, timer)) {
+  WrittenReport written{metrics_of(profile.analysis, folder.run), exports};
+  const auto write = [&](const std::string& name, const std::string& contents) {
     write_file(folder.directory / name, contents);
+    written.files.push_back(name);
+  };
+  for (const auto& [name, contents] :
+       report_files(written.metrics, beside, profile.timeline, timer)) {
+    write(name, contents);
   }
   for (const auto& [name, contents] : summary_files(profile, folder.identity)) {
-    write_file(folder.directory / name, contents);
+    write(name, contents);
   }
-  return metrics;
+  return written;
 }
 
 }  // namespace llmprof

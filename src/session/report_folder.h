@@ -23,8 +23,14 @@ struct ReportFolder {
   RankIdentity identity;
 };
 
-// Writes exports, the report with metrics.json, and the summary of each rank. Returns the metrics.
-Metrics write_report_folder(Profile& profile, const ReportFolder& folder,
-                            PassTimer* timer = nullptr);
+// What was written.
+struct WrittenReport {
+  Metrics metrics;
+  std::vector<std::string> files;  // names, in the order of writing
+};
+
+// Writes exports, the report with metrics.json, and the summary of each rank.
+WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder,
+                                  PassTimer* timer = nullptr);
 
 }  // namespace llmprof

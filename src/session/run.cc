@@ -70,7 +70,7 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
   const std::vector<std::string>& command =
       request.command.empty() ? setup.target.command : request.command;
   if (command.empty()) {
-    throw Error(ErrorKind::kUsage, "run: needs a program behind --, or a target that names one",
+    throw Error(ErrorKind::kUsage, "run: needs a program after --, or a target that names one",
                 "llmprof run [OVERRIDE...] -- PROGRAM [ARGUMENT...]");
   }
   setup.work_argv = build_work_argv(system, setup.options.workload, command);
@@ -134,9 +134,7 @@ void check_manifest(const Config& config) {
 
 Json provenance_inputs(const RunRequest& request, const Config& config, const RunSetup& setup,
                        const Json& model) {
-  Json inputs = {{"command", request.command.empty() ? setup.work_argv : request.command},
-                 {"overrides", request.overrides},
-                 {"model", model}};
+  Json inputs = {{"command", setup.work_argv}, {"overrides", request.overrides}, {"model", model}};
   const Json* manifest = find_value(*config.tree, "inputs.manifest");
   inputs["manifest"] = manifest != nullptr ? *manifest : Json(nullptr);
   return inputs;
@@ -151,6 +149,7 @@ Json pass_json(const PassRecord& record) {
                      {"ended_by", step_end_name(step.end)},
                      {"duration_ns", step.duration_ns},
                      {"written_bytes", step.bytes},
+                     {"peak_memory_bytes", step.peak_memory_bytes},
                      {"left_over", step.left_over}});
   }
   return {{"pass", record.name},
@@ -189,8 +188,8 @@ void check_dashes(const RunRequest& request) {
   argv.insert(argv.end(), request.overrides.begin(), word);
   argv.emplace_back("--");
   argv.insert(argv.end(), word, request.overrides.end());
-  throw Error(ErrorKind::kUsage, fmt::format("run: '{}' is no override", printable(*word)),
-              "a program stands behind --: " + printable(shell_text(argv)));
+  throw Error(ErrorKind::kUsage, fmt::format("run: '{}' is not an override", printable(*word)),
+              "to run a program, put it after --: " + printable(shell_text(argv)));
 }
 
 // Composes the configuration twice if the command is recognised: the workload's preset comes before
@@ -260,7 +259,7 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
       });
   if (!has_captured) {
     breaches.push_back({Reason::kNothingCaptured, "run",
-                        "no pass could run: the bundle holds nothing but where it comes from",
+                        "no pass could run, so nothing was captured",
                         "llmprof doctor says what is missing", ""});
   }
   const int code = exit_code_of(breaches);
@@ -284,6 +283,7 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   outcome.metrics = std::move(metrics);
   outcome.contract = std::make_shared<Json>(run["contract"]);
   outcome.breaches = std::move(breaches);
+  outcome.passes = session.passes();
   return outcome;
 }
 

@@ -39,6 +39,7 @@ struct RunOutcome {
   Metrics metrics;               // of the bundle
   SharedJson contract;           // as in its manifest
   std::vector<Breach> breaches;
+  std::vector<PassRecord> passes;
 };
 
 // Checks everything that can be checked before the program starts. Throws kUsage, kEnvironment.

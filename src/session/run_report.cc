@@ -114,7 +114,7 @@ Metrics write_run_report(const RunSetup& setup, RunSession& session,
   folder.run = {environment_of(setup.machine), contract_of(breaches)};
   folder.identity = identity_of(setup.rank, artifacts, setup.machine, *setup.config,
                                 session.workload_exit_code(), started_unix_s);
-  return write_report_folder(profile, folder);
+  return write_report_folder(profile, folder).metrics;
 }
 
 }  // namespace llmprof

@@ -189,12 +189,12 @@ StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
   StepResult result =
       supervise(step, [&](const StepProgress& progress) { progress_.update(progress); });
   if (!result.left_over.empty()) {
-    progress_.note(fmt::format("ended what the program left behind: {}",
+    progress_.note(fmt::format("killed leftover processes: {}",
                                printable(fmt::format("{}", fmt::join(result.left_over, ", ")))));
   }
   if (result.has_lost_output) {
     add({{Reason::kLogLost, record.name,
-          fmt::format("{} lacks some of what the program printed: it could not be written",
+          fmt::format("{} is incomplete: some of the program's output could not be written",
                       step.log.string()),
           "free some space, or write elsewhere", "artifacts.dir=/path/with/space", false}});
   }
@@ -313,8 +313,7 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
   if (is_marked) {
     baseline_times_ = times;
   } else {
-    add({{Reason::kNoMarks, "baseline",
-          "the program marked no stage: times are of the whole run only",
+    add({{Reason::kNoMarks, "baseline", "the program marks no stages: times are of the whole run",
           "mark prefill and decode: docs/marking.md", "", false}});
   }
   std::uint64_t lost = 0;
@@ -359,7 +358,7 @@ void RunSession::run_nsys(const Pass& pass, PassRecord& record) {
   const auto start = fs::file_time_type::clock::now();
   StepResult step = run_step(pass, command, setup_.options.limits, record);
   for (int retry = 0; retry < kMostRetries && agent_has_failed(step); ++retry) {
-    progress_.note("nsys could not start its agent, and the program not at all: once more");
+    progress_.note("nsys failed to start its agent before it started the program; trying again");
     step = run_step(pass, command, setup_.options.limits, record);
   }
   const bool has_report = keep_report(report, step, start);

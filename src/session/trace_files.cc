@@ -61,7 +61,7 @@ ExportResult write_export(const std::string& format_name, const std::filesystem:
   }
   if (!profile.trace) {
     throw Error(ErrorKind::kInput,
-                fmt::format("{} is a summary of kernels: it has no times of day to draw",
+                fmt::format("{} is a summary of kernels: it has no timestamps to draw",
                             printable(profile.analysis.capture.path)),
                 "its kernel table is what llmprof export --format pprof writes");
   }

@@ -17,7 +17,7 @@ struct FormatInfo {
   std::string_view tool_id;    // "nsys", as in summaries of ranks
   std::string_view kind;       // "SQLite export": one file of this format
   std::string_view made_with;  // the command or call that writes one
-  bool has_events = true;      // false: totals, without times of day
+  bool has_events = true;      // false: totals, without timestamps
 
   // What it calls its events, for sentences to the user.
   std::string_view kernels = "kernel events";

@@ -47,7 +47,7 @@ void append(std::vector<Row>& all, std::vector<Row>& part) {
   part.clear();
 }
 
-// Numbers of GPUs, all anew where two parts use the same one.
+// Numbers of GPUs. All are renumbered if two parts use the same one.
 void number_devices(const std::vector<TracePart>& parts, Trace& whole) {
   std::set<std::uint32_t> used;
   bool is_clash = false;

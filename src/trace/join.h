@@ -21,7 +21,7 @@ struct TracePart {
 };
 
 // One recording of all parts, in their order, on the clock of the first. Processes, threads,
-// streams and GPUs of different files are different; GPUs are numbered anew where two files use the
+// streams and GPUs of different files are different; GPUs are renumbered if two files use the
 // same number. Memory: little more than the parts, which are emptied column by column. Throws
 // kInput if they are too large for one recording.
 Trace join_traces(std::vector<TracePart> parts);

@@ -29,7 +29,7 @@ struct CollectiveMessage {
 
 // Sizes and types of tensors.
 struct ProductInputs {
-  std::vector<std::vector<std::int64_t>> sizes;  // of what is no tensor: empty
+  std::vector<std::vector<std::int64_t>> sizes;  // empty for inputs that are not tensors
   std::vector<std::string> types;
 };
 

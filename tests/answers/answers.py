@@ -62,7 +62,7 @@ def main():
         return 77
     key = json.loads(pathlib.Path(__file__).with_name("key.json").read_text())
     answers = dict(key["recordings"])
-    answers.update({name: {"case": "nothing of the GPU was recorded", "first": "no_gpu_activity"} for name in key["no_gpu"]})
+    answers.update({name: {"case": "no GPU activity was recorded", "first": "no_gpu_activity"} for name in key["no_gpu"]})
     num_right = 0
     for name, answer in sorted(answers.items()):
         file = arguments.corpus / ("nsys_sqlite" if name.endswith(".sqlite") else "kineto") / name

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What to fix first, on recordings of real GPUs whose trouble is known: figures of the ledger by plain SQL."""
+"""Test of findings on recordings of real GPUs with known problems: numbers of the ledger by plain SQL."""
 import argparse
 import json
 import pathlib
@@ -27,7 +27,7 @@ def value_at(document, path):
     at = 0
     while at < len(path):
         step = STEP.match(path, at)
-        assert step, f"{path} is no key"
+        assert step, f"{path} is not a key"
         at = step.end()
         document = document[step[1]]
         if step[2] is None:

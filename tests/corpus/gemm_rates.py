@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rates of matrix products and collectives equal those computed here from the traces, and published ones.
+"""Test of the rates of GEMMs and collectives: equal to those computed here from the traces, and to published ones.
 
   gemm_rates.py --program build/release/llmprof --corpus DIR
 """

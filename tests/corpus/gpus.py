@@ -37,7 +37,7 @@ def check(program, path):
     efficiency = metrics["efficiency"]
     if name not in ROWS:
         if efficiency["gpu"] is not None:
-            sys.exit(f"{path.name}: {name} was taken for {efficiency['gpu']}")
+            sys.exit(f"{path.name}: {name} was mistaken for {efficiency['gpu']}")
         if name is not None and ("add a row" not in efficiency["reason"] or name not in efficiency["reason"]):
             sys.exit(f"{path.name}: nothing says how to add {name}: {efficiency['reason']}")
         return name

@@ -158,7 +158,7 @@ def check_known(metrics):
         assert metrics[name]["capture"]["unattributed_kernel_ns"] == 0
         assert all(row["total_ns"] > 0 for row in metrics[name]["kernels"])
         graph = sum(ledger["buckets_ns"]["graph"] for ledger in metrics[name]["ledgers"])
-        assert graph > 0, name  # gaps between kernels of one launch are told as such
+        assert graph > 0, name  # gaps between kernels of one launch have their own bucket
     assert stages("tracelens_vllm_prefilldecode_piecewise.json.gz") == [("mixed", 1, 8192, 413)]
     assert family("deepseek_v3_train.json.gz", ["::ep::"]) == {"communication"}
     assert family("deepseek_v3_train.json.gz", ["dispatch", "combine"]) == {"communication"}

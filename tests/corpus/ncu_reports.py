@@ -172,7 +172,7 @@ def number(cell):
 
 
 def same_as_ncu(path, document, *more):
-    """How many numbers agree. Where a value is no number ncu's base page says so; its scaled page prints some as 0."""
+    """How many numbers agree. Where a value is not a number ncu's base page says so; its scaled page prints some as 0."""
     page, base = raw_page(path, *more), raw_page(path, "--print-units", "base")
     if page is None:
         return None

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Real recordings of several ranks: summary, merge, and waiting told from transfer.
+"""Real recordings of several ranks: summary, merge, and waiting separated from transfer.
 
 What merge must say is worked out here a second time, from the recordings themselves: SQL on the one, json on the
 other. The n-th communication kernel of a stream is the n-th collective.

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings that lack something or hold something odd: each gives the right sentence, never a zero that looks like a
-result."""
+"""Test of recordings with missing or odd contents: each gives the right sentence, never a zero that looks like a result."""
 import argparse
 import json
 import pathlib
@@ -38,7 +37,7 @@ def main():
     assert graph["capture"]["opaque_graph_ns"] > 7_800_000_000
     assert graph["devices"][0]["busy_ns"] > 7_800_000_000, "graphs count as busy"
 
-    # The GPU's number in the table is not CUDA's; other makers' adapters stand in the same table.
+    # The GPU's number in the table is not CUDA's; other makers' adapters are in the same table.
     assert [device["name"] for device in metrics("cutlass_a100_a40")["devices"]] == ["NVIDIA A100-PCIE-40GB"]
     assert "RTX 5000 Ada" in metrics("windows_rtx5000ada")["devices"][0]["name"]
     assert metrics("abacus_report1")["devices"][0]["name"] == "TITAN RTX", "an old capture has no CUDA number"

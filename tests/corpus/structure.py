@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Passes and layers of every recording: the known models are recovered, the layer of a kernel is that of its nn.Module,
-and nothing is claimed for programs that are no layered model."""
+and nothing is claimed for programs without a layered model."""
 import argparse
 import bisect
 import collections

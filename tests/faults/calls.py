@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Faults injected into every command that writes, each at the n-th such call, for every n until the fault no longer comes: a full disk,
-errors, interrupted and short writes, files that may not be made, renames that fail, signals, and the process killed."""
+"""Test of failing system calls in every command that writes, at the n-th call, for every n until the fault no longer occurs: full disk,
+errors, interrupted and short writes, files that cannot be created, failing renames, signals, SIGKILL."""
 import pathlib
 import shutil
 import sys

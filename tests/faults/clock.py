@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of the day jumps by an hour, forwards and backwards, before the n-th look at it, in llmprof and in the program it runs: no
-negative or absurd duration, no hang, and reports of recordings to the byte the same."""
+"""Test of clock jumps: by an hour, forwards and backwards, before the clock is read for the n-th time, in llmprof and in the program it
+runs. No negative or absurd duration, no hang, and identical reports of recordings."""
 import shutil
 
 import common

@@ -70,7 +70,7 @@ class Command:
 
     def __init__(self, name, argv, prepare=lambda folder: None, verify=None, good=(0,)):
         self.name, self.argv, self.prepare, self.good = name, [str(word) for word in argv], prepare, good
-        self.verify = verify  # in place of the same bytes, where they hold times of day
+        self.verify = verify  # replaces the comparison of bytes for files with timestamps
         self.reference = {}
 
     def words(self, folder):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Links that somebody planted where llmprof writes: under the names of its files, of its temporaries, of its folders. Whatever they point
-to stays as it is; a link may be replaced by the file, or the command refuses. And: who may read what a run leaves."""
+"""Test of planted links in output folders: under the names of files, temporaries and folders. Their targets must not change; a link may
+be replaced by the file, or the command refuses. Also checks the permissions of a bundle."""
 import datetime
 import os
 import pathlib

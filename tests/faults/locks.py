@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What other processes hold for ever, or left behind when they died, as over a network file system whose other side is gone: locks of SQLite,
-unfinished journals, files that say who is at work, temporary files with our own process number, pipes that nobody answers. No command
-hangs, and what cannot be done is said."""
+"""Test of things that other processes hold forever or left behind: SQLite locks, unfinished journals, files of running runs, temporary
+files with our own process number, silent pipes. No command may hang, and a command that cannot work must say so."""
 import json
 import os
 import shutil

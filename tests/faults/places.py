@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Places that are missing, read-only or full: HOME, TMPDIR and the output folder. Whole file systems are mounted for it, in a namespace of
-their own; where that is not allowed those checks are skipped, and said to be."""
+"""Test of missing, read-only and full places: HOME, TMPDIR and the output folder. File systems are mounted in a separate namespace; if
+that is not permitted, these checks are skipped with a message."""
 import os
 import shutil
 import subprocess
@@ -32,10 +32,10 @@ def check_variables(asked, scratch, outcomes, commands):
     """Without homes and temporary folders: only what needs one may fail, and says which to name."""
     push = common.Command("fleet push", [asked.program, "fleet", "push", scratch / "ranks", "--to", "http://127.0.0.1:9", "--wait", 1])
     for name, changed, spoils in (("no HOME", {"HOME": None}, {"fleet push": "--spool"}),
-                                  ("HOME is no folder", {"HOME": "/dev/null"}, {"fleet push": "cannot make"}),
+                                  ("HOME is not a folder", {"HOME": "/dev/null"}, {"fleet push": "cannot make"}),
                                   ("no TMPDIR", {"TMPDIR": None}, {}),
-                                  ("TMPDIR is missing", {"TMPDIR": scratch / "made" / "anew"}, {}),
-                                  ("TMPDIR is no folder", {"TMPDIR": "/dev/null"}, {"run": "export TMPDIR="})):
+                                  ("TMPDIR is missing", {"TMPDIR": scratch / "not" / "there"}, {}),
+                                  ("TMPDIR is not a folder", {"TMPDIR": "/dev/null"}, {"run": "export TMPDIR="})):
         environment = {**{key: value for key, value in os.environ.items() if not key.startswith("XDG_")}, **changed}
         environment = {key: str(value) for key, value in environment.items() if value is not None}
         for command in (commands["run"], commands["analyze --out"], push):
@@ -57,7 +57,7 @@ def check_variables(asked, scratch, outcomes, commands):
             shutil.rmtree(scratch / "variables")
 
 
-def check_disk(scratch, outcomes, command, name, spoil, place, most_kib=256):
+def check_disk(scratch, outcomes, command, name, spoil, place, most_kib=512):
     """`spoil` makes the file system what it should be, with what the command needs in it already."""
     folder = place / "out"
     mount(place, f"size={most_kib}k")
@@ -84,7 +84,7 @@ def check_disks(scratch, outcomes, command):
     read_only = lambda where: subprocess.run(["mount", "-o", "remount,ro", where], check=True)  # noqa: E731
     check_disk(scratch, outcomes, command, "read-only", read_only, place)
     for kib in FREE_KIB:
-        check_disk(scratch, outcomes, command, "really full", lambda where: leave_free(where, kib), place, 512)
+        check_disk(scratch, outcomes, command, "really full", lambda where: leave_free(where, kib), place, 1024)
 
 
 def check_tmpdir(scratch, outcomes, run, name, *options):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP interface of ClickHouse, as far as llmprof uses it, in front of libchdb: a young ClickHouse without a server.
+"""The HTTP interface of ClickHouse, as far as llmprof uses it, in front of libchdb: a recent ClickHouse without a server.
 
 chDB is the engine as a library and has no network code, so this answers on loopback and hands statements over. Settings
 that a server would take from the URL become settings of the statement; rows of an insert go through a file. An insert
-without the token by which a young server knows it again is refused.
+without the token by which a recent server recognizes it is refused.
 
    chdb_bridge.py FOLDER        prints its address and answers until it is ended"""
 import ctypes

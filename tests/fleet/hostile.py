@@ -174,7 +174,7 @@ def test_wrong_rows(test):
     damaged = bytearray(batch.read_bytes())
     damaged[-1] ^= 1
     batch.write_bytes(damaged)
-    expect(test.run("push", "--to", healthy.url, spool="damaged"), 1, "no whole batch")
+    expect(test.run("push", "--to", healthy.url, spool="damaged"), 1, "not a complete batch")
     assert not healthy.inserts
 
 
@@ -232,7 +232,7 @@ def test_wrong_answers(test):
         expect(test.run("status", "--to", server.url), 1, "the server")
         print(f"  a question answered with {name}: refused")
     version = Server(lambda h, q, b: done(h, b"<b>1</b>\n") if b == b"SELECT version()" else False)
-    expect(test.run("init", "--to", version.url), 1, "does not tell its version")
+    expect(test.run("init", "--to", version.url), 1, "does not report a ClickHouse version")
     large = Server(lambda h, q, b: done(h, b"1\t" * (150 << 20)) if b"FROM" in b else False)
     expect(test.run("status", "--to", large.url), 5, "larger than 256 MiB")
 
@@ -261,7 +261,7 @@ def test_credentials(test):
     broken = {**environment, "LLMPROF_CLICKHOUSE_PASSWORD": "a\nX-Evil: 1"}
     expect(test.run("status", "--to", server.url, environment=broken), 2, "control characters")
     for wrong in ("ftp://host", "http://", "http://a b", "http://host/?query=DROP", "http://host#x"):
-        expect(test.run("status", "--to", wrong), 2, "is no address of a server")
+        expect(test.run("status", "--to", wrong), 2, "is not a server address")
     for option in ("--database", "--cluster"):
         expect(test.run("init", "--to", server.url, option, "x; DROP DATABASE y"), 2, "cannot be")
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libFuzzer's door to the targets. One program for all: LLMPROF_FUZZ_TARGET names the one.
+// libFuzzer entry point of all targets; LLMPROF_FUZZ_TARGET selects one.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

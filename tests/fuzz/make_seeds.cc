@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What fuzzing starts from: an input of each kind, small and whole, made of this project's own
-// fixtures.
+// Generator of fuzzing seeds: one small valid input of each kind, from this project's own fixtures.
 //
-//   llmprof_fuzz_seeds GOLDEN OUT       GOLDEN is tests/golden; OUT gets a folder a target
+//   llmprof_fuzz_seeds GOLDEN OUT       GOLDEN is tests/golden; OUT gets one folder per target
 #include <cstdio>
 #include <cstring>
 #include <filesystem>

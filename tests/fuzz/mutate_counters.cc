@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of counters, damaged at random but always the same way: reports, CSV and text of ncu,
+// Test with counter files, damaged at random but reproducibly: reports, CSV and text of ncu,
 // kernel summaries of nsys. Each is read and joined; whatever comes out, the program must not
 // crash, take a second, or hold more than ten times the file in memory. Sanitizers see the rest.
 //

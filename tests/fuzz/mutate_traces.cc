@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Traces of PyTorch's profiler, damaged at random but always the same way. Each is read, analysed
+// Test with PyTorch traces, damaged at random but reproducibly. Each is read, analysed
 // and written; whatever comes out, the program must not crash, take a second, or hold more than its
 // window and thirty times the file in memory. What it does read must add up. Sanitizers see the
 // rest.

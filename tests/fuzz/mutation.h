@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests on damaged files share: the same random changes every time, and a count of the memory
-// that is held. To be included once in a program, since it replaces operator new.
+// Shared parts of tests with damaged files: reproducible random changes, and a count of allocated
+// memory. Include it once per program, since it replaces operator new.
 #pragma once
 
 #include <algorithm>

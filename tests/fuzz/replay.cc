@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inputs that once broke something, and the seeds, read again by every build: llmprof_fuzz_replay
-// SEEDS FOUND, each with a folder a target in it. Every target has seeds, and none of them may be
-// refused: a target that refuses all it is given is never fuzzed.
+// Regression test with the fuzzing seeds and the inputs that once broke something:
+// llmprof_fuzz_replay SEEDS FOUND, each with one folder per target. Every target has seeds, and
+// none may be refused: a target that refuses everything is never fuzzed.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

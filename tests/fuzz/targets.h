@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One function an input that comes from strangers. Each reads `bytes` as that input and says
+// Fuzz targets: one function per untrusted input. Each reads `bytes` as that input and says
 // whether they were one; a kInput or kUsage error is an answer, anything else that leaves it is a
 // defect, as is a sum that does not add up.
 #pragma once

@@ -103,7 +103,7 @@ def main():
             trace = ChromeTrace(out)
             compare(path, trace)
             slices = sum(trace.categories.values())
-            print(f"{name}: {slices} slices, {out.stat().st_size / max(slices, 1):.1f} bytes a slice")
+            print(f"{name}: {slices} slices, {out.stat().st_size / max(slices, 1):.1f} bytes per slice")
         path = found["hostile"]
         exported.export(arguments.program, path, "--format", "chrome", "--out", out)
         size = out.stat().st_size

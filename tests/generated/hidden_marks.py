@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Passes that are read from the order of kernels, against the steps that the engine marks: as many, each with the same
-kernels, and of the same kind (prefill, decode), or nothing is claimed. Recordings of the corpus with marks and a model are held against it too, where it is there."""
+kernels, and of the same kind (prefill, decode), or nothing is claimed. Recordings of the corpus with marks and a model are checked too, if the corpus is there."""
 import argparse
 import collections
 import csv

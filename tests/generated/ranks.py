@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks with three things planted in them, merged: each must be named first, waiting must be what the generator's own
-simulation waited, and files merged in a tree must give the bytes of all at once."""
+"""Test of merging generated ranks with three planted problems: each must be named first, waiting must equal the simulation, and files
+merged in a tree must give the same bytes as all at once."""
 import argparse
 import json
 import pathlib

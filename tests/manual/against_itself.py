@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How often interleaved repeats of one program are taken for a regression: tests/manual/against_itself.py BUILD [TRIES [REPEATS]].
+"""False alarm rate of interleaved repeats of one program: tests/manual/against_itself.py BUILD [TRIES [REPEATS]].
 
 Some minutes: each try is twice REPEATS runs of llama_100m and two that are thrown away."""
 import collections

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Run after run of a real LLM under the real nsys: none hangs, none fails, none leaves a process, a session of nsys or a
-scratch folder behind. Some minutes, so it is no test of every day:
+scratch folder behind. Some minutes, so it is not part of ctest:
 
   python3 tests/manual/many_runs.py --program build/release/llmprof [--runs 50] [--target llama_tiny]
 """

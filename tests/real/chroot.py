@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The packages on systems that never saw this machine: the static program on the release before this one, with a C library
-older than its own, and the Debian package on this one. Both must say the same of a recording as the program that was built."""
+"""Test of the packages on minimal systems: the static program on the previous Debian release, with an older C library, and the Debian
+package on the current one. Both must print the same for a recording as the program that was built."""
 import argparse
 import json
 import os
@@ -38,7 +38,7 @@ class System:
         run("debootstrap", "--variant=minbase", name, self.root, mirror())
         shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
         (self.root / "etc/hosts").write_text(pathlib.Path("/etc/hosts").read_text() + "\n127.0.0.1 planted-server\n")
-        # Modules that are not there: whoever asks them for an address falls.
+        # These modules are missing: code that calls them fails.
         (self.root / "etc/nsswitch.conf").write_text("passwd: files systemd\nhosts: mymachines resolve files dns\n")
 
     def command(self, *words):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The completion scripts in the shells they are for: what a person gets who presses TAB."""
+"""Test of the completion scripts in bash, zsh and fish."""
 import argparse
 import pathlib
 import shutil

@@ -4,7 +4,7 @@
 
 Several pushes at once send the same runs in different batches through different nodes. Afterwards counts, sums and
 histograms must be the generator's on every replica, and every question must be answered as on the folder of summaries,
-and as by a young ClickHouse (libchdb), if there is one. With --large two million rows: tests/slow/fleet_history_large.py."""
+and as by a recent ClickHouse (libchdb), if there is one. With --large two million rows: tests/slow/fleet_history_large.py."""
 import argparse
 import concurrent.futures
 import json
@@ -144,7 +144,7 @@ def check_planted(test, nodes, truth, answers):
             test.llmprof(*QUESTIONS[name], "--to", nodes.urls())
             times.append(time.monotonic() - started)
         step(f"{name}: {min(times) * 1000:.0f} ms, the whole command, best of 7")
-        # A busy machine is no reason to fail; a table that is read whole is.
+        # A busy machine must not fail the test; a full table scan must.
         limit_s = 0.2 * max(1, os.getloadavg()[0] / os.cpu_count())
         assert min(times) < limit_s or name in ("top", "trend"), times
 
@@ -187,7 +187,7 @@ def check_credentials(test, nodes):
 
 
 def modern_answers(test):
-    """The same history in the words of a young ClickHouse; nothing where there is none."""
+    """The same history on a recent ClickHouse; None if there is none."""
     if not chdb_bridge.find_library():
         print("not tested: no libchdb; tools/install-deps.sh chdb fetches it")
         return None

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real LLM through llmprof run: llama.cpp under the real nsys, by the name of its target alone.
 
-What the bundle says is held against what llama_runner measures itself, against the header of the model's file, read here
+The bundle is compared with what llama_runner measures itself, with the header of the model's file, read here
 again, and against what llmprof model says of it."""
 import argparse
 import csv
@@ -231,9 +231,12 @@ def check_gates(llama):
         assert stages["decode"]["instances"] == 5 and stages["prefill"]["instances"] == 4, stages
         assert stages["decode_step"]["instances"] == baseline["decode_step"]["n"] == 5 * 63
         overhead = {row["stage"]: row for row in metrics["overhead"]}
-        # Of the four loops behind the first, which nsys stretches: a block of a second in one of them would show.
+        # Of the four loops after the first, which nsys stretches: a block of a second in one of them would show.
         added_ns = overhead["decode"]["profiled_mean_ns"] - overhead["decode"]["baseline_mean_ns"]
-        assert added_ns < 0.2e9 and stages["decode_step"]["host_max_ns"] < 0.8e9, (added_ns, stages)
+        # A machine that was busier then makes all steps longer: their median tells how much.
+        slower = max(1, stages["decode_step"]["host_median_ns"] / baseline["decode_step"]["p50_ns"])
+        most_ns = 0.2e9 + 1.5 * (slower - 1) * overhead["decode"]["baseline_mean_ns"]
+        assert added_ns < most_ns and stages["decode_step"]["host_max_ns"] < 0.8e9 * slower, (added_ns, slower, stages)
         for stage in ("decode", "decode_step"):
             print(f"  {' '.join(marks) or '--registered'} {stage}: {overhead[stage]['overhead_fraction']:+.1%} under nsys,"
                   f" first {stages[stage]['host_first_ns'] / 1e6:.2f} ms,"

@@ -98,7 +98,7 @@ def test_kinds(recorder):
 
 
 def test_children(recorder):
-    """A forked child leaves its own ranges and none of its parent's; so does a program started anew, or by exec."""
+    """A forked child leaves its own ranges and none of its parent's; so does a newly started program, or one started by exec."""
     recorder.run("--fork", "--spawn", "--exec", "--steps", 3)
     processes = recorder.processes()
     assert [row["ranges"] for row in processes] == ["6", "6", "23", "23"], processes

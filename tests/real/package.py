@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed and packaged: the library as a stranger's program uses it, its names, and the Debian package. Where that
+"""Test of the installation and packages: the library used by another project, its exported names, and the Debian package. Where that
 cannot be made, all else is checked and the test still counts as skipped, not as passed."""
 import argparse
 import json

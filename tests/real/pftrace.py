@@ -22,7 +22,7 @@ SCHEMA = exported.TESTS / "data/perfetto.proto"
 
 
 def text_of(quoted):
-    """A string as protoc prints it; bytes that are no UTF-8 fail."""
+    """A string as protoc prints it; bytes that are not UTF-8 fail."""
     return quoted[1:-1].encode("latin1").decode("unicode_escape").encode("latin1").decode("utf-8")
 
 
@@ -52,7 +52,7 @@ def packets_of(path):
 
 
 class Checked:
-    """A trace read packet by packet, held against the rules of the format."""
+    """A trace read packet by packet and checked against the rules of the format."""
 
     def __init__(self, packets):
         self.tracks = {}     # uuid -> {name, parent, ...}

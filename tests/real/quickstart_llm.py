@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/quickstart-llm.md as a reader follows it: every line of its bash blocks, in order, in one folder, and every file
-it promises. A line is an argument list, no shell; BUNDLE is what the last run printed."""
+"""Test of docs/quickstart-llm.md: every line of its bash blocks, in order, in one folder, and every file it mentions. A line is an
+argument list, without a shell; BUNDLE is what the last run printed."""
 import argparse
 import os
 import pathlib

@@ -25,7 +25,7 @@ def check_slower(program, workload, folder):
     group, result = repeats(program, folder, "--repeat", "6", "--against", "workload.arguments=[--step-ms,'3']", "--",
                             workload, "--steps", "10", "--prefill-ms", "20", code=[3])
     order = sorted((bundle.name, side) for side in "ab" for bundle in (group / side).iterdir())
-    # Two runs of one second are told apart by a number behind it, which sorts within its folder only.
+    # Two runs of the same second get a number after it, which sorts within its folder only.
     told = [line.split(", ")[1][0] for line in result.stderr.splitlines() if line.startswith("run ")]
     assert "".join(told) == "abbaabbaabba", told
     assert len(order) == 12 and not (group / "warmup").exists(), order
@@ -56,7 +56,7 @@ def check_failing(program, workload, folder):
 
 
 def check_model(program, folder):
-    """Q8_0 against F16: twice the bytes a token, by the same program."""
+    """Q8_0 against F16: twice the bytes per token, in the same program."""
     group, _ = repeats(program, folder, "--repeat", "6", "--passes", "baseline,operators", "--against", "model.dtype=f16",
                        "--against", "model.config=tmp/models/llama_100m_f16.gguf", "--against",
                        'model.workload.prepare=[llama_runner,--make-model,llama_100m_f16,"{model}"]',

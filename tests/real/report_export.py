@@ -60,7 +60,7 @@ def main():
         result = analyze("cut.nsys-rep")
         assert result.returncode == 5 and "exporting" in result.stderr, result
         assert len(list((directory / "cache/llmprof/exports").iterdir())) == 2
-    print("exports are kept by content; old, new, replaced and damaged reports are told apart")
+    print("exports are kept by content; old, new, replaced and damaged reports are distinguished")
     return 0
 
 

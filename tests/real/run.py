@@ -22,7 +22,7 @@ SECTIONS = ("Executive Summary", "Environment", "Aggregates", "Per-Stage Timings
 
 
 def expect_report(run):
-    """However a run ends, whoever opens the bundle finds every file and section, with reasons for what is empty."""
+    """However a run ends, its bundle has every file and section, with reasons for what is empty."""
     for name in ("metrics.json", *REPORTS):
         assert (run.bundle / name).stat().st_size > 0, (name, str(run))
     summary = (run.bundle / "stakeholder_summary.md").read_text()
@@ -42,7 +42,7 @@ def mean(values):
 
 
 def check_whole(runner):
-    """Stage times of the two passes stand in the bundle as the files behind them say."""
+    """The bundle has the stage times of both passes, equal to those in their files."""
     run = runner.run()
     assert run.code == 0, run
     for name in ("manifest.json", "env.json", "config.yaml", "inputs.yaml", "baseline/ranges.csv", "baseline/metrics.json",
@@ -136,7 +136,7 @@ def check_children(runner):
     assert "pipeline.nsys.trace_fork_before_exec=true -- " in forked.err, forked
     followed = runner.run("pipeline.nsys.trace_fork_before_exec=true", command=[runner.workload, "--fork-first"])
     assert followed.code == 0, followed
-    # nsys knows nothing of a domain that was made before the fork, whatever it is told.
+    # nsys does not know a domain that was made before the fork, whatever it is told.
     late = runner.run("pipeline.nsys.trace_fork_before_exec=true", command=[runner.workload, "--fork"])
     assert late.code == 4 and "children_not_traced" in late.findings(), late
     spawned = runner.run(command=[runner.workload, "--spawn"])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof is killed in the middle of a pass: doctor names what is left and how to clean it, and nobody takes the bundle
-for a whole one."""
+"""Test of a run that is killed in the middle of a pass: doctor names what is left and how to clean it up, and commands refuse the
+bundle."""
 import argparse
 import os
 import shutil

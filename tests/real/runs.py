@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of `llmprof run` share; no test itself."""
+"""Shared parts of the tests of `llmprof run`; not a test itself."""
 import json
 import os
 import pathlib

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""llmprof run on 128 ranks of a real Slurm, 16 nodes of which all stand on this machine; then merged.
+"""llmprof run on 128 ranks of a real Slurm, 16 nodes, all on this machine; then merged.
 
 Besides a job that goes well: a task that is killed, a rank that never comes, and a job that is requeued. Each must be
-told as what it is. Needs root (slurmd starts tasks as the user who asked), Debian's slurm-wlm and nsys.
+reported as what it is. Needs root (slurmd starts tasks as the user who asked), Debian's slurm-wlm and nsys.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ PER_NODE = 8
 
 
 class Cluster:
-    """slurmctld and a slurmd a node, in the foreground, so that they end by their ids."""
+    """slurmctld and one slurmd per node, in the foreground, so that they end by their ids."""
 
     def __init__(self, directory):
         self.directory = directory

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What libllmprof_nvtx.so costs a program: processor time of a push and its pop, beside the same program without it.
+"""Overhead of libllmprof_nvtx.so: CPU time of a push and its pop, compared with the same program without it.
 
 Four threads push a million ranges each. With and without take turns, and the best of each counts: other programs on
 the machine make a run slower, never faster."""

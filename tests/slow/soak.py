@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same again and again: nothing may grow. `run` with the real nsys leaves no process, no file outside its bundle and no session;
+"""Soak test: no memory, file or process may accumulate. `run` with the real nsys leaves no process, no file outside its bundle and no session;
 `analyze` as a command takes the same memory each time; in one process neither memory nor descriptors grow.
 
 Without nsys the analyses are checked and the test still counts as skipped, not as passed.
@@ -69,7 +69,7 @@ def soak_runs(program, workload, count, place):
             began = time.time()
             run = runner.run("run.passes=[baseline,nsys]", **environment)
             if run.code != 0:
-                failed += 1  # nsys' own failure, told as one
+                failed += 1  # a failure of nsys, reported as one
                 assert run.step("nsys")["status"] != "ok", run
             seconds.append(time.time() - began)
             sizes.append(sum(path.stat().st_size for path in run.bundle.rglob("*") if path.is_file()))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Starting costs less than a person notices: the best of many runs, so that a busy machine does not fail it."""
+"""Test of the start-up time: the best of many runs, so that a busy machine does not fail it."""
 import argparse
 import subprocess
 import sys

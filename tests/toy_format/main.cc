@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the reader says of a file: its format, its kernels, and which files it would take.
+// Prints what the reader finds in a file: its format, its kernels, and the supported formats.
 #include <cstdio>
 
 #include "base/error.h"

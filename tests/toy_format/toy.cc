@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Example of a format: text with a line a kernel, "NAME START END" in nanoseconds, on one GPU.
+// Example of a format: text with one line per kernel, "NAME START END" in nanoseconds, on one GPU.
 //
 // docs/adding.md shows how it becomes a part of the program. It has no outline, so no memory is
 // planned for it.

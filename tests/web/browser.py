@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the page share: a browser if there is one, pages to open in it."""
+"""Shared parts of the tests of the page: a browser if there is one, and pages to open in it."""
 import argparse
 import json
 import os
@@ -32,7 +32,7 @@ def needed():
 
 
 def page(program, recording, folder, name, ready_ms=1000, extra=(), **more):
-    """Analyses a recording into a folder; what check_page.cjs is told of it."""
+    """Analyses a recording into a folder; returns the input of check_page.cjs."""
     out = folder / name
     subprocess.run([program, "analyze", recording, "--out", out, *extra], check=True, stdout=subprocess.DEVNULL)
     report = subprocess.run([program, "report", out, "--format", "json", "--section",

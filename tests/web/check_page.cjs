@@ -9,6 +9,7 @@ const path = require('path');
 const spec = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));
 const modules = path.join(spec.modules, 'node_modules');
 const { chromium } = require(path.join(modules, 'playwright-core'));
+const { checkInteractions } = require('./interactions.cjs');
 const axeSource = fs.readFileSync(path.join(modules, 'axe-core', 'axe.min.js'), 'utf8');
 
 // LLMPROF_WEB_VERBOSE=1 tells where the time goes.
@@ -50,7 +51,7 @@ function at(document, key) {
 }
 
 async function open(browser, one, options) {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
   const seen = { errors: [], requests: [] };
   page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) seen.errors.push(message.text()); });
@@ -154,10 +155,10 @@ async function visitStatic(browser, one) {
       result.pages = (pdf.match(/\/Type\s*\/Page\b(?!s)/g) || []).length;
       fs.writeFileSync(path.join(spec.out, `${one.name}.pdf`), pdf, 'latin1');
       check(result.pages >= 1 && result.pages <= 8, `prints on ${result.pages} pages`);
-      await page.setViewportSize({ width: 420, height: 900 });
+      await page.setViewportSize({ width: 390, height: 844 });
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-      check(wide <= 420, `is ${wide} wide on a screen of 420`);
-      await page.screenshot({ path: path.join(spec.out, `${one.name}-420.png`), fullPage: true });
+      check(wide <= 390, `is ${wide} wide on a screen of 390`);
+      await page.screenshot({ path: path.join(spec.out, `${one.name}-390.png`), fullPage: true });
       if (one.hostile) {
         const found = await page.evaluate(() => ({ owned: globalThis.owned === undefined, foreign: document.querySelectorAll('img,script,iframe,object,embed,link,[onerror],[onload]').length, text: document.body.textContent }));
         check(found.owned && found.foreign === 0, 'a name became an element');
@@ -202,12 +203,12 @@ const kWheel = `(async () => { const { timeline } = window.llmprof; if (!timelin
   const canvas = timeline.canvas; const box = canvas.getBoundingClientRect(); const times = [];
   let last = await new Promise(requestAnimationFrame);
   for (let i = 0; i < 40; i += 1) {
-    canvas.dispatchEvent(new WheelEvent('wheel', { deltaY: i < 20 ? -240 : 240, clientX: box.left + box.width / 2, clientY: box.top + 60, bubbles: true, cancelable: true }));
+    canvas.dispatchEvent(new WheelEvent('wheel', { deltaY: i < 20 ? -240 : 240, clientX: box.left + box.width / 2, clientY: box.top + 60, bubbles: true, cancelable: true, ctrlKey: true }));
     await new Promise(requestAnimationFrame); const now = await new Promise(requestAnimationFrame); times.push((now - last) / 2); last = now;
   }
   times.sort((a, b) => a - b); return times[Math.floor(times.length * 0.95)]; })()`;
 
-// What the checks above look at where there are kernels: they say nothing of what is not there.
+// What the checks above look at where there are kernels: they do not cover what is missing.
 async function checkParts(page, one) {
   const metrics = JSON.parse(fs.readFileSync(one.metrics, 'utf8'));
   if (metrics.kernels.length === 0) return;
@@ -292,11 +293,15 @@ async function visit(browser, one) {
     check(found.view.start <= found.start && found.start < found.view.end, `a cell at ${found.start} shows ${JSON.stringify(found.view)}`);
     check(found.columns <= Math.min(200, found.passes), `${found.columns} columns for ${found.passes} passes`);
   }
-  await page.setViewportSize({ width: 420, height: 900 });
+  if (!one.hostile) await checkInteractions(browser, page, one, check);
+  tell('interactions');
+  await page.setViewportSize({ width: 390, height: 844 });
   await page.waitForTimeout(50);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-  check(wide <= 420, `is ${wide} wide on a screen of 420`);
-  await page.screenshot({ path: path.join(spec.out, `${one.name}-420.png`), fullPage: true });
+  check(wide <= 390, `is ${wide} wide on a screen of 390`);
+  const total = await page.$('table.kernels th.total');
+  if (total) check((await total.boundingBox()).x + 40 < 390, 'the times of kernels need scrolling on a phone');
+  await page.screenshot({ path: path.join(spec.out, `${one.name}-390.png`), fullPage: true });
   check(seen.errors.length === 0, `the console has ${seen.errors.slice(0, 3).join(' | ')}`);
   check(seen.requests.length === 0, `it asks for ${seen.requests.slice(0, 3).join(' | ')}`);
   await context.close();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of comparisons: several runs a side, hostile names, operators without a GPU, sides that are not comparable."""
+"""Pages of comparisons: several runs per side, hostile names, operators without a GPU, sides that are not comparable."""
 import json
 import pathlib
 import subprocess

@@ -37,9 +37,10 @@ void check_gpu_activity(const FindingContext& context) {
   }
   Finding& finding = context.block("no_gpu_activity");
   finding.sentence =
-      !analysis.absent.empty()    ? "there is no recording: " + printable(analysis.absent)
-      : analysis.capture.has_cuda ? "CUDA calls were recorded, but no kernel"
-                                  : "no CUDA activity was recorded: nothing of the GPU can be said";
+      !analysis.absent.empty() ? "there is no recording: " + printable(analysis.absent)
+      : analysis.capture.has_cuda
+          ? "CUDA calls were recorded, but no kernel"
+          : "no CUDA activity was recorded, so there is nothing to report about the GPU";
   for (const std::string& message : analysis.capture.messages) {
     if (message.find("CUDA") != std::string::npos) {
       finding.sentence +=
@@ -49,15 +50,13 @@ void check_gpu_activity(const FindingContext& context) {
   }
   if (!analysis.absent.empty()) {
     finding.next =
-        "a run with the nsys pass makes one; where that failed, the manifest's contract says what "
-        "to type";
+        "make one: llmprof run with the nsys pass; if that pass failed, see nsys/log.txt in the bundle";
     finding.evidence = {"contract"};
     return;
   }
   if (!context.facts.has_gpu.value_or(true)) {
-    finding.sentence =
-        "this machine has no GPU: times of stages stand, nothing of a GPU can be said";
-    finding.next = "the same command on a machine with a GPU records its work";
+    finding.sentence = "this machine has no GPU: stage times are valid, GPU results are n/a";
+    finding.next = "run the same command on a machine with a GPU";
     finding.evidence = {"environment.gpus", "capture.kernel_ns"};
     return;
   }
@@ -73,14 +72,14 @@ void check_opaque_graphs(const FindingContext& context) {
   }
   Finding& finding = context.block("graph_opaque");
   finding.sentence = fmt::format(
-      "{} of GPU time lies in CUDA graphs recorded as a whole: their kernels are hidden",
+      "{} of GPU time is in CUDA graphs that were recorded as a whole: their kernels are not visible",
       format_fraction(share));
   finding.next = fmt::format("record again with {}, as llmprof run does",
                              analysis.capture.format.record_graphs);
   finding.evidence = {"capture.opaque_graph_ns", "capture.kernel_ns"};
 }
 
-// Launches that were captured into a graph did not run, so such a recording says nothing of speed.
+// Launches that were captured into a graph did not run, so such a recording has no speed.
 void check_captured_graphs(const FindingContext& context) {
   constexpr std::int64_t kFewLaunches = 20;
   const Analysis& analysis = context.analysis;
@@ -89,12 +88,11 @@ void check_captured_graphs(const FindingContext& context) {
   }
   Finding& finding = context.block("graph_capture");
   finding.sentence = fmt::format(
-      "this is the capture of a graph: {} launches were captured instead of run; {} of kernels ran "
-      "beside them",
+      "this recording is of graph capture: {} launches were captured, not executed; only {} of kernels "
+      "ran",
       analysis.num_captured_launches, format_duration_ns(analysis.kernel_ns));
   finding.next =
-      "give it to the recording of the replay, whose kernels get their names from it: llmprof "
-      "analyze REPLAY --capture-trace THIS";
+      "use it to name the kernels of the replay: llmprof analyze REPLAY --capture-trace THIS";
   finding.evidence = {"capture.captured_launches", "capture.kernel_ns"};
 }
 
@@ -105,10 +103,10 @@ void check_missing_calls(const FindingContext& context) {
   }
   Finding& finding = context.block("calls_missing");
   finding.sentence = fmt::format(
-      "the recording holds {} of about {} API calls, by their numbers: a sample, so idle time and "
-      "its causes mean nothing",
+      "the recording has {} of about {} API calls, judging by their correlation ids: it is a sample, "
+      "so idle time and its causes are meaningless",
       context.analysis.num_calls, context.analysis.num_numbered_calls);
-  finding.next = "record again without sampling; times of single kernels stand";
+  finding.next = "record again without sampling; times of single kernels are valid";
   finding.evidence = {"capture.calls", "capture.numbered_calls"};
 }
 
@@ -117,7 +115,7 @@ void check_data_loss(const FindingContext& context) {
   for (const Diagnostic& diagnostic : context.analysis.diagnostics) {
     if (diagnostic.severity == Severity::kDataLoss) {
       Finding& finding = context.block("data_loss");
-      finding.sentence = "the recording is not whole: " + printable(diagnostic.sentence);
+      finding.sentence = "the recording is incomplete: " + printable(diagnostic.sentence);
       finding.next =
           "record again, shorter: llmprof run with run.mode=light or a narrower run.gate";
       finding.evidence = {fmt::format("data_quality[kind={}].count", diagnostic.kind)};
@@ -129,7 +127,7 @@ void check_data_loss(const FindingContext& context) {
         words.find("truncated") != std::string::npos ||
         words.find("events were lost") != std::string::npos) {
       Finding& finding = context.block("data_loss");
-      finding.sentence = fmt::format("the recording is not whole. {} says: {}",
+      finding.sentence = fmt::format("the recording is incomplete. {} says: {}",
                                      context.analysis.capture.format.tool_id, printable(message));
       finding.next =
           "record again, shorter: llmprof run with run.mode=light or a narrower run.gate";
@@ -154,8 +152,9 @@ void check_overhead(const FindingContext& context) {
       continue;
     }
     Finding& finding = context.note("profiler_overhead", overhead.stage);
-    finding.sentence = fmt::format("the profiler made {} {} longer: its times are partly its own",
-                                   printable(overhead.stage), format_fraction(overhead.fraction));
+    finding.sentence =
+        fmt::format("the profiler made {} {} longer: part of its time is profiler overhead",
+                    printable(overhead.stage), format_fraction(overhead.fraction));
     finding.next = "record less: run.mode=light";
     finding.evidence = {
         fmt::format("overhead[stage={}].overhead_fraction", path_value(overhead.stage))};
@@ -178,10 +177,9 @@ void check_first_range(const FindingContext& context) {
     Finding& finding = context.note("first_range_stretch", stage.stage);
     finding.confidence = "medium";
     finding.sentence = fmt::format(
-        "the first {} took {}, {:.1f} times the mean of the others: warm-up, or the "
-        "profiler that started with it",
+        "the first {} took {}, {:.1f} times the mean of the others: warm-up, or the profiler starting",
         printable(stage.stage), format_duration_ns(stage.first_ns), ratio);
-    finding.next = "read the steady mean, which leaves it out; warm up before the gate opens";
+    finding.next = "use the steady mean, which excludes it; warm up before profiling starts";
     finding.evidence = {
         fmt::format("stages[stage={}].host_first_ns", path_value(stage.stage)),
         fmt::format("stages[stage={}].host_steady_mean_ns", path_value(stage.stage))};
@@ -193,8 +191,8 @@ void check_other_family(const FindingContext& context) {
     return;
   }
   Finding& finding = context.note("other_family", "capture");
-  finding.sentence = "kernels without a family take more than 10 % of the time";
-  finding.next = "read them by name; a file of words for families is read with --rules FILE";
+  finding.sentence = "kernels of unknown families take more than 10 % of the time";
+  finding.next = "add their names to a rules file: --rules FILE";
   finding.evidence = {"families[family=other].total_ns", "unmatched_names"};
 }
 
@@ -206,8 +204,9 @@ void check_other_users(const FindingContext& context) {
   if (*context.facts.num_other_gpu_users > 0) {
     Finding& finding = context.note("other_gpu_users", "capture");
     finding.sentence =
-        fmt::format("{} other processes were on the GPUs when the run began: times are theirs too",
-                    *context.facts.num_other_gpu_users);
+        fmt::format("{} other {} on the GPUs when the run began: times include theirs",
+                    *context.facts.num_other_gpu_users,
+                    *context.facts.num_other_gpu_users == 1 ? "process was" : "processes were");
     finding.next =
         "nvidia-smi lists them; run again alone, or on another GPU: CUDA_VISIBLE_DEVICES";
     finding.evidence = {"environment.gpu_processes"};
@@ -242,7 +241,7 @@ void check_few_kernels(const FindingContext& context) {
   }
   Finding& finding = context.note("few_kernels", "capture");
   finding.sentence =
-      fmt::format("{} {} ran, {} in all: too few to say what a step waits for", num_kernels,
+      fmt::format("only {} {} ran, {} in total: too few to say what a step waits for", num_kernels,
                   num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.kernel_ns));
   finding.next = "record a few steps of the workload, after warming up";
   finding.evidence = {"capture.kernel_ns"};
@@ -264,14 +263,21 @@ void check_largest_part(const FindingContext& context) {
   const FamilyTotal& family = analysis.families.front();
   Finding& finding = context.note("largest_part", "capture");
   finding.sentence = fmt::format(
-      "{} of kernel time is {} kernels; the largest kernel is {} with {} in {} {} of {}",
+      "{} of kernel time is {} kernels; the largest kernel is {} with {} in {} {}, median {}",
       format_fraction(fraction_of(family.total_ns, analysis.kernel_ns)), family.family,
       printable(top.short_name), format_fraction(fraction_of(top.total_ns, analysis.kernel_ns)),
       top.calls, top.calls == 1 ? "launch" : "launches", format_duration_ns(top.median_ns));
-  finding.next = analysis.efficiency
-                     ? "measure it with ncu: llmprof plan names the launch"
-                     : "name the model to see how far it is from the GPU's roof: --model NAME; or "
-                       "measure the kernel with ncu: llmprof plan names the launch";
+  finding.next =
+      family.family == "communication"
+          ? "find out whether the GPUs wait for each other or for the link: analyze the recordings of "
+            "all ranks together"
+      : context.workload.is_amd
+          ? "compare it with the GPU's roofline: --model NAME; or measure the kernel with "
+            "rocprof-compute"
+      : analysis.efficiency
+          ? "measure it with ncu: llmprof plan names the launch"
+          : "compare it with the GPU's roofline: --model NAME; or measure the kernel with ncu: "
+            "llmprof plan names the launch";
   finding.evidence = {fmt::format("families[family={}].total_ns", family.family)};
 }
 

@@ -86,8 +86,8 @@ void check_unfused_attention(const FindingContext& context) {
     Finding& finding = context.add("unfused_attention", row, Bucket::kCompute, saving_ns);
     finding.confidence = "high";
     finding.sentence = fmt::format(
-        "{} is attention in parts: product, softmax, product, {} times; {} of it is softmax and "
-        "data movement that a fused kernel does not have",
+        "{} is unfused attention (GEMM, softmax, GEMM; {} times); {} of it is softmax and data movement "
+        "that a fused kernel avoids",
         time_in(chains.attention_ns, row), chains.num_attentions, format_duration_ns(saving_ns));
     finding.next = context.workload.is_pytorch
                        ? "use the fused path: F.scaled_dot_product_attention; in transformers "
@@ -119,9 +119,8 @@ void check_flash_generation(const FindingContext& context) {
     }
     Finding& finding = context.add("flash_attention_2", row, Bucket::kCompute, saving_ns);
     finding.confidence = "high";
-    finding.sentence =
-        fmt::format("{} is FlashAttention 2, which is compiled for Ampere, on a Hopper GPU ({})",
-                    time_in(time_ns, row), printable(largest->short_name));
+    finding.sentence = fmt::format("{} is FlashAttention 2, built for Ampere, on a Hopper GPU ({})",
+                                   time_in(time_ns, row), printable(largest->short_name));
     finding.next =
         "use FlashAttention 3 (flash_attn_interface; in vLLM it is the default on Hopper) or "
         "cuDNN's attention: about 1.5 times as fast on Hopper";
@@ -162,12 +161,12 @@ void check_empty_sms(const FindingContext& context) {
     Finding& finding = context.add("empty_sms", row, Bucket::kCompute, saving_ns);
     finding.confidence = "medium";
     finding.sentence = fmt::format(
-        "{} runs with fewer blocks than the GPU has SMs ({}); most of it: {} with grid and block "
+        "{} is kernels with fewer blocks than the GPU has SMs ({}); most of it: {} with grid and block "
         "{}, {} {} of {}",
         time_in(std::min(time_ns, row.ledger[Bucket::kCompute]), row), device->num_sms,
         printable(largest->kernel_name.substr(0, 60)), largest->shape.text(), largest->calls,
         largest->calls == 1 ? "launch" : "launches", format_duration_ns(largest->median_ns));
-    finding.next = "give it more blocks: a larger grid or batch, or split the reduction (split-K)";
+    finding.next = "launch more blocks: a larger grid or batch, or split the reduction (split-K)";
     finding.evidence = {fmt::format("devices[device={}].sms", row.device)};
   }
 }

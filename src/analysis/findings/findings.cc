@@ -193,9 +193,15 @@ double share_of(std::int64_t time_ns, const StageLedger& row) {
   return fraction_of(time_ns, row.ledger.work_ns());
 }
 
+std::string stage_words(const std::string& stage) {
+  return stage == "steady"    ? "the steady phase"
+         : stage == "capture" ? "the recording"
+                              : printable(stage);
+}
+
 std::string time_in(std::int64_t time_ns, const StageLedger& row) {
   return fmt::format("{} ({}) of {} on {}", format_duration_ns(time_ns),
-                     format_fraction(share_of(time_ns, row)), printable(row.stage), row.device);
+                     format_fraction(share_of(time_ns, row)), stage_words(row.stage), row.device);
 }
 
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {

@@ -30,6 +30,13 @@ struct Finding {
   std::string next;                   // what to do
   std::vector<std::string> evidence;  // keys of metrics.json
 
+  // How many times as fast the stage would be, where that is a bound: a saving of nearly the whole
+  // is none, and one of less than a percent says nothing.
+  std::optional<double> speedup() const {
+    const double saved = saving_fraction().value_or(0);
+    return saved < 0.01 || saved > 0.95 ? std::nullopt : std::optional(1 / (1 - saved));
+  }
+
   std::optional<double> saving_fraction() const {
     return window_ns == 0
                ? std::nullopt

@@ -18,7 +18,7 @@
 namespace llmprof {
 namespace {
 
-constexpr std::int64_t kFewGaps = 20;  // fewer are no habit of the program
+constexpr std::int64_t kFewGaps = 20;  // fewer may be chance
 
 std::string evidence_of(const StageLedger& row, IdleKind kind) {
   return fmt::format("idle_causes[stage={},device={},kind={}].total_ns", path_value(row.stage),
@@ -54,35 +54,34 @@ std::string gaps_text(const KindOfGaps& kind) {
 
 std::string sync_advice(const Workload& workload) {
   return workload.is_pytorch
-             ? "take the wait out of the step: .item(), .cpu(), .tolist(), printing a tensor, "
+             ? "remove synchronization from the step: .item(), .cpu(), .tolist(), printing a tensor, "
                "torch.cuda.synchronize(); copy with non_blocking=True from pinned memory"
-             : "take the wait out of the step: launch the next work before waiting for the last, "
+             : "remove synchronization from the step: launch the next work before waiting for the last, "
                "and wait once at the end (OpenMP: nowait)";
 }
 
 std::string launch_advice(const FindingContext& context, const StageLedger& row) {
   const Workload& workload = context.workload;
   if (is_in_graphs(context.analysis, row)) {
-    const std::string overlap = "do what the host does between them while the step before runs";
-    return fmt::format("its kernels are in graphs already: {}{}", overlap,
-                       workload.engine == "sglang"
-                           ? "; SGLang: leave out --disable-overlap-schedule"
-                       : workload.engine == "vllm" ? "; vLLM: leave out --no-async-scheduling"
+    const std::string overlap = "overlap the CPU work between steps with the previous step";
+    return fmt::format("its kernels already run in graphs: {}{}", overlap,
+                       workload.engine == "sglang" ? "; SGLang: remove --disable-overlap-schedule"
+                       : workload.engine == "vllm" ? "; vLLM: remove --no-async-scheduling"
                                                    : "");
   }
   if (workload.engine == "vllm") {
-    return "put the steps into CUDA graphs: vLLM does unless --enforce-eager is set";
+    return "run the steps as CUDA graphs: vLLM does so unless --enforce-eager is set";
   }
   if (workload.engine == "sglang") {
-    return "put the steps into CUDA graphs: SGLang does unless --disable-cuda-graph is set";
+    return "run the steps as CUDA graphs: SGLang does so unless --disable-cuda-graph is set";
   }
   const std::string_view graphs = workload.is_amd ? "HIP graphs" : "CUDA graphs";
   return workload.is_pytorch
              ? fmt::format(
-                   "launch fewer kernels: torch.compile(mode=\"reduce-overhead\") fuses "
-                   "them and puts them into {}; a larger batch gives each more to do",
+                   "launch fewer kernels: torch.compile(mode=\"reduce-overhead\") fuses them and runs them "
+                   "as {}; a larger batch gives each kernel more work",
                    graphs)
-             : fmt::format("launch fewer and larger kernels, or put them into {}", graphs);
+             : fmt::format("launch fewer and larger kernels, or run them as {}", graphs);
 }
 
 void check_waits(const FindingContext& context, const StageLedger& row, const HostChain& chain) {
@@ -100,16 +99,15 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
   finding.sentence =
       holds_back
           ? fmt::format(
-                "{} was idle {} ({}) in {} because the host waits {} for it{}: the host's own work "
-                "is {}, the GPU's {}, so without the waits it would run ahead",
+                "{} was idle for {} ({}) of {} because the CPU waits for it ({}{}). The CPU's own work is {}, "
+                "the GPU's {}: without the waits the CPU would run ahead",
                 row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
-                printable(row.stage), format_duration_ns(chain.wait_ns), names_of(waits),
+                stage_words(row.stage), format_duration_ns(chain.wait_ns), names_of(waits),
                 format_duration_ns(chain.host_ns), format_duration_ns(chain.gpu_ns))
           : fmt::format(
-                "{} was idle {} ({}) in {} while the host still waited for earlier work, "
-                "{}{}",
+                "{} was idle for {} ({}) of {} while the CPU was still waiting for earlier work, {}{}",
                 row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
-                printable(row.stage), gaps_text(waits), place_of(waits));
+                stage_words(row.stage), gaps_text(waits), place_of(waits));
   finding.next = sync_advice(context.workload);
   finding.evidence = {
       evidence_of(row, IdleKind::kWaiting),
@@ -124,7 +122,7 @@ Finding& add_gaps(const FindingContext& context, const char* id, const StageLedg
   finding.confidence = "high";
   finding.sentence =
       fmt::format("{} waited {} ({}) in {} {}", row.device, format_duration_ns(time_ns),
-                  format_fraction(share_of(time_ns, row)), printable(row.stage), what);
+                  format_fraction(share_of(time_ns, row)), stage_words(row.stage), what);
   finding.evidence = {evidence_of(row, kind)};
   return finding;
 }
@@ -137,23 +135,23 @@ void check_launches(const FindingContext& context, const StageLedger& row, const
   }
   Finding& finding =
       add_gaps(context, "launch_bound", row, chain, IdleKind::kLaunching,
-               fmt::format("for the host to launch its next kernel: {}", gaps_text(gaps)));
+               fmt::format("for the CPU to launch the next kernel: {}", gaps_text(gaps)));
   finding.next = launch_advice(context, row);
 }
 
 std::string work_advice(const FindingContext& context, const KindOfGaps& gaps) {
   if (gaps.scope.empty()) {
     return context.workload.is_pytorch
-               ? "name it: record with with_stack=True, or put torch.profiler.record_function "
-                 "around parts of the loop"
-               : "name it: put NVTX ranges around parts of the loop, or look at the CPU rows of "
-                 "nsys";
+               ? "find out what it does: record with with_stack=True, or put "
+                 "torch.profiler.record_function around parts of the loop"
+               : "find out what it does: put NVTX ranges around parts of the loop, or look at the CPU "
+                 "rows of nsys";
   }
   if (gaps.scope.find("DataLoader") != std::string::npos) {
-    return "load data beside the GPU's work: DataLoader(num_workers=4, pin_memory=True, "
+    return "load data while the GPU works: DataLoader(num_workers=4, pin_memory=True, "
            "prefetch_factor=2)";
   }
-  return fmt::format("do '{}' on another thread or while the GPU works, or do less of it",
+  return fmt::format("move '{}' to another thread, overlap it with GPU work, or do less of it",
                      printable(gaps.scope));
 }
 
@@ -164,9 +162,9 @@ void check_host_work(const FindingContext& context, const StageLedger& row,
   if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
-  Finding& finding = add_gaps(
-      context, "host_work", row, chain, IdleKind::kHostWork,
-      fmt::format("for the host, which did other work in {}{}", gaps_text(gaps), place_of(gaps)));
+  Finding& finding =
+      add_gaps(context, "host_work", row, chain, IdleKind::kHostWork,
+               fmt::format("while the CPU did other work, {}{}", gaps_text(gaps), place_of(gaps)));
   finding.next = work_advice(context, gaps);
 }
 
@@ -176,15 +174,14 @@ void check_allocations(const FindingContext& context, const StageLedger& row,
   if (share_of(gaps.total_ns, row) < kLeastExposedShare) {
     return;
   }
-  Finding& finding =
-      add_gaps(context, "allocation", row, chain, IdleKind::kAllocating,
-               fmt::format("for the host, which allocated or freed GPU memory in {}{}",
-                           gaps_text(gaps), place_of(gaps)));
+  Finding& finding = add_gaps(context, "allocation", row, chain, IdleKind::kAllocating,
+                              fmt::format("while the CPU allocated or freed GPU memory, {}{}",
+                                          gaps_text(gaps), place_of(gaps)));
   finding.next =
       context.workload.is_pytorch
-          ? "PyTorch keeps what it has allocated, so it should pass after the first iterations; "
-            "if it does not, look for torch.cuda.empty_cache() and sizes that keep changing, and "
-            "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+          ? "PyTorch caches what it allocated, so this should stop after the first iterations; if it "
+            "does not, look for torch.cuda.empty_cache() and sizes that keep changing, and set "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
           : "allocate once before the loop, or from a pool (cudaMallocAsync)";
 }
 
@@ -196,16 +193,17 @@ void check_blocked_calls(const FindingContext& context, const StageLedger& row,
   }
   Finding& finding =
       add_gaps(context, "blocked_call", row, chain, IdleKind::kBlocked,
-               fmt::format("for API calls that took long, {}{}", gaps_text(gaps), place_of(gaps)));
+               fmt::format("for long API calls, {}{}", gaps_text(gaps), place_of(gaps)));
   finding.confidence = "medium";
   const bool is_copy = gaps.call.find("Memcpy") != std::string::npos;
-  finding.next = is_copy
-                     ? "pin the host's memory: a copy from pageable memory is staged by the host"
-                     : "look at what else the process does then: another thread in the driver, "
-                       "a full launch queue, loading of code";
+  finding.next =
+      is_copy
+          ? "pin the host memory: a copy from pageable memory is staged by the CPU"
+          : "look at what else the process does then: another thread in the driver, a full launch "
+            "queue, module loading";
 }
 
-// Loading and compiling happen once: no step is faster without them, but whoever reads the
+// Loading and compiling happen once: no step is faster without them, but a reader of the
 // recording must know where that time went.
 void check_first_use(const FindingContext& context, const StageLedger& row,
                      const HostChain& chain) {
@@ -215,9 +213,9 @@ void check_first_use(const FindingContext& context, const StageLedger& row,
   }
   Finding& finding = add_gaps(
       context, "first_use", row, chain, IdleKind::kFirstUse,
-      fmt::format("while code was loaded or compiled for its first use, {}{}: once, not in "
-                  "every step",
-                  gaps_text(gaps), place_of(gaps)));
+      fmt::format(
+          "while modules were loaded or compiled on first use, {}{}: once, not in every step",
+          gaps_text(gaps), place_of(gaps)));
   finding.saving_ns = 0;
   finding.next = "warm up before recording: a few steps before the profiler starts";
 }

@@ -22,6 +22,8 @@ constexpr double kFarFromRoof = 0.5;    // of the speed of light, over the time 
 constexpr double kLowOccupancy = 0.25;  // of the warps an SM can hold
 // Weights of 16 bits reduced to 4: the saving for a memory-bound product.
 constexpr double kFewerBytes = 0.75;
+// Tensor cores in bf16 against fp32 on CUDA cores: TF32 has half the rate of bf16.
+constexpr double kNoTf32Gain = 2;
 
 // cuBLAS, CUTLASS and cuDNN name the type in the kernel: sgemm and scudnn are fp32 on CUDA cores,
 // s16816gemm and s1688gemm are tensor cores, f32f32_f32f32_f32 is fp32 without tensor cores. The
@@ -88,9 +90,9 @@ const std::vector<UnwantedFamily>& family_rules() {
   static const std::vector<UnwantedFamily> kRules = {
       {"sampling",
        {"sampling"},
-       "choosing tokens",
-       "sample on the GPU in one fused kernel (FlashInfer, the engine's own), greedy where it will "
-       "do, and overlap it with the next step"},
+       "sampling tokens",
+       "sample in one fused GPU kernel (FlashInfer, or the engine's own), use greedy decoding where it is "
+       "good enough, and overlap sampling with the next step"},
       {"kv_cache_copy",
        {"kv_cache"},
        "writing and moving the KV cache",
@@ -123,17 +125,21 @@ void check_tensor_cores(const FindingContext& context) {
         static_cast<std::int64_t>(static_cast<double>(time_ns) * (1 - 1 / cores.speedup)));
     finding.confidence = "medium";
     finding.sentence = fmt::format(
-        "{} is matrix products and convolutions {} on CUDA cores; its tensor cores are {:.0f} "
-        "times as fast",
-        time_in(time_ns, row), is_half ? "in half precision, but" : "in fp32", cores.speedup);
+        "{} is {} on CUDA cores; the tensor cores of this GPU are {:.0f}x faster",
+        time_in(time_ns, row),
+        is_half ? "half-precision GEMMs and convolutions" : "FP32 GEMMs and convolutions",
+        cores.speedup);
     finding.next =
-        is_half ? "give cuDNN layouts and sizes that its tensor-core kernels take: channels last, "
-                  "numbers of channels that are multiples of 8"
+        is_half
+            ? "use layouts and sizes that cuDNN's tensor-core kernels accept: channels_last, channel "
+              "counts that are multiples of 8"
         : !cores.has_bf16 ? "run the model in fp16 (PyTorch: autocast(dtype=torch.float16), in "
                             "training with GradScaler): this GPU has neither bf16 nor TF32"
-                          : "run the model in bf16 (PyTorch: model.to(torch.bfloat16) or "
-                            "autocast), or allow TF32: torch.backends.cuda.matmul.allow_tf32 = "
-                            "True";
+        // GeForce and workstation GPUs of Ampere and later gain nothing from TF32.
+        : cores.speedup <= kNoTf32Gain
+            ? "run the model in bf16 (PyTorch: model.to(torch.bfloat16) or autocast)"
+            : "run the model in bf16 (PyTorch: model.to(torch.bfloat16) or autocast), or allow TF32, "
+              "half as fast: torch.backends.cuda.matmul.allow_tf32 = True";
     finding.evidence = {"families[family=gemm].total_ns"};
   }
 }
@@ -152,14 +158,15 @@ void check_fusion(const FindingContext& context) {
     Finding& finding = context.add("fusion", row, Bucket::kCompute, saving_ns);
     finding.confidence = "low";
     finding.sentence = fmt::format(
-        "{} is {} kernels that only move data (pointwise, copies, reductions); in each row of them "
-        "one could do the work of all",
+        "{} is {} memory-bound kernels that run back to back (pointwise, copies, reductions) and could "
+        "be fused",
         time_in(time_ns, row), chains.num_movers);
-    finding.next = context.workload.engine.empty()
-                       ? context.workload.is_pytorch
-                             ? "fuse them: torch.compile, or fused norm, rope and activation"
-                             : "fuse them into one kernel"
-                       : "use the engine's fused norm, rope and activation, or its compiled mode";
+    finding.next =
+        context.workload.engine.empty()
+            ? context.workload.is_pytorch
+                  ? "fuse them: torch.compile, or fused norm, RoPE and activation kernels"
+                  : "fuse them into one kernel"
+            : "use the engine's fused norm, RoPE and activation kernels, or its compiled mode";
     finding.evidence = {fmt::format("kernel_chains[device={}].mover_ns", row.device)};
   }
 }
@@ -176,7 +183,7 @@ void check_families(const FindingContext& context) {
       }
       Finding& finding = context.add(rule.id, row, Bucket::kCompute, time_ns);
       finding.confidence = "low";
-      finding.sentence = fmt::format("{} goes into {}", time_in(time_ns, row), rule.what);
+      finding.sentence = fmt::format("{} is spent {}", time_in(time_ns, row), rule.what);
       finding.next = rule.next;
       finding.evidence = {fmt::format("families[family={}].total_ns", rule.families.front())};
     }
@@ -214,16 +221,16 @@ void check_roofs(const FindingContext& context) {
                       Bucket::kCompute, saving_ns);
       finding.confidence = "medium";
       finding.sentence = fmt::format(
-          "while {} works in {} it reaches {} of its {} roof: the kernels, not the gaps between "
-          "them, are slow",
+          "while busy in {1}, {0} reaches {2} of its {3} roof: the kernels themselves are slow, not only "
+          "the gaps between them",
           row.device, printable(stage.stage), format_fraction(busy_fraction),
           is_memory ? "memory" : "compute");
       finding.next =
-          is_memory ? "look at the kernels on top: fused or paged attention, GEMV kernels made "
-                      "for small batches, fewer passes over the weights; llmprof run joins "
-                      "counters"
-                    : "look at the products on top: type, shapes that are no multiples of 64, "
-                      "split batches; llmprof run joins counters";
+          is_memory
+              ? "look at the top kernels: fused or paged attention, GEMV kernels for small batches, "
+                "fewer passes over the weights"
+              : "look at the top GEMMs: data type, shapes that are not multiples of 64, split "
+                "batches";
       finding.evidence = {
           fmt::format("efficiency.stages[stage={}].sol.busy_fraction", path_value(stage.stage)),
           fmt::format("efficiency.stages[stage={}].bound_ns", path_value(stage.stage))};
@@ -257,7 +264,9 @@ void check_counters(const FindingContext& context) {
     // The roof of a latency-bound matrix-vector product is still bytes, not FLOPs.
     const bool is_memory_side = counters.roofline.memory_fraction.value_or(0) >
                                 counters.roofline.compute_fraction.value_or(0);
-    if ((record.family == "gemv" && is_memory_side) ||
+    constexpr double kNearMemoryRoof = 0.4;  // below, fewer bytes do not help
+    if ((record.family == "gemv" && is_memory_side &&
+         counters.roofline.memory_fraction.value_or(0) >= kNearMemoryRoof) ||
         (record.family == "gemm" && bound == Bound::kMemory)) {
       gemv_ns[&*row] += record.covered_ns;
     }
@@ -273,16 +282,17 @@ void check_counters(const FindingContext& context) {
     Finding& finding = context.add(is_starved ? "low_occupancy" : "attention_off_roof", *row,
                                    Bucket::kCompute, saving_ns);
     finding.confidence = confidence_name(counters.representativeness.confidence);
-    finding.sentence = fmt::format(
-        "{} {}: {}", printable(record.short_name),
-        is_starved ? fmt::format("holds {} of the warps an SM can", format_fraction(occupancy))
-                   : std::string("is far from its roof"),
-        counters.roofline.reason);
-    finding.next = is_starved
-                       ? "launch more blocks (larger batch, split-K), or use fewer registers "
-                         "and less shared memory a block"
-                       : "another attention kernel: FlashAttention 3 on Hopper, FlashInfer or "
-                         "flash-decoding (split KV) for long contexts";
+    finding.sentence =
+        fmt::format("{} {}: {}", printable(record.short_name),
+                    is_starved ? fmt::format("has an occupancy of {}", format_fraction(occupancy))
+                               : std::string("is far from its roof"),
+                    counters.roofline.reason);
+    finding.next =
+        is_starved
+            ? "launch more blocks (larger batch, split-K), or use fewer registers and less shared "
+              "memory per block"
+            : "another attention kernel: FlashAttention 3 on Hopper, FlashInfer or "
+              "flash-decoding (split KV) for long contexts";
     finding.evidence = {fmt::format("kernels[short_name={},stage={},device={}].covered_ns",
                                     path_value(record.short_name), path_value(record.stage),
                                     record.device)};
@@ -298,8 +308,7 @@ void check_counters(const FindingContext& context) {
                     static_cast<std::int64_t>(static_cast<double>(time_ns) * kFewerBytes));
     finding.confidence = "low";
     finding.sentence = fmt::format(
-        "{} is matrix products whose roof is memory: fewer bytes make them faster, more FLOP/s do "
-        "not",
+        "{} is memory-bound GEMM or GEMV: fewer bytes make it faster, more FLOP/s do not",
         time_in(time_ns, *row));
     finding.next = "serve more sequences at once, or store weights in 8 or 4 bits (FP8, AWQ, GPTQ)";
     finding.evidence = {"counters.coverage", "families[family=gemv].total_ns"};

@@ -59,6 +59,9 @@ KernelChains chains_in(const Analysis& analysis, const StageLedger& row);
 // Share of the row's time from its first recorded work to its last.
 double share_of(std::int64_t time_ns, const StageLedger& row);
 
+// A stage in a sentence: "decode", "the steady phase", "the recording".
+std::string stage_words(const std::string& stage);
+
 // "1.20 ms (12.3 %) of decode on cuda:0".
 std::string time_in(std::int64_t time_ns, const StageLedger& row);
 

@@ -28,17 +28,15 @@ struct BucketRule {
 
 constexpr BucketRule kBucketRules[] = {
     {"exposed_comm", Bucket::kComm, kLeastExposedShare,
-     "{2} only communicated for {0} ({1}) in {3}",
-     "overlap it with compute, or send less: larger buckets, fewer ranks a group, fused "
-     "all-reduce"},
+     "{0} ({1}) of communication on {2} in {3} was not overlapped with compute",
+     "overlap it with compute, or send less: larger buckets, smaller groups, fused all-reduce"},
     {"queue_wait", Bucket::kQueued, kLeastVagueShare,
-     "{2} was idle {0} ({1}) in {3} with work launched that did not start",
-     "look for what it waits for: streams that wait for each other's events, another GPU, another "
-     "process"},
+     "{2} was idle for {0} ({1}) of {3} with launched work blocked by other GPU work",
+     "find what blocks it: events between streams, another GPU, another process"},
     {"started_late", Bucket::kStartedLate, kLeastVagueShare,
-     "{2} was idle {0} ({1}) in {3} after the launch of its next work had returned",
-     "look for what holds launched work back: another process on the GPU, modules and graphs that "
-     "are loaded with their first launch, clocks of host and GPU that differ"},
+     "{2} was idle for {0} ({1}) of {3} although the next launch call had already returned",
+     "check for another process on the GPU, lazy loading of modules or graphs at their first launch, "
+     "and clocks of CPU and GPU that do not agree"},
 };
 
 // Time of the communication kernels of a row, hidden or not.
@@ -50,17 +48,17 @@ std::int64_t communication_ns(const Analysis& analysis, const StageLedger& row) 
   return sum_ns;
 }
 
-// "; 109 ms of 113 ms of communication (96.3 %) ran beside compute".
+// "; 109 ms of 113 ms of communication (96.3 %) was overlapped".
 std::string hidden_communication(const FindingContext& context, const StageLedger& row) {
   const std::int64_t all_ns = communication_ns(context.analysis, row);
   const std::int64_t hidden_ns = all_ns - row.ledger[Bucket::kComm];
   return hidden_ns <= 0 ? ""
-                        : fmt::format("; {} of {} of communication ({}) ran beside compute",
+                        : fmt::format("; {} of {} of communication ({}) was overlapped",
                                       format_duration_ns(hidden_ns), format_duration_ns(all_ns),
                                       format_fraction(fraction_of(hidden_ns, all_ns)));
 }
 
-// "; allreduce ran at 1.4 to 13 GB/s of bus bandwidth; NVLink of this GPU: 300 GB/s a direction",
+// "; allreduce ran at 1.4 to 13 GB/s of bus bandwidth; NVLink of this GPU: 300 GB/s per direction",
 // of the collective with most time.
 void add_bandwidth(const FindingContext& context, const StageLedger& row, Finding& finding) {
   const DeviceSummary* device = device_of(context.analysis, row);
@@ -83,7 +81,8 @@ void add_bandwidth(const FindingContext& context, const StageLedger& row, Findin
                           ? context.facts.link_bytes_per_s(device->name)
                           : std::nullopt;
     if (link) {
-      finding.sentence += fmt::format("; NVLink of this GPU: {:.4g} GB/s a direction", *link / 1e9);
+      finding.sentence +=
+          fmt::format("; NVLink of this GPU: {:.4g} GB/s per direction", *link / 1e9);
     }
     return;
   }
@@ -97,7 +96,7 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const S
   }
   Finding& finding = context.add(rule.id, row, rule.bucket, time_ns);
   finding.sentence = fmt::format(fmt::runtime(rule.sentence), format_duration_ns(time_ns),
-                                 format_fraction(share), row.device, printable(row.stage));
+                                 format_fraction(share), row.device, stage_words(row.stage));
   finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.{}",
                                   path_value(row.stage), row.device, finding.bucket)};
   finding.confidence = rule.bucket == Bucket::kStartedLate ? "medium" : "high";
@@ -120,8 +119,8 @@ void check_graph_idle(const FindingContext& context) {
     Finding& finding = context.add("graph_idle", row, Bucket::kGraph, 0);
     finding.confidence = "low";
     finding.sentence = fmt::format(
-        "{} lies between nodes of CUDA graphs: nodes that were not recorded, or that wait for each "
-        "other",
+        "{} is idle time between nodes of CUDA graphs: nodes that were not recorded, or that wait for "
+        "each other",
         time_in(time_ns, row));
     finding.next =
         "record the nodes of graphs (nsys: --cuda-graph-trace=node), and see whether the time stays";
@@ -144,13 +143,13 @@ void check_unrecorded(const FindingContext& context) {
     Finding& finding = context.add("unrecorded_work", row, Bucket::kUnrecorded, 0);
     finding.confidence = "medium";
     finding.sentence = fmt::format(
-        "{} ({}) of {} on {} is left out: the host had launched or waited for the GPU, but nothing "
-        "of the GPU was recorded. It most likely ran an earlier step, or work that the profiler missed",
+        "{} ({}) of {} on {} is left out: the CPU had launched work or was waiting for the GPU, but no "
+        "GPU activity was recorded. Most likely an earlier step was still running, or the profiler "
+        "missed work",
         format_duration_ns(time_ns), format_fraction(fraction_of(time_ns, row.ledger.window_ns)),
-        printable(row.stage), row.device);
+        stage_words(row.stage), row.device);
     finding.next =
-        "record several steps in a row: the first one of an engine that launches ahead is never "
-        "whole";
+        "record several consecutive steps: an engine that launches ahead never shows its first step whole";
     finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.unrecorded",
                                     path_value(row.stage), row.device)};
   }
@@ -192,10 +191,10 @@ void check_idle_at_start(const FindingContext& context) {
     Finding& finding = context.add("idle_at_start", row, Bucket::kLaunchLate, time_ns);
     finding.confidence = "high";
     finding.sentence =
-        fmt::format("{} passes before the first kernel of a request", time_in(time_ns, row));
+        fmt::format("{} passes before the first kernel of a request starts", time_in(time_ns, row));
     finding.next =
-        "do on the host beforehand what the first launch need not wait for: tokenise, allocate, "
-        "build masks; keep the server's loop from waiting on other requests";
+        "tokenize, allocate and build masks before the request reaches the GPU thread; do not block the "
+        "scheduler loop";
     finding.evidence = {
         fmt::format("ledgers[stage={},device={}].lead_ns", path_value(row.stage), row.device)};
   }
@@ -233,11 +232,11 @@ void check_rank_skew(const FindingContext& context) {
       }
       Finding& finding = context.add("rank_skew", *row, Bucket::kComm, waits_ns);
       finding.confidence = "low";
-      finding.sentence =
-          fmt::format("{} communicates {} longer than {} in {}: it waits there for the slower one",
-                      row->device, format_duration_ns(waits_ns), last->device, printable(stage));
-      finding.next = fmt::format("find what makes {} late: compare its kernels, copies and host",
-                                 last->device);
+      finding.sentence = fmt::format(
+          "{} spends {} more in communication than {} in {}: it waits for that slower rank",
+          row->device, format_duration_ns(waits_ns), last->device, stage_words(stage));
+      finding.next = fmt::format(
+          "find out why {} is late: compare its kernels, copies and CPU time", last->device);
       finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.comm",
                                       path_value(stage), row->device),
                           fmt::format("ledgers[stage={},device={}].buckets_ns.comm",
@@ -245,7 +244,8 @@ void check_rank_skew(const FindingContext& context) {
     }
   }
   if (!could_speak) {
-    context.silent("rank_skew", "needs two GPUs of one stage that communicate");
+    context.silent("rank_skew",
+                   "needs at least 2 GPUs with communication kernels in the same stage");
   }
 }
 
@@ -279,21 +279,19 @@ void check_copies(const FindingContext& context) {
     Finding& finding = context.add("exposed_copy", row, Bucket::kCopy, time_ns);
     finding.confidence = "high";
     finding.sentence =
-        fmt::format("{} only copied for {} ({}) in {}{}", row.device, format_duration_ns(time_ns),
-                    format_fraction(share_of(time_ns, row)), printable(row.stage),
-                    is_known ? "; most: " + words_of_copies(*largest) : "");
+        fmt::format("{} is memory copies with no kernel running{}", time_in(time_ns, row),
+                    is_known ? "; most of it: " + words_of_copies(*largest) : "");
     finding.next =
         "keep data on the GPU, copy less of it, and copy on a stream of its own while kernels run";
     if (is_known && largest->memory == "pageable") {
       finding.next =
           context.workload.is_pytorch
-              ? "pin the host's memory (tensor.pin_memory(), DataLoader(pin_memory="
-                "True)) and copy with non_blocking=True: pageable memory is copied twice "
-                "and the host waits"
-              : "pin the host's memory (cudaHostAlloc, cudaHostRegister): pageable memory "
-                "is copied twice and the host waits";
+              ? "pin the host memory (tensor.pin_memory(), DataLoader(pin_memory=True)) and copy with "
+                "non_blocking=True: pageable memory is copied twice and the CPU waits"
+              : "pin the host memory (cudaHostAlloc, cudaHostRegister): pageable memory is copied "
+                "twice and the CPU waits";
     } else if (is_known && largest->direction == "memset") {
-      finding.next = "clear less memory, or in the kernel that uses it first";
+      finding.next = "clear less memory, or clear it in the kernel that uses it first";
     }
     finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.copy",
                                     path_value(row.stage), row.device),

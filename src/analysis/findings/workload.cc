@@ -30,7 +30,7 @@ Workload workload_of(const Analysis& analysis) {
                                   return device.name.find("AMD") != std::string::npos ||
                                          device.name.find("Instinct") != std::string::npos;
                                 });
-  // Marks of PyTorch's profiler and of training loops are no engine that serves.
+  // Marks of PyTorch's profiler and of training loops do not come from a serving engine.
   for (const std::string_view name : {"vllm", "sglang", "tensorrt-llm", "atom"}) {
     if (to_lower(analysis.engine).starts_with(name)) {
       workload.engine = name;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llmprof analyze: what a recording shows, or the recordings of one job together.
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -32,6 +34,7 @@ struct AnalyzeOptions {
   bool json = false;
   bool plan = false;
   bool verbose = false;
+  bool quiet = false;
   bool self_profile = false;
   RecordingOptions recording;
   std::string run_id;
@@ -41,7 +44,7 @@ struct AnalyzeOptions {
   EfficiencySetup setup;  // what the command line says of it; model_setup() adds the rest
 };
 
-Metrics write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& options) {
+WrittenReport write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& options) {
   const PassTimer::Scope pass(&timer, "write");
   ReportFolder folder;
   folder.directory = options.out;
@@ -98,10 +101,20 @@ void check_model_options(const AnalyzeOptions& options) {
       {"--image", !options.image.empty()}};
   for (const auto& [option, is_given] : given) {
     if (is_given && options.model.empty()) {
-      throw Error(ErrorKind::kUsage, fmt::format("{} says something of a model: which?", option),
+      throw Error(ErrorKind::kUsage, fmt::format("{} requires --model", option),
                   "add --model NAME (llmprof list models) or --model PATH");
     }
   }
+}
+
+// Names the page first: it is what most people open.
+void say_what_was_written(const std::string& folder, std::vector<std::string> files,
+                          Console& console) {
+  std::erase(files, "report.html");
+  const std::filesystem::path page = std::filesystem::path(folder) / "report.html";
+  const std::string others = fmt::format("  also there: {}", fmt::join(files, ", "));
+  console.err(fmt::format("\nReport: {}\n{}\n", printable(page.string()),
+                          wrapped(others, console.error_width(), 4)));
 }
 
 int run_analyze(const AnalyzeOptions& options, Context& context) {
@@ -112,7 +125,7 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
                       context);
   }
   SectionOptions shown;
-  shown.top = options.top.rows;
+  shown.set_top(options.top.rows);
   shown.is_terminal = true;
   shown.is_verbose = options.verbose;
   PassTimer timer;
@@ -123,8 +136,11 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
   wants.timer = &timer;
   Profile profile = profile_recordings(options.files, options.recording, context.system, wants);
   Metrics metrics;
+  std::vector<std::string> files;
   if (!options.out.empty()) {
-    metrics = write_results(profile, timer, options);
+    WrittenReport written = write_results(profile, timer, options);
+    metrics = std::move(written.metrics);
+    files = std::move(written.files);
   }
   if (!options.stage.empty()) {
     keep_stage(options.stage, profile.analysis);
@@ -132,9 +148,16 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
   if (options.out.empty() || !options.stage.empty()) {
     metrics = metrics_of(profile.analysis);
   }
-  context.console.out(
-      options.json ? metrics_json_text(metrics)
-                   : terminal_text(terminal_document(metrics, shown), context.console.width()));
+  if (options.json) {
+    context.console.out(metrics_json_text(metrics));
+  } else {
+    const Document document = options.quiet ? section_document(metrics, {"summary"}, shown)
+                                            : terminal_document(metrics, shown);
+    context.console.out(terminal_text(document, context.console.form()));
+  }
+  if (!options.out.empty() && !options.quiet) {
+    say_what_was_written(options.out, files, context.console);
+  }
   if (options.self_profile) {
     context.console.err(timer_text(timer));
   }
@@ -152,7 +175,7 @@ Command analyze_command() {
       required({"FILE", "", recording_kinds(true) + ", or a bundle; several: ranks of one job",
                 &options->files}),
       ncu_option(options->recording.ncu),
-      {"--out", "DIR",
+      {"-o,--out", "DIR",
        "Write report.html, metrics.json, summary.llmprof and the other files of a report there",
        &options->out},
       {"--trace-budget", "BYTES", "Maximum size of trace.pftrace; 0: do not write it",
@@ -163,7 +186,8 @@ Command analyze_command() {
        &options->plan},
       {"--stage", "NAME", "Print only this stage", &options->stage},
       {"--top", "N", "Kernels to print, or all", &options->top},
-      {"--verbose", "", "Also say which rules could not be checked, and why", &options->verbose},
+      {"-v,--verbose", "", "Also say which rules could not be checked, and why", &options->verbose},
+      {"-q,--quiet", "", "Print only the verdict", &options->quiet},
       {"--self-profile", "", "Print how long llmprof's own passes took", &options->self_profile},
       {"--model",
        "MODEL",

@@ -10,6 +10,7 @@
 #include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/commands/comparison_inputs.h"
 #include "cli/recording_options.h"
@@ -35,8 +36,8 @@ int run_set(const BaselineCommandOptions& options, Context& context) {
   for (const FactDifference& fact : check_comparable(summaries, summaries, {})) {
     if (fact.breaks) {
       throw Error(ErrorKind::kContract,
-                  fmt::format("these runs are no baseline: {}: {} ({})", fact.fact, fact.sentence,
-                              printable(fact.base)));
+                  fmt::format("these runs cannot be a baseline: {}: {} ({})", fact.fact,
+                              fact.sentence, printable(fact.base)));
     }
   }
   std::error_code failure;
@@ -45,12 +46,15 @@ int run_set(const BaselineCommandOptions& options, Context& context) {
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot make {}: {}", file.parent_path().string(), failure.message()));
   }
+  const auto num_runs = static_cast<std::int64_t>(runs.size());
+  const bool is_replaced = fs::exists(file, failure);
   write_file(file, baseline_json(runs));
-  context.console.out(fmt::format("{}: {} runs\n", file.string(), runs.size()));
+  context.console.out(fmt::format("{} {}: {}\n", is_replaced ? "replaced" : "wrote", file.string(),
+                                  count_of(num_runs, "run")));
   const std::int64_t least = least_repeats(CompareOptions().alpha / 2);
-  if (static_cast<std::int64_t>(runs.size()) < least) {
+  if (num_runs < least) {
     context.console.err(fmt::format(
-        "note: a gate on two metrics needs {} runs a side to give an alarm at all\n", least));
+        "note: the gate needs at least {} runs on each side before it can fail a run\n", least));
   }
   return kExitOk;
 }

@@ -4,14 +4,18 @@
 // be at most or at least so much in every run.
 #include "cli/commands/budgets.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_path.h"
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "report/metric_catalog.h"
 
 namespace llmprof {
 namespace {
@@ -20,6 +24,23 @@ namespace {
                        const std::string& what) {
   throw Error(ErrorKind::kUsage, fmt::format("{}: {}: {}", path.string(), printable(key), what),
               "a budget is {change: 2 %}, {at_most: NUMBER} or {at_least: NUMBER}");
+}
+
+// A key that no metrics.json has would be a budget that never fails.
+[[noreturn]] void refuse_key(const std::filesystem::path& path, const std::string& key) {
+  std::vector<std::string> known;
+  for (const CatalogRow& row : metric_catalog()) {
+    if (!row.info.unit.empty()) {
+      known.push_back(row.keys);
+    }
+  }
+  const auto longer =
+      std::ranges::find_if(known, [&](const std::string& one) { return one.starts_with(key); });
+  const auto meant = longer != known.end() ? std::optional(*longer) : nearest(key, known);
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{}: metrics.json has no key '{}'", path.string(), printable(key)),
+              meant ? fmt::format("did you mean {}?", *meant)
+                    : "llmprof report BUNDLE --format json lists keys");
 }
 
 // "2 %", or 0.02.
@@ -38,8 +59,11 @@ MetricBudget budget_from(const std::filesystem::path& path, const std::string& k
                          const Json& limits) {
   MetricBudget budget;
   budget.key = key;
+  if (metric_info(path_pattern(parse_path(key))) == nullptr) {
+    refuse_key(path, key);
+  }
   if (!limits.is_object() || limits.empty()) {
-    fail(path, key, "is no budget");
+    fail(path, key, "is not a budget");
   }
   for (const auto& [name, value] : limits.items()) {
     if (name == "change") {
@@ -63,7 +87,7 @@ std::vector<MetricBudget> read_budgets(const std::filesystem::path& path) {
   if (!file.is_object() || file.size() != 1 || !file.contains("budgets") ||
       !file.at("budgets").is_object()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("{} is no file of budgets: it has one key, budgets", path.string()));
+                fmt::format("{}: not a budget file: it must have one key, budgets", path.string()));
   }
   std::vector<MetricBudget> budgets;
   for (const auto& [key, limits] : file.at("budgets").items()) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof compare: two sets of runs, a verdict, and where the difference went.
+// llmprof compare: two recordings or sets of runs, what changed, and where the difference comes
+// from.
 #include <memory>
 
+#include "base/error.h"
+#include "base/exit_code.h"
 #include "cli/command.h"
 #include "cli/commands/comparison_inputs.h"
 #include "report/comparison.h"
@@ -17,17 +20,35 @@ struct CompareCommandOptions {
   JudgeOptions judge;
 };
 
+struct Sides {
+  std::vector<std::string> base;
+  std::vector<std::string> candidate;
+};
+
+// BASE CANDIDATE, or several of each with --to between them.
+Sides sides_of(const CompareCommandOptions& options) {
+  if (!options.candidate.empty()) {
+    return {options.base, options.candidate};
+  }
+  if (options.base.size() != 2) {
+    throw Error(ErrorKind::kUsage,
+                options.base.size() == 1 ? "compare: needs two sides"
+                                         : "compare: which of them are the candidate?",
+                "llmprof compare BASE CANDIDATE, or llmprof compare BASE... --to CANDIDATE...");
+  }
+  return {{options.base[0]}, {options.base[1]}};
+}
+
 int run_compare(const CompareCommandOptions& options, Context& context) {
+  const auto [before, after] = sides_of(options);
   const CompareOptions compare_options = compare_options_of(options.judge);
   const RecordingOptions& reading = options.judge.recording;
-  const std::vector<RunSummary> base =
-      summaries_of(load_compared(options.base, context.system, reading));
-  const Comparison comparison =
-      compare_runs(base, summaries_of(load_compared(options.candidate, context.system, reading)),
-                   compare_options);
+  const std::vector<RunSummary> base = summaries_of(load_compared(before, context.system, reading));
+  const Comparison comparison = compare_runs(
+      base, summaries_of(load_compared(after, context.system, reading)), compare_options);
   write_page(comparison, options.judge, options.output);
   print_comparison(comparison, options.judge, options.output, context);
-  return exit_code_of(comparison.verdict);
+  return kExitOk;  // the verdict is printed; llmprof gate exits with it
 }
 
 }  // namespace
@@ -36,17 +57,21 @@ Command compare_command() {
   auto options = std::make_shared<CompareCommandOptions>();
   Command command;
   command.name = "compare";
-  command.summary = "Compare two sets of runs and say where the difference comes from";
+  command.summary = "Compare two recordings or sets of runs: what changed, and where";
+  command.aliases = {"diff"};
   command.options = {
-      required({"BASE", "",
-                "Bundles, metrics.json files, recordings or baselines: the side to compare with",
-                &options->base}),
-      required({"--to", "CANDIDATE...", "The side that may have changed", &options->candidate}),
+      required(
+          {"BASE", "",
+           "Two bundles, metrics.json files, recordings or baselines: before and after; with --to "
+           "all of one side",
+           &options->base}),
+      {"--to", "CANDIDATE...", "The other side, where a side has several runs",
+       &options->candidate},
   };
   add_output_options(command, options->output);
   add_judge_options(command, options->judge);
   command.examples =
-      "  llmprof compare before.sqlite --to after.sqlite\n"
+      "  llmprof compare before.sqlite after.sqlite\n"
       "  llmprof compare a1 a2 a3 a4 a5 --to b1 b2 b3 b4 b5 --out compare.html\n";
   command.run = [options](Context& context) { return run_compare(*options, context); };
   return command;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs to compare, out of whatever they stand in. A baseline is one plain file with the compared
-// part of each run's metrics.json: small enough to be committed, readable without this program.
+// Runs to compare, from bundles, recordings and baselines. A baseline is one plain file with the
+// compared part of each run's metrics.json: small enough to be committed, readable without this
+// program.
 #include "cli/commands/comparison_inputs.h"
 
 #include <algorithm>
@@ -129,10 +130,11 @@ CompareOptions compare_options_of(const JudgeOptions& options) {
 
 void add_output_options(Command& command, ComparisonOutput& target) {
   command.add(
-      {one_of({"terminal", "html", "md", "json"},
+      {{"--json", "", "Short for --format json", &target.json},
+       one_of({"terminal", "html", "md", "json"},
               {"--format", "FORMAT", "terminal, html (the page, whole), md or json (every number)",
                &target.format}),
-       {"--out", "FILE", "Also write the page, one HTML file, there", &target.page}});
+       {"-o,--out", "FILE", "Also write the page, one HTML file, there", &target.page}});
 }
 
 void write_page(const Comparison& comparison, const JudgeOptions& options,
@@ -144,7 +146,7 @@ void write_page(const Comparison& comparison, const JudgeOptions& options,
 
 void print_comparison(const Comparison& comparison, const JudgeOptions& options,
                       const ComparisonOutput& output, Context& context) {
-  if (output.format == "json") {
+  if (output.json || output.format == "json") {
     context.console.out(comparison_json(comparison));
   } else if (output.format == "html" && output.page.empty()) {
     context.console.out(page_of(comparison, options));
@@ -155,7 +157,7 @@ void print_comparison(const Comparison& comparison, const JudgeOptions& options,
     const Document document =
         comparison_document(comparison, options.top.rows, options.has_all_metrics);
     context.console.out(output.format == "md" ? markdown_text(document)
-                                              : terminal_text(document, context.console.width()));
+                                              : terminal_text(document, context.console.form()));
   }
 }
 
@@ -166,17 +168,19 @@ int exit_code_of(Verdict verdict) {
     case Verdict::kRegress:
       return kExitRegression;
     case Verdict::kInconclusive:
+      return kExitInconclusive;
     case Verdict::kInvalid:
       break;
   }
-  return kExitInconclusive;
+  return kExitNotComparable;
 }
 
 fs::path baseline_file(const std::string& directory, const std::string& name) {
   const bool is_plain = !name.empty() && !name.starts_with('.') && !name.starts_with('-') &&
                         name.find('/') == std::string::npos && printable(name) == name;
   if (!is_plain) {
-    throw Error(ErrorKind::kUsage, fmt::format("'{}' is no name of a baseline", printable(name)),
+    throw Error(ErrorKind::kUsage,
+                fmt::format("'{}' is not a valid baseline name", printable(name)),
                 "a plain word, as main");
   }
   return fs::path(directory) / (name + ".json");

@@ -44,6 +44,7 @@ CompareOptions compare_options_of(const JudgeOptions& options);
 // Where a comparison goes, and as what.
 struct ComparisonOutput {
   std::string format = "terminal";  // html, md, json
+  bool json = false;                // the same as format json
   std::string page;                 // a file to write the page to; empty: none
 };
 void add_output_options(Command& command, ComparisonOutput& target);

@@ -25,7 +25,7 @@ struct ShowOptions {
   std::vector<std::string> overrides;
 };
 
-// Origins stand in one column, but a line far longer than the others does not push it to the right.
+// Origins share one column, but a line far longer than the others does not push it to the right.
 constexpr std::size_t kWidestColumn = 56;
 
 void print_with_origins(const Config& config, Console& console) {

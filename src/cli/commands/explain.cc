@@ -3,9 +3,10 @@
 // llmprof explain: where a number comes from, down to the rows of the recording.
 //
 // A reader who doubts a figure can have its formula, the tables it was made of, and the rows
-// themselves; their sum is made again from the recording and held against the figure.
+// themselves; their sum is made again from the recording and compared with the figure.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <numeric>
 
@@ -19,6 +20,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/commands/explain_words.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metric_catalog.h"
@@ -28,6 +30,7 @@ namespace llmprof {
 namespace {
 
 struct ExplainOptions {
+  std::vector<std::string> words;  // WORD, or FILE and KEY
   std::string file;
   std::string key;
   RowLimit rows{5};
@@ -153,11 +156,11 @@ std::string check_text(const SourceRows& found, const Json& row, const char* tot
   const auto calls = row.value(count, std::int64_t{-1}) - row.value("open", std::int64_t{0});
   const bool is_equal =
       total_ns == found.total_ns() && calls == static_cast<std::int64_t>(found.rows.size());
-  return fmt::format("  {} rows, {} ns in all: {}\n", found.rows.size(), found.total_ns(),
+  return fmt::format("  {} rows sum to {} ns: {}\n", found.rows.size(), found.total_ns(),
                      is_equal
-                         ? fmt::format("equal to {} and {}", total, count)
-                         : fmt::format("NOT equal to {} {} and {} {}: the recording is another "
-                                       "one than the metrics were made of",
+                         ? fmt::format("matches {} and {}", total, count)
+                         : fmt::format("does NOT match {} {} and {} {}: the metrics were made from "
+                                       "another recording",
                                        total, total_ns, count, calls));
 }
 
@@ -200,7 +203,63 @@ std::string source_rows_text(const ExplainOptions& options, const std::vector<Pa
   }
 }
 
-int run_explain(const ExplainOptions& options, Context& context) {
+// The findings of that name, with their arithmetic.
+std::string findings_text(const LoadedMetrics& loaded,
+                          const std::function<bool(std::size_t)>& wants, std::size_t width) {
+  const auto value_of = [&](const std::string& key) {
+    const std::vector<PathStep> path = parse_path(key);
+    const Json* value = find_path(*loaded.json, path);
+    if (value == nullptr) {
+      return std::string("n/a");
+    }
+    return value->is_structured() ? fmt::format("{} values", value->size())
+                                  : value_text(*value, metric_info(path_pattern(path)));
+  };
+  std::string text;
+  for (std::size_t i = 0; i < loaded.metrics.findings.size(); ++i) {
+    if (wants(i)) {
+      text +=
+          (text.empty() ? "" : "\n") + finding_text(loaded.metrics.findings[i], value_of, width);
+    }
+  }
+  return text;
+}
+
+// A word of the glossary, or a key of metrics.json without a recording: what it means.
+int explain_word(const std::string& word, Context& context) {
+  const std::size_t width = context.console.width();
+  if (const Term* term = find_term(word)) {
+    context.console.out(term_text(*term, width));
+    return kExitOk;
+  }
+  if (const MetricInfo* info = metric_info(path_pattern(parse_path(word)))) {
+    context.console.out(
+        wrapped(fmt::format("{} ({}): {}", printable(word), info->unit, info->text), width, 2) +
+        "\n");
+    return kExitOk;
+  }
+  std::vector<std::string> names;
+  for (const Term& term : glossary()) {
+    names.emplace_back(term.name);
+  }
+  const auto meant = nearest(word, names);
+  throw Error(ErrorKind::kUsage, fmt::format("explain: there is no word '{}'", printable(word)),
+              meant ? fmt::format("did you mean {}?", *meant)
+                    : "llmprof explain FILE KEY explains a number; words: " + words_line());
+}
+
+int explain_key(const ExplainOptions& options, Context& context) {
+  if (const Term* term = find_term(options.key)) {
+    const std::size_t width = context.console.width();
+    context.console.out(term_text(*term, width));
+    const LoadedMetrics loaded = load_metrics(options.file, options.recording, context.system);
+    const std::string here = findings_text(
+        loaded, [&](std::size_t i) { return loaded.metrics.findings[i].id == term->name; }, width);
+    if (term->kind == "finding") {
+      context.console.out("\n" + (here.empty() ? "This recording has no such finding.\n" : here));
+    }
+    return kExitOk;
+  }
   const std::vector<PathStep> path = parse_path(options.key);
   const LoadedMetrics loaded = load_metrics(options.file, options.recording, context.system);
   if (loaded.profile) {
@@ -208,6 +267,12 @@ int run_explain(const ExplainOptions& options, Context& context) {
   }
   const Json& metrics = *loaded.json;
   const Json* value = find_path(metrics, path);
+  if (value != nullptr && path.size() == 1 && path[0].name == "findings" && value->is_object()) {
+    context.console.out(findings_text(
+        loaded, [&](std::size_t i) { return &metrics.at("findings").at(i) == value; },
+        context.console.width()));
+    return kExitOk;
+  }
   if (value == nullptr) {
     fail_unknown(metrics, path, options.key);
   }
@@ -247,7 +312,7 @@ int run_explain(const ExplainOptions& options, Context& context) {
                                                 : printable(to_json_line(inner)));
     }
   }
-  text += "  what the words mean: docs/metrics.md, " + path[0].name + "\n";
+  text += "  definitions: docs/metrics.md, " + path[0].name + "\n";
   context.console.out(text);
   return kExitOk;
 }
@@ -258,18 +323,34 @@ Command explain_command() {
   auto options = std::make_shared<ExplainOptions>();
   Command command;
   command.name = "explain";
-  command.summary = "Explain where a number comes from, down to the rows of the recording";
+  command.summary =
+      "Explain a word (launch_bound, MFU), or where a number of a recording comes from";
   command.options = {
-      required({"BUNDLE", "", "A bundle, a metrics.json, or a recording", &options->file}),
-      required({"KEY", "", "A key of metrics.json, as stages[stage=decode].host_total_ns",
-                &options->key}),
+      required(
+          {"WORD", "",
+           "A finding, bucket or term; or FILE KEY: a recording, bundle or metrics.json, and a key "
+           "such as findings[0] or stages[stage=decode].host_total_ns",
+           &options->words}),
       {"--rows", "N", "Rows of the recording to print, or all", &options->rows},
   };
   add_recording_options(command, options->recording);
   command.examples =
+      "  llmprof explain launch_bound\n"
+      "  llmprof explain run.sqlite 'findings[0]'\n"
       "  llmprof explain run.sqlite capture.kernel_ns\n"
       "  llmprof explain BUNDLE 'kernels[0].total_ns'\n";
-  command.run = [options](Context& context) { return run_explain(*options, context); };
+  command.run = [options](Context& context) {
+    if (options->words.size() == 1) {
+      return explain_word(options->words[0], context);
+    }
+    if (options->words.size() > 2) {
+      throw Error(ErrorKind::kUsage, "explain takes a word, or a file and a key",
+                  "a key with blanks or brackets needs quotes");
+    }
+    options->file = options->words[0];
+    options->key = options->words[1];
+    return explain_key(*options, context);
+  };
   return command;
 }
 

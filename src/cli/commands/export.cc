@@ -28,7 +28,7 @@ int run_export(const ExportRequest& options, Context& context) {
       context.console.err(fmt::format("llmprof: {}\n", diagnostic.sentence));
     }
     context.console.err(
-        fmt::format("{} slices, {}, {:.1f} bytes a slice\n", written.trace->num_slices,
+        fmt::format("{} slices, {}, {:.1f} bytes per slice\n", written.trace->num_slices,
                     format_bytes(written.trace->size_bytes),
                     fraction_of(static_cast<std::int64_t>(written.trace->size_bytes),
                                 written.trace->num_slices)));
@@ -48,7 +48,7 @@ Command export_command() {
       {"--format", "FORMAT",
        "pftrace (ui.perfetto.dev), pprof (go tool pprof) or chrome (JSON, chrome://tracing)",
        &options->format, export_formats()},
-      {"--out", "FILE", "Write there; else trace.pftrace, kernels.pb.gz or trace.json",
+      {"-o,--out", "FILE", "Write there; else trace.pftrace, kernels.pb.gz or trace.json",
        &options->out},
       {"--trace-budget", "BYTES",
        "Maximum size of the trace; beyond it, API calls are left out first",

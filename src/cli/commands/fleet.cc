@@ -116,7 +116,7 @@ int run_question(FleetCommandOptions& options, Context& context, FleetQuestion q
 int run_sql(FleetCommandOptions& options, Context& context) {
   ClickHouse server(server_options(options.target, context.system));
   const std::string answer = server.ask(options.query);
-  // Line by line: what was stored is strangers' text.
+  // Line by line: what was stored is untrusted text.
   for (std::string_view rest = answer; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     std::string line;

@@ -98,8 +98,7 @@ bool is_server(const std::string& to) {
 ServerOptions server_options(const FleetTargetOptions& target, const System& system,
                              std::int64_t wait_s) {
   if (!is_server(target.to)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{} is no address of a server", printable(target.to)),
+    throw Error(ErrorKind::kUsage, fmt::format("{} is not a server address", printable(target.to)),
                 "as http://host:8123; a folder of summaries needs no push and has no SQL");
   }
   ServerOptions options;

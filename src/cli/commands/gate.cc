@@ -67,7 +67,7 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
   const auto share = [&](std::int64_t count) {
     return static_cast<double>(count) * 100 / static_cast<double>(test.deals);
   };
-  if (options.output.format == "json") {
+  if (options.output.json || options.output.format == "json") {
     context.console.out(self_test_json(test, runs.size()));
   } else {
     context.console.out(fmt::format(
@@ -77,7 +77,7 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
         share(test.inconclusive)));
     if (!test.can_alarm) {
       context.console.out(
-          "so few runs a side can give no alarm, true or false: this says nothing of the gate\n");
+          "with so few runs per side the gate cannot raise any alarm, so this does not test it\n");
     }
   }
   return test.can_alarm && share(test.alarms) <= compare_options.alpha * 100 ? kExitOk
@@ -122,7 +122,8 @@ Command gate_command() {
   auto options = std::make_shared<GateCommandOptions>();
   Command command;
   command.name = "gate";
-  command.summary = "Fail on performance regressions: exit 0 pass, 3 regression, 4 inconclusive";
+  command.summary =
+      "Fail on performance regressions: exit 0 pass, 3 regression, 4 too few runs, 6 not comparable";
   command.options = {
       required({"BUNDLE", "", "The runs to judge", &options->runs}),
       {"--baseline", "NAME|BUNDLE", "What to compare them with", &options->baseline},

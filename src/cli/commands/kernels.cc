@@ -18,7 +18,7 @@ struct KernelsOptions {
   std::string file;
   std::string stage;
   RowLimit top{20};
-  std::string format = "md";
+  std::string format = "terminal";
   bool is_json = false;
   RecordingOptions recording;
 };
@@ -38,7 +38,12 @@ int run_kernels(const KernelsOptions& options, Context& context) {
   } else {
     SectionOptions shown;
     shown.top = options.top.rows;
-    context.console.out(markdown_text(kernels_document(metrics_of(analysis), shown)));
+    shown.is_terminal = options.format == "terminal";
+    const Metrics metrics = metrics_of(analysis);
+    context.console.out(
+        shown.is_terminal
+            ? terminal_text(section_document(metrics, {"kernels"}, shown), context.console.form())
+            : markdown_text(kernels_document(metrics, shown)));
   }
   return kExitOk;
 }
@@ -54,8 +59,8 @@ Command kernels_command() {
       required({"FILE", "", recording_kinds(false) + ", or a bundle", &options->file}),
       {"--stage", "NAME", "Only kernels launched in this stage", &options->stage},
       {"--top", "N", "Rows to print, or all", &options->top},
-      one_of({"md", "csv"},
-             {"--format", "FORMAT", "md or csv; csv has whole names", &options->format}),
+      one_of({"terminal", "md", "csv"},
+             {"--format", "FORMAT", "terminal, md or csv; csv has whole names", &options->format}),
       {"--json", "", "The rows as the part `kernels` of metrics.json", &options->is_json},
   };
   add_recording_options(command, options->recording);

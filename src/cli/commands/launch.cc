@@ -64,7 +64,7 @@ std::vector<std::string> launcher_argv(const LaunchCommandOptions& options) {
 
 int run_launch(const LaunchCommandOptions& options, Context& context) {
   if (options.command.empty()) {
-    throw Error(ErrorKind::kUsage, "launch: needs a program behind --",
+    throw Error(ErrorKind::kUsage, "launch: needs a program after --",
                 "llmprof launch slurm --ranks 16 -- PROGRAM [ARGUMENT...]");
   }
   // A configuration that is wrong is told here, not by a thousand ranks.

@@ -89,7 +89,7 @@ int run_layers(const LayersOptions& options, Context& context) {
   shown.is_terminal = true;
   shown.has_all_parts = true;
   context.console.out(
-      terminal_text(section_document(metrics, {"model"}, shown), context.console.width()));
+      terminal_text(section_document(metrics, {"model"}, shown), context.console.form()));
   return kExitOk;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llmprof merge: the summaries of a job's ranks, one answer. Twice over the files, the second time
-// only over those of late ranks: what made them late stands in their own.
+// only over those of late ranks: they hold what made them late.
 #include "fleet/merge/merge.h"
 
 #include <algorithm>
@@ -159,7 +159,7 @@ std::string prune(const MergedRanks& merged, const FleetReport& report) {
     }
   }
   if (middle == nullptr) {
-    return "no rank can be told from the others: all recordings were kept\n";
+    return "no rank stands out: all recordings were kept\n";
   }
   kept.insert(middle->rank);
   std::uint64_t bytes = 0;
@@ -197,7 +197,7 @@ int run_merge(const MergeCommandOptions& options, Context& context) {
   }
   context.console.out(options.is_json ? to_json_text(*json)
                                       : terminal_text(fleet_document(*json, options.top.rows),
-                                                      context.console.width()));
+                                                      context.console.form()));
   if (options.keep_raw == "outliers") {
     context.console.err(prune(merged, report));
   }
@@ -216,7 +216,7 @@ Command merge_command() {
       required({"RANKS", "",
                 "A run's directory, or summaries: of ranks (summary.llmprof) or merged ones",
                 &options->inputs}),
-      {"--out", "FILE", "Write the merged summary: it merges like a rank's", &options->out},
+      {"-o,--out", "FILE", "Write the merged summary: it merges like a rank's", &options->out},
       {"--html", "FILE", "Write the report as a page, with a heat map", &options->html},
       {"--top", "N", "Rows per table, or all", &options->top},
       one_of({"all", "outliers"},

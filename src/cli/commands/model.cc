@@ -21,7 +21,7 @@ struct ModelOptions {
   std::int64_t prefill_tokens = 2048;
   std::int64_t decode_context = 4096;
   std::int64_t batch = 1;
-  std::int64_t num_gpus = 1;
+  Placement placement;
   std::string kv_dtype;
   std::string image;
   bool json = false;
@@ -49,6 +49,9 @@ void find_bounds(const ModelOptions& options, ModelAnswer& answer) {
   if (answer.gpu.gpu) {
     answer.prefill_bound = bound_of(answer.llm, answer.prefill, *answer.gpu.gpu);
     answer.decode_bound = bound_of(answer.llm, answer.decode, *answer.gpu.gpu);
+    answer.prefill_links =
+        link_time(answer.llm, options.prefill_tokens, options.placement, *answer.gpu.gpu);
+    answer.decode_links = link_time(answer.llm, options.batch, options.placement, *answer.gpu.gpu);
   }
 }
 
@@ -58,8 +61,9 @@ ModelAnswer answer_of(const ModelOptions& options) {
   set_kv_width(options.kv_dtype, named.llm);
   answer.name = named.name;
   answer.params = params_of(named.llm);
-  answer.num_gpus = options.num_gpus;
-  answer.llm = shard_of(named.llm, answer.num_gpus);
+  answer.placement = options.placement;
+  answer.memory = memory_need(named.llm, options.placement, options.decode_context);
+  answer.llm = shard_of(named.llm, options.placement.tensor);
   answer.prefill_work = prefill_work(options.prefill_tokens);
   answer.decode_work = decode_work(options.decode_context, options.batch);
   answer.prefill = cost_of(answer.llm, answer.prefill_work);
@@ -77,6 +81,7 @@ ModelAnswer answer_of(const ModelOptions& options) {
     answer.image = image_cost(*answer.llm.vision, image_of(options.image));
   }
   find_bounds(options, answer);
+  answer.is_why_asked = options.why;
   if (options.why) {
     answer.conventions = compare_conventions(named.llm, answer.prefill_work.new_tokens,
                                              answer.decode_work.cached_tokens + 1);
@@ -124,7 +129,9 @@ Command model_command() {
       {"--decode-context", "C", "Context length of a decode step, its own token included",
        &options->decode_context},
       {"--batch", "B", "Sequences of a decode step", &options->batch},
-      {"--tp", "N", "Cost of one of N GPUs, tensor parallel", &options->num_gpus},
+      {"--tp", "N", "Cost of one of N GPUs, tensor parallel", &options->placement.tensor},
+      {"--pp", "N", "Memory with layers in N pipeline stages", &options->placement.pipeline},
+      {"--ep", "N", "Memory with experts divided among N GPUs", &options->placement.expert},
       {"--kv-dtype", "TYPE", "Width of the KV cache, as fp8 (that of the model)",
        &options->kv_dtype},
       {"--image", "WxH", "Cost of an image of this size in pixels", &options->image},

@@ -48,6 +48,10 @@ std::string ledger_text(const ModelAnswer& answer, std::size_t width) {
   add("kv read", 0, answer.prefill.kv_read_bytes.value(), 0, answer.decode.kv_read_bytes.value());
   add("kv write", 0, answer.prefill.kv_write_bytes.value(), 0,
       answer.decode.kv_write_bytes.value());
+  add("state read", 0, answer.prefill.state_read_bytes.value(), 0,
+      answer.decode.state_read_bytes.value());
+  add("state write", 0, answer.prefill.state_write_bytes.value(), 0,
+      answer.decode.state_write_bytes.value());
   add("total", answer.prefill.total_flops(), answer.prefill.total_bytes(),
       answer.decode.total_flops(), answer.decode.total_bytes());
   return table_text(table, width);
@@ -78,6 +82,38 @@ std::string peaks_text(const Llm& llm, const GpuSpec& gpu) {
   return text;
 }
 
+// Whether weights and sequences fit, and what links carry.
+std::string placement_text(const ModelAnswer& answer, const GpuSpec& gpu) {
+  const auto usable = usable_bytes(gpu);
+  const std::int64_t context = answer.decode_work.cached_tokens + 1;
+  std::string text;
+  if (!usable) {
+    text = "  memory   n/a (the table has no memory size of it)\n";
+  } else if (const std::int64_t most = answer.memory.sequences_in(*usable); most > 0) {
+    text = fmt::format(
+        "  memory   fits: {} sequence{} of {} tokens beside the weights, in {:.0f} % of it\n",
+        grouped(most), most == 1 ? "" : "s", context, 100 * kUsedMemoryFraction);
+  } else {
+    text =
+        fmt::format("  memory   does not fit: {:.0f} % of it are {}\n", 100 * kUsedMemoryFraction,
+                    format_bytes(static_cast<std::uint64_t>(*usable)));
+  }
+  const LinkTime& links = *answer.decode_links;
+  if (answer.placement.tensor > 1) {
+    text += links.seconds
+                ? fmt::format(
+                      "  links    at least {} a prefill, {} a decode step: {} all-reduces, not "
+                      "in the bound above\n",
+                      milliseconds(*answer.prefill_links->seconds), milliseconds(*links.seconds),
+                      links.all_reduces)
+                : fmt::format("  links    n/a ({})\n", links.reason);
+  }
+  if (answer.placement.expert > 1) {
+    text += "  experts  n/a (what an all-to-all sends depends on the routing)\n";
+  }
+  return text;
+}
+
 std::string gpu_text(const ModelAnswer& answer) {
   if (!answer.is_gpu_asked) {
     return "\nThe bound in time needs --gpu NAME (llmprof list gpus).\n";
@@ -99,12 +135,13 @@ std::string gpu_text(const ModelAnswer& answer) {
     text += fmt::format("  linear layers turn compute-bound at about {:.0f} tokens a pass{}\n",
                         *batch, answer.llm.moe ? " and expert" : "");
   }
+  text += placement_text(answer, gpu);
   return text;
 }
 
 std::string conventions_text(const ModelAnswer& answer, std::size_t width) {
   if (answer.conventions.empty()) {
-    return "";
+    return answer.is_why_asked ? "\nOther tools' formulas do not cover layers like these.\n" : "";
   }
   Table table;
   table.headings = {"quantity", "convention", "theirs", "difference", "because"};
@@ -121,11 +158,18 @@ std::string head_text(const ModelAnswer& answer) {
   std::string text = fmt::format("{}: {}, {} layers, weights {}, products in {}\n",
                                  printable(answer.name), printable(llm.family), llm.layers.size(),
                                  printable(llm.weight_dtype), llm.matmul_dtype);
-  text += fmt::format("  parameters  {} in all; a token uses {}, {} of them multiplied\n",
+  text += fmt::format("  parameters  {} in total; a token uses {}, {} of them multiplied\n",
                       grouped(params.total), grouped(params.active), grouped(params.active_matmul));
-  text += fmt::format("  KV cache    {} bytes a token\n", grouped(kv_bytes_per_token(llm)));
-  if (answer.num_gpus > 1) {
-    text += fmt::format("  costs are those of one of {} GPUs (tensor parallel)\n", answer.num_gpus);
+  text += fmt::format("  KV cache    {} bytes per token\n", grouped(kv_bytes_per_token(llm)));
+  text +=
+      fmt::format("  memory      {} of weights{}, {} per sequence of {} tokens\n",
+                  format_bytes(static_cast<std::uint64_t>(answer.memory.weight_bytes)),
+                  answer.placement.num_gpus() > 1 || answer.placement.expert > 1 ? " per GPU" : "",
+                  format_bytes(static_cast<std::uint64_t>(answer.memory.sequence.sum())),
+                  answer.decode_work.cached_tokens + 1);
+  if (answer.placement.tensor > 1) {
+    text += fmt::format("  costs are those of one of {} GPUs (tensor parallel)\n",
+                        answer.placement.tensor);
   }
   for (const std::string& note : llm.notes) {
     text += fmt::format("  note: {}\n", printable(note));
@@ -149,6 +193,8 @@ Json cost_json(const LlmCost& cost, std::int64_t executed_flops) {
           {"most_bytes", cost.most_bytes()},
           {"kv_read_bytes", cost.kv_read_bytes.value()},
           {"kv_write_bytes", cost.kv_write_bytes.value()},
+          {"state_read_bytes", cost.state_read_bytes.value()},
+          {"state_write_bytes", cost.state_write_bytes.value()},
           {"flops_by_part", parts_json(cost.flops)},
           {"weight_bytes_by_part", parts_json(cost.weight_bytes)}};
 }
@@ -181,6 +227,33 @@ void add_bound(const char* what, const std::optional<CostBound>& bound, Json& js
   json[key("compute_ms")] = bound ? ms(bound->compute_s) : Json(nullptr);
   json[key("memory_ms")] = bound ? ms(bound->memory_s) : Json(nullptr);
   json[key("per_part_ms")] = bound ? ms(bound->per_part_s) : Json(nullptr);
+}
+
+Json memory_json(const ModelAnswer& answer) {
+  Json usable_json = nullptr;
+  Json most_json = nullptr;
+  if (answer.gpu.gpu) {
+    if (const auto usable = usable_bytes(*answer.gpu.gpu)) {
+      usable_json = *usable;
+      most_json = answer.memory.sequences_in(*usable);
+    }
+  }
+  return {{"weight_bytes", answer.memory.weight_bytes},
+          {"sequence_kv_bytes", answer.memory.sequence.kv.value()},
+          {"sequence_state_bytes", answer.memory.sequence.state.value()},
+          {"context", answer.decode_work.cached_tokens + 1},
+          {"usable_bytes", usable_json},
+          {"most_sequences", most_json}};
+}
+
+Json links_json(const std::optional<LinkTime>& links) {
+  if (!links) {
+    return nullptr;
+  }
+  return {{"all_reduces", links->all_reduces},
+          {"all_reduce_bytes", links->bytes},
+          {"ms", links->seconds ? Json(*links->seconds * 1e3) : Json(nullptr)},
+          {"reason", links->reason}};
 }
 
 Json bound_json(const ModelAnswer& answer) {
@@ -233,7 +306,9 @@ std::string model_json(const ModelAnswer& answer) {
                    {"matmul_dtype", llm.matmul_dtype},
                    {"attention_dtype", llm.attention_dtype},
                    {"kv_bytes_per_token", kv_bytes_per_token(llm)},
-                   {"tensor_parallel", answer.num_gpus},
+                   {"tensor_parallel", answer.placement.tensor},
+                   {"pipeline_parallel", answer.placement.pipeline},
+                   {"expert_parallel", answer.placement.expert},
                    {"notes", llm.notes}};
   json["params"] = {{"total", answer.params.total},
                     {"active", answer.params.active},
@@ -250,6 +325,10 @@ std::string model_json(const ModelAnswer& answer) {
                      {"tower_flops", answer.image->tower_flops},
                      {"projector_flops", answer.image->projector_flops}};
   }
+  json["params"]["mtp"] = answer.params.mtp;
+  json["memory"] = memory_json(answer);
+  json["prefill"]["links"] = links_json(answer.prefill_links);
+  json["decode"]["links"] = links_json(answer.decode_links);
   json["gpu"] = gpu_json(answer.gpu);
   json["bound"] = bound_json(answer);
   for (const ConventionRow& row : answer.conventions) {

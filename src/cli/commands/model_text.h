@@ -9,6 +9,7 @@
 #include "model/gpu.h"
 #include "model/llm.h"
 #include "model/lower_bound.h"
+#include "model/placement.h"
 
 namespace llmprof {
 
@@ -16,8 +17,9 @@ namespace llmprof {
 struct ModelAnswer {
   std::string name;
   Llm llm;
-  std::int64_t num_gpus = 1;  // the costs are one GPU's of so many
-  LlmParams params;           // of the whole model
+  Placement placement;  // the costs are one GPU's of those that share heads and columns
+  MemoryNeed memory;    // at the context of the decode step
+  LlmParams params;     // of the whole model
   LlmWork prefill_work;
   LlmWork decode_work;
   LlmCost prefill;
@@ -29,6 +31,9 @@ struct ModelAnswer {
   GpuMatch gpu;
   std::optional<CostBound> prefill_bound;
   std::optional<CostBound> decode_bound;
+  std::optional<LinkTime> prefill_links;
+  std::optional<LinkTime> decode_links;
+  bool is_why_asked = false;
   std::vector<ConventionRow> conventions;
 };
 

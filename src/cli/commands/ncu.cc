@@ -212,14 +212,14 @@ std::string counters_text(const Counters& counters) {
 }
 
 // By the C library's matcher: that of C++ takes stack by the character, and names come from
-// strangers.
+// untrusted.
 void keep_kernels(const std::string& expression, Counters& counters) {
   regex_t wanted{};
   const int failure = ::regcomp(&wanted, expression.c_str(), REG_EXTENDED | REG_NOSUB);
   if (failure != 0) {
     std::array<char, 128> reason{};
     ::regerror(failure, &wanted, reason.data(), reason.size());
-    throw Error(ErrorKind::kUsage, fmt::format("--kernel '{}' is no regular expression: {}",
+    throw Error(ErrorKind::kUsage, fmt::format("--kernel '{}' is not a regular expression: {}",
                                                printable(expression), reason.data()));
   }
   std::erase_if(counters.results, [&](const CounterResult& result) {

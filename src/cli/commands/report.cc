@@ -33,7 +33,7 @@ struct ReportCommandOptions {
 
 Document document_for(const ReportCommandOptions& options, const Metrics& metrics) {
   SectionOptions shown;
-  shown.top = options.top.rows;
+  shown.set_top(options.top.rows);
   shown.is_terminal = options.format == "terminal";
   shown.is_verbose = options.verbose;
   if (!options.sections.empty()) {
@@ -82,7 +82,7 @@ int run_report(const ReportCommandOptions& options, Context& context) {
   } else if (options.format == "csv") {
     context.console.out(document_csv(document));
   } else {
-    context.console.out(terminal_text(document, context.console.width()));
+    context.console.out(terminal_text(document, context.console.form()));
   }
   return kExitOk;
 }
@@ -107,7 +107,7 @@ Command report_command() {
        &options->sections},
       {"--top", "N", "Rows per table, or all", &options->top},
       ci_option(options->ci),
-      {"--verbose", "", "Also say which rules could not be checked, and why", &options->verbose},
+      {"-v,--verbose", "", "Also say which rules could not be checked, and why", &options->verbose},
   };
   add_recording_options(command, options->recording);
   command.examples =

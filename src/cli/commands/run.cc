@@ -8,10 +8,12 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/exit_code.h"
 #include "base/json_fwd.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/recording_options.h"
@@ -63,13 +65,81 @@ void print_breaches(const RunRequest& request, const std::vector<Breach>& breach
   }
 }
 
+// "Program: 1.50 s unprofiled, 12.1 s under nsys, exit code 0, peak memory 11.2 MiB".
+std::string program_line(const RunOutcome& outcome) {
+  std::vector<std::string> parts;
+  std::uint64_t peak_bytes = 0;
+  int exit_code = outcome.workload_exit_code;
+  for (const PassRecord& pass : outcome.passes) {
+    if (pass.steps.empty() || (pass.name != "baseline" && pass.name != "nsys")) {
+      continue;
+    }
+    const bool is_baseline = pass.name == "baseline";
+    // nsys exports its report in a step of its own, after the program.
+    parts.push_back(fmt::format("{} {}", format_duration_ns(pass.steps[0].duration_ns),
+                                is_baseline ? "unprofiled" : "under nsys"));
+    if (is_baseline) {
+      peak_bytes = pass.steps[0].peak_memory_bytes;
+      exit_code = pass.steps[0].exit_code;
+    }
+  }
+  if (parts.empty()) {
+    return "";
+  }
+  parts.push_back(fmt::format("exit code {}", exit_code));
+  if (peak_bytes > 0) {
+    parts.push_back("peak memory " + format_bytes(peak_bytes));
+  }
+  return fmt::format("Program: {}\n", fmt::join(parts, ", "));
+}
+
+// The breach that tells of a program that failed; nullptr if it did not.
+const Breach* failure_of(const RunOutcome& outcome) {
+  const auto breach = std::ranges::find_if(outcome.breaches, [](const Breach& one) {
+    return one.is_fatal && one.reason == Reason::kWorkloadFailed;
+  });
+  return breach == outcome.breaches.end() ? nullptr : &*breach;
+}
+
+// A program that failed is reported once: how it ended, its last lines, what to do.
+void print_failure(const RunRequest& request, const RunOutcome& outcome, const Breach& breach,
+                   Console& console) {
+  constexpr std::size_t kShownLines = 20;
+  const auto pass = std::ranges::find(outcome.passes, breach.pass, &PassRecord::name);
+  const bool has_step = pass != outcome.passes.end() && !pass->steps.empty();
+  console.err(wrapped(has_step ? fmt::format("\nThe program exited with code {} in the {} pass.",
+                                             pass->steps.back().exit_code, breach.pass)
+                               : "\n" + printable(breach.sentence),
+                      console.error_width(), 2) +
+              "\n");
+  if (has_step && !trim(pass->steps.back().last_lines).empty()) {
+    const std::string text(trim(pass->steps.back().last_lines));
+    const std::vector<std::string_view> lines = split(text, '\n');
+    console.err(fmt::format("Last lines of its output ({}):\n",
+                            printable((outcome.bundle / breach.pass / "log.txt").string())));
+    for (std::size_t i = lines.size() - std::min(lines.size(), kShownLines); i < lines.size();
+         ++i) {
+      console.err("  | " + printable(lines[i]) + "\n");
+    }
+  }
+  console.err(fmt::format("next: {}: {}\n", breach.next,
+                          printable(next_command(request, breach.next_override))));
+}
+
 // How it ended, in the words a person needs: what is in the bundle, what is not, what it cost.
 void print_end(const RunCommandOptions& options, const RunOutcome& outcome, Console& console) {
+  if (const Breach* failure = failure_of(outcome); failure != nullptr && !options.is_one_of_many) {
+    print_failure(options.request, outcome, *failure, console);
+    return;
+  }
   if (!options.is_one_of_many) {
-    console.err("\n" + terminal_text(run_document(outcome.metrics), console.error_width()));
-    console.err(outcome.breaches.empty() ? "" : "\n");
+    console.err("\n" + terminal_text(run_document(outcome.metrics), console.error_form()));
+    console.err("\n" + wrapped(program_line(outcome), console.error_width(), 2));
   }
   print_breaches(options.request, outcome.breaches, console);
+  if (!options.is_one_of_many) {
+    console.err(fmt::format("Report: {}\n", printable((outcome.bundle / "report.html").string())));
+  }
 }
 
 int print_dry(const RunSetup& setup, Console& console) {

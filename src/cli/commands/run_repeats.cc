@@ -159,9 +159,9 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
   const Document document = comparison_document(comparison, kRows, false);
   write_file(runs.group / "compare.json", comparison_json(comparison));
   write_file(runs.group / "compare.md", markdown_text(document));
-  write_page(comparison, {}, {"html", (runs.group / "compare.html").string()});
+  write_page(comparison, {}, {"html", false, (runs.group / "compare.html").string()});
   if (runs.options.progress != "none" && runs.options.progress != "json") {
-    context.console.err("\n" + terminal_text(document, context.console.error_width()));
+    context.console.err("\n" + terminal_text(document, context.console.error_form()));
   }
   return exit_code_of(comparison.verdict);
 }
@@ -194,6 +194,9 @@ int run_repeats(const RunCommandOptions& options, Context& context) {
                 .artifacts_dir
           : fs::path(options.request.out);
   runs.group = make_run_folder(folder, std::chrono::system_clock::now(), "-repeats");
+  for (const Side& side : runs.sides) {
+    prepare_run(side.options.request, context.system);  // a mistake shows before anything runs
+  }
   const InterruptCounter interrupts;
   int code = warm_up(runs, context);
   if (code == kExitOk) {

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof view: where the page of a bundle is, and how to get it onto a screen. Whoever profiles
-// over ssh has no browser there, so the line that fetches the file is printed too.
+// llmprof view: opens the page of a bundle in a browser. Over ssh there is none, so the command
+// that fetches the file is printed.
 #include <memory>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/text.h"
+#include "capture/subprocess.h"
+#include "capture/tools.h"
 #include "cli/command.h"
 #include "ingest/ingest.h"
 
 namespace llmprof {
 namespace {
+
+struct ViewOptions {
+  std::string bundle;
+  bool print = false;
+};
 
 // A path as scp takes it: what a shell would look at is quoted.
 std::string shell_quoted(const std::string& text) {
@@ -48,17 +57,38 @@ std::filesystem::path report_page(const std::filesystem::path& path) {
                 "llmprof report BUNDLE --format html > report.html makes one");
   };
   if (!std::filesystem::is_regular_file(page, ignored)) {
-    refuse(path, "holds no report.html");
+    refuse(path, "has no report.html");
   }
   if (!to_lower(InputFile(page).head()).starts_with("<!doctype html")) {
-    refuse(page, "is no page of HTML");
+    refuse(page, "is not an HTML page");
   }
   return std::filesystem::absolute(page, ignored).lexically_normal();
 }
 
-int run_view(const std::string& bundle, Context& context) {
-  const std::string page = report_page(bundle).string();
+// Starts the desktop's browser and does not wait for it. False if there is no desktop.
+bool open_in_browser(const std::string& page, const System& system) {
+  const bool has_desktop = !system.variable("DISPLAY").value_or("").empty() ||
+                           !system.variable("WAYLAND_DISPLAY").value_or("").empty();
+  const auto opener = has_desktop ? find_on_path(system, "xdg-open") : std::nullopt;
+  const int nowhere = opener ? ::open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+  if (nowhere < 0) {
+    return false;
+  }
+  Process process;
+  process.argv = {opener->string(), page};
+  process.environment = system.environment;
+  start_process(process, nowhere, nowhere);
+  ::close(nowhere);
+  return true;
+}
+
+int run_view(const ViewOptions& options, Context& context) {
+  const std::string page = report_page(options.bundle).string();
   context.console.out(printable(page) + "\n");
+  const bool is_remote = context.system.variable("SSH_CONNECTION").has_value();
+  if (!options.print && !is_remote && open_in_browser(page, context.system)) {
+    return kExitOk;
+  }
   const std::string server = server_of(context.system.variable("SSH_CONNECTION").value_or(""));
   if (!server.empty()) {
     const std::string user = context.system.variable("USER").value_or("");
@@ -72,13 +102,17 @@ int run_view(const std::string& bundle, Context& context) {
 }  // namespace
 
 Command view_command() {
-  auto bundle = std::make_shared<std::string>();
+  auto options = std::make_shared<ViewOptions>();
   Command command;
   command.name = "view";
-  command.summary = "Print where a bundle's report.html is, and how to fetch it";
-  command.options = {required({"BUNDLE", "", "Folder of a run or of analyze --out", bundle.get()})};
+  command.summary = "Open a bundle's report.html in a browser; over ssh, print how to fetch it";
+  command.aliases = {"open"};
+  command.options = {
+      required({"BUNDLE", "", "Folder of a run or of analyze --out", &options->bundle}),
+      {"--print", "", "Only print the path", &options->print},
+  };
   command.examples = "  llmprof view llmprof-runs/20261115-101500\n";
-  command.run = [bundle](Context& context) { return run_view(*bundle, context); };
+  command.run = [options](Context& context) { return run_view(*options, context); };
   return command;
 }
 

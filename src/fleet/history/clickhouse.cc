@@ -126,7 +126,7 @@ std::string checked_server_url(const std::string& url) {
   const std::string scheme = to_lower(url.substr(0, scheme_end));
   if (scheme_end == std::string::npos || (scheme != "http" && scheme != "https")) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' is no address of a server", printable(url.substr(0, 200))),
+                fmt::format("'{}' is not a server address", printable(url.substr(0, 200))),
                 "as http://host:8123 or https://host:8443");
   }
   std::string rest = url.substr(scheme_end + 3);
@@ -144,8 +144,8 @@ std::string checked_server_url(const std::string& url) {
   });
   if (!is_plain) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("'{}' is no address of a server", printable(url.substr(0, 200))),
-                "as http://host:8123, without a question or blanks");
+                fmt::format("'{}' is not a server address", printable(url.substr(0, 200))),
+                "write it as http://host:8123, without a query or spaces");
   }
   return scheme + "://" + rest;
 }

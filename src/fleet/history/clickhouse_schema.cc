@@ -201,7 +201,7 @@ Dialect dialect_of(std::string_view version) {
   ++position;
   dialect.minor = has_dot ? number_at(text, position) : -1;
   if (dialect.major < 1 || dialect.minor < 0 || text.size() > 64) {
-    throw Error(ErrorKind::kInput, "the server does not tell its version as ClickHouse does");
+    throw Error(ErrorKind::kInput, "the server does not report a ClickHouse version");
   }
   const auto is_since = [&](int major, int minor) {
     return dialect.major > major || (dialect.major == major && dialect.minor >= minor);

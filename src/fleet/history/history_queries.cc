@@ -28,7 +28,7 @@ std::string run_keys(std::span<const KnownRun> runs) {
   return fmt::format("({})", fmt::join(keys, ","));
 }
 
-// "((1,0),(2,0))"; a list of one pair would be taken for the pair itself, so it is doubled.
+// "((1,0),(2,0))"; a list of one pair would be read as the pair itself, so it is doubled.
 template <typename Second>
 std::string pairs(std::span<const KnownRun> runs, Second&& second) {
   std::vector<std::string> texts;

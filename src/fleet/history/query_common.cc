@@ -67,8 +67,7 @@ Json notes_of(const HistorySource& history, const std::vector<KnownRun>& runs) {
     if (run.num_ranks > 0 && run.ranks < run.num_ranks) {
       add(fmt::format("run {}: {} of {} ranks", run.run_id, run.ranks, run.num_ranks));
     } else if (run.num_ranks == 0) {
-      add(fmt::format("run {}: {} ranks, and how many there should be is not known", run.run_id,
-                      run.ranks));
+      add(fmt::format("run {}: {} ranks of an unknown number", run.run_id, run.ranks));
     }
   }
   if (num_left_out > 0) {

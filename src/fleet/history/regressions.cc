@@ -135,7 +135,7 @@ std::pair<std::string, std::string> last_versions(const std::vector<KnownRun>& r
     }
   }
   if (versions.size() < 2) {
-    throw Error(ErrorKind::kInput, "there are no two engine versions to compare",
+    throw Error(ErrorKind::kInput, "fewer than two engine versions to compare",
                 "name the sides: --base and --candidate take a run or a version");
   }
   return {versions[versions.size() - 2], versions.back()};

@@ -44,7 +44,7 @@ void sync_folder(const fs::path& folder) {
 }
 
 Error damaged_spool(const fs::path& path) {
-  return {ErrorKind::kInput, fmt::format("{} is no whole batch", path.string())};
+  return {ErrorKind::kInput, fmt::format("{} is not a complete batch", path.string())};
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ void check_keys(const RankSummary& summary) {
   const auto& [identity, stages, kernels, collectives] = summary;
   if (std::adjacent_find(kernels.begin(), kernels.end(), is_same_kernel) != kernels.end() ||
       std::adjacent_find(stages.begin(), stages.end(), is_same_stage) != stages.end()) {
-    throw Error(ErrorKind::kInput, "a kernel or stage stands in it twice");
+    throw Error(ErrorKind::kInput, "it lists a kernel or stage twice");
   }
 }
 

@@ -198,7 +198,7 @@ void check_rows(const std::vector<RankRow>& ranks) {
     if (identity.rank <= before.rank || identity.attempt != before.attempt ||
         identity.run_id != before.run_id) {
       throw Error(ErrorKind::kInput, "damaged summary: its ranks are not those of one run",
-                  "llmprof merge DIR --out FILE makes it anew");
+                  "make it again with llmprof merge DIR --out FILE");
     }
   }
 }

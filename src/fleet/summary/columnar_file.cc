@@ -27,7 +27,7 @@ constexpr std::size_t kChecksumBytes = 4;
 
 [[noreturn]] void damaged_table(std::string_view what) {
   throw Error(ErrorKind::kInput, fmt::format("damaged summary: {}", what),
-              "the rank's own recording is beside it: llmprof analyze --out DIR makes it anew");
+              "make it again from the rank's recording next to it: llmprof analyze --out DIR");
 }
 
 std::uint32_t crc_of(std::string_view bytes) {

@@ -21,7 +21,7 @@ constexpr std::int64_t kMostSequence = std::int64_t{1} << 62;  // one more still
 
 [[noreturn]] void unsorted(std::string_view what) {
   throw Error(ErrorKind::kInput, fmt::format("damaged summary: its {} are not in order", what),
-              "the rank's own recording is beside it: llmprof analyze --out DIR makes it anew");
+              "make it again from the rank's recording next to it: llmprof analyze --out DIR");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void sort_rows(RankSummary& summary) {
 void wrong_length(std::string_view column) {
   throw Error(ErrorKind::kInput,
               fmt::format("damaged summary: column {} has the wrong length", column),
-              "the rank's own recording is beside it: llmprof analyze --out DIR makes it anew");
+              "make it again from the rank's recording next to it: llmprof analyze --out DIR");
 }
 
 StepColumns::StepColumns(const ColumnarFile& file, const StepColumnNames& names,
@@ -121,7 +121,7 @@ RankSummary read_summary(std::string_view bytes) {
   const ColumnarFile file(bytes);
   if (file.kind() != kRankKind) {
     throw Error(ErrorKind::kInput,
-                fmt::format("a summary of kind '{}', and one rank's is wanted",
+                fmt::format("a summary of kind '{}'; the summary of one rank is needed",
                             file.kind() == "fleet" ? "fleet" : "unknown"),
                 "summaries of ranks are the summary.llmprof of their bundles");
   }

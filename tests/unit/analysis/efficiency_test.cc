@@ -105,6 +105,19 @@ TEST(Efficiency, OfAnEagerRunIsThatOfAGpuThatWaits) {
   EXPECT_THAT(efficiency.errors, IsEmpty());
 }
 
+// What is not priced is n/a with its reason, never a guess.
+TEST(Efficiency, OfAModelWithoutACostSaysWhy) {
+  Made made;
+  made.add("prefill", 60'000'000, 818).add("decode_step", 11'052'797, 1);
+  EfficiencySetup setup = setup_for("Llama-3.1-8B");
+  setup.llm = Llm{};
+  setup.llm.no_cost_reason = "brand_new: a mixture of experts (num_experts) has no cost model";
+  const Efficiency efficiency = efficiency_of(made.analysis(), setup);
+  EXPECT_THAT(efficiency.reason, HasSubstr("no cost model"));
+  EXPECT_THAT(row(efficiency, "decode_step").reason, HasSubstr("num_experts"));
+  EXPECT_FALSE(row(efficiency, "decode_step").mfu.wall_fraction.has_value());
+}
+
 TEST(Efficiency, AContextGrowsByAStepAndStartsAnewWithAPrefill) {
   Made made;
   made.add("prefill", 1000, 100).add("decode_step", 1000, 1).add("decode_step", 1000, 1);
@@ -187,7 +200,7 @@ TEST(Efficiency, AWindowAndSumsAreABoundAndSaidSo) {
   made.add_step("decode", 5'000'000, {{0, 0, 0, 0, 0}, {32, 32, 55086, 32, 55086}});
   const Efficiency efficiency = efficiency_of(made.analysis(), setup_for("gpt-oss-20b"));
   EXPECT_TRUE(row(efficiency, "decode").mfu.wall_fraction);
-  EXPECT_THAT(efficiency.notes, testing::Contains(HasSubstr("at their most")));
+  EXPECT_THAT(efficiency.notes, testing::Contains(HasSubstr("counted as full windows")));
 }
 
 TEST(Efficiency, StepsWithoutSumsSayWhatWouldTell) {

@@ -151,7 +151,7 @@ class Simulation {
   void run_step(int replica_number, int number, std::vector<Worker>& workers, Replica& replica) {
     const bool is_mixed = shape_.mixed_every > 0 && number % shape_.mixed_every == 1;
     const bool is_warm_up = number < shape_.num_warm_up;
-    // Batches change as requests come and go, so that replicas are told apart by them.
+    // Batches change as requests come and go, so that they distinguish replicas.
     const std::int64_t batch = 16 + 8 * replica_number + number % 3;
     const std::int64_t prompt = is_mixed ? 256 + 64 * replica_number : 0;
     const std::vector<Planned> work = plan((is_mixed ? 3 : 1) * (is_warm_up ? 4 : 1));

@@ -69,8 +69,8 @@ struct EngineTrace {
   std::vector<Replica> replicas;
 };
 
-// With `noise`, the recording has flaws and strangers: kernels, calls and markers are missing, a
-// range is left open, other threads and streams work beside the engine. The truth then holds no
+// With `noise`, the recording has flaws and unrelated work: kernels, calls and markers are missing,
+// a range is left open, other threads and streams work beside the engine. The truth then holds no
 // longer.
 EngineTrace make_engine_trace(const EngineShape& shape, std::mt19937* noise = nullptr);
 

@@ -106,7 +106,7 @@ TEST(Findings, TheLongerChainBoundsWhatWaitsCost) {
   ASSERT_THAT(ids_of(findings), ElementsAre("host_sync"));
   EXPECT_EQ(findings.found[0].saving_ns, 300'000'000);
   EXPECT_THAT(findings.found[0].sentence,
-              HasSubstr("waits 400 ms for it in cudaStreamSynchronize"));
+              HasSubstr("waits for it (400 ms in cudaStreamSynchronize)"));
   // The host works 900 ms: it is the longer chain, and waits cost 100 ms at most.
   analysis.ledgers[0].ledger.host_wait_ns = 100'000'000;
   findings = find_findings(analysis, {});
@@ -131,7 +131,7 @@ TEST(Findings, WhatTheHostDidDecidesWhatHelps) {
   EXPECT_EQ(data.id, "host_work");
   EXPECT_THAT(data.sentence, HasSubstr("200 ms in 'DataLoader.__next__'"));
   EXPECT_THAT(data.next, HasSubstr("num_workers"));
-  EXPECT_THAT(found(IdleKind::kHostWork, "", "", 10).next, HasSubstr("name it"));
+  EXPECT_THAT(found(IdleKind::kHostWork, "", "", 10).next, HasSubstr("find out what it does"));
   const Finding memory = found(IdleKind::kAllocating, "cudaMalloc", "", 10);
   EXPECT_EQ(memory.id, "allocation");
   EXPECT_THAT(memory.sentence, HasSubstr("190 ms in cudaMalloc"));
@@ -139,14 +139,14 @@ TEST(Findings, WhatTheHostDidDecidesWhatHelps) {
   EXPECT_EQ(once.id, "first_use");
   EXPECT_EQ(once.saving_ns, 0) << "no step is faster without it";
   EXPECT_EQ(found(IdleKind::kBlocked, "cudaMemcpyAsync", "", 10).id, "blocked_call");
-  EXPECT_EQ(found(IdleKind::kLaunching, "", "", 10).id, "") << "ten gaps are no habit";
+  EXPECT_EQ(found(IdleKind::kLaunching, "", "", 10).id, "") << "ten gaps are too few";
 
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}});
-  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("into CUDA graphs"));
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("as CUDA graphs"));
   analysis.stages.resize(1);
   analysis.stages[0].num_kernels = 10;
   analysis.stages[0].num_graph_kernels = 9;
-  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("graphs already"));
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("already run in graphs"));
 }
 
 TEST(Findings, AdviceFitsTheProgram) {
@@ -224,7 +224,7 @@ TEST(Findings, WorkThatWasLaunchedButStartedLateIsACauseOfItsOwn) {
   const Finding finding = find_findings(analysis, {}).found.at(0);
   EXPECT_EQ(finding.id, "started_late");
   EXPECT_EQ(finding.confidence, "medium");
-  EXPECT_THAT(finding.sentence, HasSubstr("after the launch of its next work had returned"));
+  EXPECT_THAT(finding.sentence, HasSubstr("although the next launch call had already returned"));
 }
 
 TEST(Findings, StartUpAndWhatFollowsTheLastWorkAreNoFindings) {
@@ -259,7 +259,7 @@ TEST(Findings, MatrixProductsOffTheTensorCoresAreBoundedByWhatTheseCanDo) {
   const Findings known = find_findings(analysis, facts);
   ASSERT_THAT(ids_of(known), ElementsAre("gemm_off_tensor_cores"));
   EXPECT_EQ(known.found[0].saving_ns, 468'750'000) << "500 ms, of which a sixteenth remains";
-  EXPECT_THAT(known.found[0].sentence, HasSubstr("16 times"));
+  EXPECT_THAT(known.found[0].sentence, HasSubstr("16x faster"));
   EXPECT_THAT(known.found[0].next, HasSubstr("TF32"));
   cores.has_bf16 = false;
   EXPECT_THAT(find_findings(analysis, facts).found[0].next, HasSubstr("fp16"));
@@ -291,7 +291,7 @@ TEST(Findings, SharesAreOfThePartTheySpeakOf) {
       analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "steady").ledgers[0]);
   const Findings findings = find_findings(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("launch_bound"));
-  EXPECT_THAT(findings.found[0].sentence, HasSubstr("(20.0 %) in steady"));
+  EXPECT_THAT(findings.found[0].sentence, HasSubstr("(20.0 %) in the steady phase"));
   EXPECT_EQ(findings.found[0].window_ns, 1'000'000'000);
 }
 

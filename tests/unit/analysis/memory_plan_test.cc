@@ -15,7 +15,7 @@ TraceOutline kernels(std::uint64_t count) {
   return outline;
 }
 
-// 93.6 bytes a kernel were measured without gaps, up to 40 more with one before each; a spare
+// 93.6 bytes per kernel were measured without gaps, up to 40 more with one before each; a spare
 // eighth is added.
 TEST(MemoryPlan, KernelsCostWhatWasMeasuredAndAnEighth) {
   const double more = static_cast<double>(plan_memory(kernels(20'000'000), {}).peak_bytes -

@@ -27,8 +27,8 @@ struct ModelTraceOptions {
   int num_plain_kernels = 2;         // copies and the like between the others
   double stray_share = 0;            // kernels that slip in anywhere
   bool has_shuffled_rows = false;    // ModelTrace::layers is not of them
-  int prefill_every = 0;             // the first of so many passes computes a prompt; 0: none does
-  std::string prefill_attention;     // empty: called as in other passes
+  int prefill_every = 0;          // the first of this many passes computes a prompt; 0: none does
+  std::string prefill_attention;  // empty: called as in other passes
   std::string decode_attention;
   std::string product_name;   // of all products; empty: by their place
   int num_sequences = 0;      // all but products have a block per token; 0: no grids

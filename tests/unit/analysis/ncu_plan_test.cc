@@ -304,7 +304,7 @@ TEST(NcuPlan, TheForecastIsThatOfItsText) {
 TEST(NcuPlan, TheBudgetDropsTheLeast) {
   const MadeStage stage = {"prefill", {{"a", 300}, {"b", 200}, {"c", 100}}};
   PlanOptions options;
-  options.passes = 10;      // 0.2 s a launch
+  options.passes = 10;      // 0.2 s per launch
   options.budget_s = 0.45;  // two of them
   NcuPlan plan = plan_of({stage}, options);
   EXPECT_THAT(planned(plan), ElementsAre("a", "b"));

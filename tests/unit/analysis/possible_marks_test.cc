@@ -45,7 +45,7 @@ TEST(PossibleMarks, NumberedNamesAreOnePrefix) {
               ElementsAre("--step 'token_*'"));
   EXPECT_THAT(options_for({range("block_0", 3, 40), range("block_1", 3, 40)}),
               ElementsAre("--mark decode='block_*'"))
-      << "they come again and again: no steps";
+      << "they repeat: not steps";
   EXPECT_THAT(options_for({range("layer_0", 3), range("layer_1", 3), range("layer_norm", 3)}),
               ElementsAre("--mark decode='layer_norm'"))
       << "the prefix would fit the other, too";

@@ -149,7 +149,7 @@ TEST(RecoveredSteps, RowOrderDoesNotMatter) {
   }
 }
 
-// What engines do, in all mixtures: a pass is never told as the other kind.
+// What engines do, in all mixtures: a pass never gets the wrong kind.
 TEST(RecoveredSteps, OfRandomModelsAreRightOrNotTold) {
   std::size_t num_told = 0;
   std::size_t num_all = 0;

@@ -116,7 +116,7 @@ TEST(Rules, AWordInsideOfAnotherIsATrap) {
       << "Inductor names what it was fused from";
   EXPECT_EQ(family("void cutlass::device_kernel<a::grouped_gemm::cuda::fp8::GemmKernel>(int)"),
             "gemm")
-      << "a namespace is no kernel";
+      << "a namespace is not a kernel";
   EXPECT_EQ(family("void a::grouped_gemm::cuda::utils::transpose<512>(int)"), "copy");
 }
 
@@ -216,16 +216,16 @@ TEST(Rules, AnErrorNamesTheFileAndTheRow) {
   };
   refused("", "neither stages nor families");
   refused("stage: []", "'stage' is neither");
-  refused("stages: 7", "stages is no list");
+  refused("stages: 7", "stages is not a list");
   refused("stages: [7]", "row 1 of stages has no keys");
   refused("stages: [{domain: '', text: a, stage: b}, {domain: '', text: a}]",
-          "row 2 of stages: stage is no text");
+          "row 2 of stages: stage is not a text");
   refused("stages: []\n\nfamilies:\n  - {family: a, words: [b]}\n  - {family: a}\n",
           "line 5, row 2 of families");
-  refused("families: [{family: [], words: [a]}]", "row 1 of families: family is no text");
+  refused("families: [{family: [], words: [a]}]", "row 1 of families: family is not a text");
   refused("families: [{family: a, words: ['']}]", "row 1 of families has no words");
   refused("families: [{family: a, words: ['^*$']}]", "row 1 of families has no words");
-  refused("families: [{family: a, words: 7}]", "row 1 of families: a word is no text");
+  refused("families: [{family: a, words: 7}]", "row 1 of families: a word is not a text");
 }
 
 }  // namespace

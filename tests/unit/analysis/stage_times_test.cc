@@ -139,7 +139,7 @@ TEST(Overheads, NoneWhereOneSideIsMissing) {
       << "nothing can be a share of nothing";
   const auto faster = overheads_of({times("prefill", 1, 10, {})}, {times("prefill", 1, 9, {})});
   ASSERT_EQ(faster.size(), 1U);
-  EXPECT_NEAR(faster[0].fraction, -0.1, 1e-12) << "noise is told as it is";
+  EXPECT_NEAR(faster[0].fraction, -0.1, 1e-12) << "noise is not clamped";
 }
 
 }  // namespace

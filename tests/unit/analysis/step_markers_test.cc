@@ -149,7 +149,7 @@ TEST(StepMarkers, OneTokenEachTellsTheRest) {
   EXPECT_EQ(read("step[DECODE bs=2 g_sqsq=32 g_sk=30]"), "decode -/2") << "not one each";
 }
 
-// Sums that no requests have are left out; what was told of tokens stays.
+// Sums that no requests have are left out; token counts stay.
 TEST(StepMarkers, SumsThatContradictEachOtherAreAbsent) {
   const auto text = [](const char* sums) {
     return std::string("execute_4_context_2(") + sums + ")_generation_0(sq0sk0sqsq0sqsk0)";

@@ -309,7 +309,7 @@ TEST(Structure, IsNotClaimedForChance) {
   }
 }
 
-// Blocks that repeat, but are no model.
+// Blocks that repeat, but are not a model.
 TEST(Structure, IsNotClaimedForOtherLoops) {
   const std::vector<std::vector<std::string_view>> loops = {
       {"gemm"},

@@ -49,7 +49,7 @@ TEST(JsonPath, RefusesWhatIsNoPath) {
   for (const char* path :
        {"", ".", "a.", ".a", "a..b", "a[", "a[]", "a[x]", "a[1", "a[1]b", "a[x=", "a[x=\"]",
         "a[x=\"\\q\"]", "a[-1]", "a[1,2=3]x", "a[99999999999999999999]"}) {
-    expect_error([&] { parse_path(path); }, ErrorKind::kUsage, testing::HasSubstr("no key"),
+    expect_error([&] { parse_path(path); }, ErrorKind::kUsage, testing::HasSubstr("not a key"),
                  testing::HasSubstr("keys look like"));
   }
 }

@@ -55,5 +55,25 @@ TEST(Text, WidthCountsCharacters) {
   EXPECT_EQ(display_width("größer"), 6U);
 }
 
+TEST(Text, WrapsAtBlanksWithAHangingIndent) {
+  EXPECT_EQ(wrapped("one two three", 0, 2), "one two three");
+  EXPECT_EQ(wrapped("one two three", 13, 2), "one two three");
+  EXPECT_EQ(wrapped("one two three", 8, 2), "one two\n  three");
+  EXPECT_EQ(wrapped("  one two three", 8, 2), "  one\n  two\n  three");
+  EXPECT_EQ(wrapped("aa unbreakable_word b", 6, 2), "aa\n  unbreakable_word\n  b");
+  EXPECT_EQ(wrapped("größer größer", 8, 0), "größer\ngrößer");
+  EXPECT_EQ(wrapped("", 5, 2), "");
+  EXPECT_EQ(wrapped("busy 12.3 % of 4 ms", 9, 2), "busy\n  12.3 %\n  of 4 ms");
+}
+
+TEST(Text, ShortensToColumns) {
+  EXPECT_EQ(shortened("größer", 6), "größer");
+  EXPECT_EQ(shortened("größere", 6), "grö...");
+  EXPECT_EQ(shortened("abcdef", 2), "...");
+  EXPECT_EQ(shortened_inside("abcdefghijklmn", 12), "abcdef...lmn");
+  EXPECT_EQ(shortened_inside("größer und größer", 9), "größ...er");
+  EXPECT_EQ(shortened_inside("abcdefghijklmn", 20), "abcdefghijklmn");
+}
+
 }  // namespace
 }  // namespace llmprof

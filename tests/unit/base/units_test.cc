@@ -73,5 +73,14 @@ TEST(Units, FractionsAreNotClamped) {
   EXPECT_EQ(format_fraction(3.42), "342 %");
 }
 
+TEST(Units, CountsAndNounsAgree) {
+  EXPECT_EQ(count_of(1, "step"), "1 step");
+  EXPECT_EQ(count_of(0, "step"), "0 steps");
+  EXPECT_EQ(count_of(2, "process"), "2 processes");
+  EXPECT_EQ(count_of(2, "launch"), "2 launches");
+  EXPECT_EQ(count_of(2, "copy"), "2 copies");
+  EXPECT_EQ(count_of(2, "key"), "2 keys");
+}
+
 }  // namespace
 }  // namespace llmprof

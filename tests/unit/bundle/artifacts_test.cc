@@ -167,7 +167,7 @@ TEST_F(Bundle, DamagedManifestsAreErrors) {
   }
   fs::remove(artifacts.path("manifest.json"));
   expect_error([&] { read_manifest(artifacts); }, ErrorKind::kInput,
-               HasSubstr("no bundle, or its run did not finish"), _);
+               HasSubstr("not a bundle, or its run did not finish"), _);
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ TEST_F(Machine, OneLostGpuDoesNotHideTheOthers) {
 TEST_F(Machine, WhatTheDriverDoesNotSayIsNotZero) {
   add_driver("580.1", 0);
   directory.add_script("bin/nvidia-smi", "echo '0, [N/A], [N/A], [N/A], 580.1, NVIDIA GB10'\n");
-  EXPECT_EQ(check("gpus").finding, "0: NVIDIA GB10 (memory shared with the host)");
+  EXPECT_EQ(check("gpus").finding, "0: NVIDIA GB10 (memory shared with the CPU)");
   EXPECT_EQ(check("gpu_persistence").status, CheckStatus::kSkip);
 }
 

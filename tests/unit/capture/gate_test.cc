@@ -91,7 +91,7 @@ TEST(ChooseGate, WithoutABaselinePass) {
   const Gate gate = choose_gate(parse_gate("LLM:anything"), nullptr);
   EXPECT_EQ(gate.kind, Kind::kMark);
   EXPECT_EQ(gate.mark, (StageMark{"LLM", "anything"}));
-  EXPECT_FALSE(gate.is_registered) << "nobody knows, so nsys must look at all strings";
+  EXPECT_FALSE(gate.is_registered) << "unknown, so nsys must look at all strings";
 }
 
 TEST(ChooseGate, AutoTakesTheWidestMark) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command for ncu by dialect; names held against the lists of the real one where it is.
+// The command for ncu by dialect; names checked against the lists of the real ncu, if installed.
 #include "capture/ncu.h"
 
 #include <algorithm>
@@ -120,7 +120,7 @@ TEST(NcuCmd, SetMetricsAndExtraOptions) {
   EXPECT_THAT(argv, Not(Contains("--section")));
   EXPECT_LT(std::find(argv.begin(), argv.end(), "--import-source"),
             std::find(argv.begin(), argv.end(), "/bin/x"))
-      << "behind the program it would be the program's";
+      << "after the program it would be the program's option";
 }
 
 const std::vector<std::string> kNastyNames = {

@@ -185,7 +185,7 @@ TEST(NvtxTimer, WhatIsNoRangeFileIsRefused) {
   newer.header().version = 9;
   refused(newer.bytes(), "version 9");
   expect_error([&] { read_range_file(directory.path()); }, ErrorKind::kInput,
-               HasSubstr("no regular file"), IsEmpty());
+               HasSubstr("not a regular file"), IsEmpty());
   expect_error([&] { read_range_file(directory.path() / "absent"); }, ErrorKind::kInput,
                HasSubstr("No such file"), IsEmpty());
 }

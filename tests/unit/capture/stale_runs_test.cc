@@ -78,7 +78,7 @@ TEST_F(MadeMachine, AKilledOneLeavesItsBundleAndItsProcesses) {
   directory.add("root/proc/12x/environ", belongs_to(gone));
   std::filesystem::create_directories(directory.path() / "artifacts/complete");
   const Leftovers left = find();
-  EXPECT_THAT(left.bundles, ElementsAre(reused, gone)) << "a number that is used again is no proof";
+  EXPECT_THAT(left.bundles, ElementsAre(reused, gone)) << "a reused process number proves nothing";
   EXPECT_THAT(left.running, IsEmpty());
   ASSERT_EQ(left.processes.size(), 2U);
   EXPECT_EQ(left.processes[0].pid, 600);
@@ -122,7 +122,7 @@ TEST(RealMachine, ThisVeryProcessIsAtWork) {
   EXPECT_EQ(running.at("session").get<std::string>(), "llmprof-x");
 }
 
-// The user is told to remove it, and the bundle may come from a stranger.
+// The user is told to remove it, and the bundle may be untrusted.
 TEST_F(MadeMachine, OnlyAFolderOfOursIsAScratchFolder) {
   const auto scratch = directory.path() / "llmprof-x";
   const auto link = directory.path() / "llmprof-link";
@@ -137,12 +137,12 @@ TEST_F(MadeMachine, OnlyAFolderOfOursIsAScratchFolder) {
     add_bundle(fmt::format("b{}", ++count),
                to_json_text(Json{{"pid", 500}, {"start_time", "77"}, {"scratch", path}}));
   }
-  const auto strangers = directory.path() / "llmprof-strangers";
-  std::filesystem::create_directory(strangers);
-  if (::chown(strangers.c_str(), 4711, 4711) == 0) {
+  const auto foreign = directory.path() / "llmprof-foreign";
+  std::filesystem::create_directory(foreign);
+  if (::chown(foreign.c_str(), 4711, 4711) == 0) {
     add_bundle(
-        "b-strangers",
-        to_json_text(Json{{"pid", 500}, {"start_time", "77"}, {"scratch", strangers.string()}}));
+        "b-foreign",
+        to_json_text(Json{{"pid", 500}, {"start_time", "77"}, {"scratch", foreign.string()}}));
   }
   EXPECT_THAT(find().scratch, ElementsAre(scratch));
 }

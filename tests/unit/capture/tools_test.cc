@@ -73,7 +73,7 @@ TEST(Nsys, DialectIsAsked) {
   EXPECT_THAT(nsys.reports, ElementsAre("gpukernsum", "osrtsum"));
   EXPECT_THAT(nsys.options, ElementsAre("--capture-range", "--cuda-graph-trace", "--trace"));
   EXPECT_TRUE(nsys.has_option("--cuda-graph-trace"));
-  EXPECT_FALSE(nsys.has_option("--start-later")) << "a word of the prose is no option";
+  EXPECT_FALSE(nsys.has_option("--start-later")) << "a word of the prose is not an option";
 }
 
 TEST(Nsys, WhatItDoesNotSayIsConcludedFromTheVersion) {
@@ -135,7 +135,8 @@ TEST(Tools, OneThatTellsNoVersionIsRefused) {
   const TemporaryDirectory directory;
   directory.add_script("bin/nsys", "printf 'segm\\033[31mentation fault' >&2; exit 139\n");
   expect_error([&] { ensure_nsys(system_with(directory)); }, ErrorKind::kEnvironment,
-               HasSubstr("does not tell its version: it says \"segm\\x1b[31mentation fault\""), _);
+               HasSubstr("does not print its version: it prints \"segm\\x1b[31mentation fault\""),
+               _);
 }
 
 TEST(Tools, RelativePathEntriesAreNotTrusted) {

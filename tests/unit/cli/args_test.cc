@@ -102,6 +102,30 @@ TEST_F(Args, GlobalOptionsGoAnywhere) {
                "one of: auto, always, never");
 }
 
+TEST_F(Args, AliasesAndFilesStandForCommands) {
+  commands[1].aliases = {"choose"};
+  Context* none = nullptr;
+  EXPECT_EQ(parse({"choose", "red"}).run(*none), 8);
+  EXPECT_EQ(parse({"--color", "never", "choose", "green"}).run(*none), 8);
+  EXPECT_EQ(parse({"version"}).text, parse({"--version"}).text);
+  // A word that looks like a file is analyzed; here there is no command analyze.
+  commands[0].subcommands.clear();
+  commands[0].name = "analyze";
+  commands[0].options = {{"WORD", "", "Words", &words}};
+  commands[0].run = [](Context&) { return 11; };
+  EXPECT_EQ(parse({"run.sqlite"}).run(*none), 11);
+  EXPECT_THAT(words, ElementsAre("run.sqlite"));
+  expect_usage({"nowhere"}, "unknown command 'nowhere'",
+               "commands: llmprof --help; to profile a program: llmprof run -- PROGRAM [ARG...]");
+}
+
+TEST(Help, KeepsDescriptionsInTheirColumn) {
+  const std::string text = "Usage\n  --passes LIST                   One two three four five\n";
+  EXPECT_EQ(wrapped_help(text, 0), text);
+  EXPECT_EQ(wrapped_help(text, 50), "Usage\n  --passes LIST                   One two three\n" +
+                                        std::string(34, ' ') + "four five\n");
+}
+
 TEST_F(Args, TyposAreAnsweredWithTheNearest) {
   expect_usage({"thnig"}, "unknown command 'thnig'", "did you mean 'thing'?");
   expect_usage({"thing", "sohw"}, "thing: unknown command 'sohw'", "did you mean 'show'?");
@@ -120,7 +144,7 @@ TEST_F(Args, WhatIsMissingIsNamed) {
 TEST_F(Args, OneCommandIsRun) {
   expect_usage({"pick", "red", "thing"}, "pick: unexpected 'thing'", "usage: llmprof pick --help");
   expect_usage({"thing", "--json", "show"}, "thing show: misplaced option '--json'",
-               "options of a command stand behind its name");
+               "options of a command follow its name");
 }
 
 TEST_F(Args, RepeatedAndEmptyValues) {
@@ -150,7 +174,7 @@ TEST_F(Args, TheCommandOfTheDashesIsFoundBehindGlobalOptions) {
   EXPECT_EQ(color, "never");
   rest.clear();
   parse({"--color", "never", "start", "--", "program", "--flag"});
-  EXPECT_THAT(rest, ElementsAre("program", "--flag")) << "a value of an option is no command";
+  EXPECT_THAT(rest, ElementsAre("program", "--flag")) << "a value of an option is not a command";
 }
 
 TEST_F(Args, WithoutDashesOrWordsBehindThereIsNoRest) {
@@ -251,7 +275,8 @@ TEST_F(Args, HelpShowsDefaultsAndGroups) {
 }
 
 TEST_F(Args, HostileWordsAreShownSafely) {
-  expect_usage({"a\x1b[31m"}, "unknown command 'a\\x1b[31m'", "commands: llmprof --help");
+  expect_usage({"a\x1b[31m"}, "unknown command 'a\\x1b[31m'",
+               "commands: llmprof --help; to profile a program: llmprof run -- PROGRAM [ARG...]");
 }
 
 }  // namespace

@@ -10,11 +10,11 @@ using Environment = std::map<std::string, std::string>;
 
 bool colored(const std::string& choice, const Environment& environment) {
   Console console;
-  console.set_color(choice, environment);
+  console.configure(choice, environment);
   return console.painted(Color::kRed, "x") != "x";
 }
 
-// Under ctest standard output is no terminal, so auto means plain unless something forces it.
+// Under ctest standard output is not a terminal, so auto means plain unless something forces it.
 TEST(Console, ColorRules) {
   EXPECT_FALSE(colored("auto", {{"TERM", "xterm"}}));
   EXPECT_TRUE(colored("always", {}));

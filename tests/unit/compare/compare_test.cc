@@ -70,7 +70,7 @@ TEST(Compare, FourRunsCannotTellAndSayHowManyWould) {
 TEST(Compare, AnImprovementPassesAndIsNamed) {
   const Comparison comparison = compare_runs(make_side(1e7, 6), make_side(0.9e7, 6), {});
   EXPECT_EQ(comparison.verdict, Verdict::kPass);
-  EXPECT_THAT(comparison.sentence, HasSubstr("faster: aggregates.tpot.p50_ns -10.0 %"));
+  EXPECT_THAT(comparison.sentence, HasSubstr("faster: time per token (p50) -10.0 %"));
 }
 
 TEST(Compare, LessThanTheSmallestEffectPasses) {

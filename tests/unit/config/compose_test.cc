@@ -120,7 +120,7 @@ TEST(Compose, TargetTakesItsPreset) {
   EXPECT_THAT(config.notes, IsEmpty());
   const Config unknown = compose(std::nullopt, {"+model.target=x"});
   EXPECT_EQ(value_at(unknown, "model.target"), "\"x\"");
-  EXPECT_THAT(unknown.notes, Contains(HasSubstr("no preset of model/llm")));
+  EXPECT_THAT(unknown.notes, Contains(HasSubstr("not a preset of model/llm")));
 }
 
 TEST(Compose, UnknownKeysNameTheNearest) {

@@ -63,12 +63,12 @@ TEST(Dialect, MakesTablesInTheServersWords) {
     EXPECT_THAT(statement, Not(HasSubstr("LowCardinality")));
     EXPECT_THAT(statement, Not(HasSubstr("Replicated")));
   }
-  const std::vector<std::string> young =
+  const std::vector<std::string> recent =
       schema_statements(dialect_of("26.5.1"), {"history", "fleet", 30});
-  EXPECT_THAT(young, Contains(HasSubstr("LowCardinality(String)")));
-  EXPECT_THAT(young, Contains(HasSubstr("TTL day + INTERVAL 30 DAY")));
-  EXPECT_THAT(young, Contains(HasSubstr("history.kernels_local ON CLUSTER fleet")));
-  EXPECT_THAT(young, Contains(HasSubstr("Distributed(fleet, history, kernels_local")));
+  EXPECT_THAT(recent, Contains(HasSubstr("LowCardinality(String)")));
+  EXPECT_THAT(recent, Contains(HasSubstr("TTL day + INTERVAL 30 DAY")));
+  EXPECT_THAT(recent, Contains(HasSubstr("history.kernels_local ON CLUSTER fleet")));
+  EXPECT_THAT(recent, Contains(HasSubstr("Distributed(fleet, history, kernels_local")));
   EXPECT_THROW(schema_statements(dialect_of("18.16"), {"history", "", 30}), Error);
   EXPECT_THROW(schema_statements(dialect_of("26.5"), {"a; DROP", "", 0}), Error);
   EXPECT_THROW(schema_statements(dialect_of("26.5"), {"a", "b'c", 0}), Error);

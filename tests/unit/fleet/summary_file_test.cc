@@ -74,7 +74,7 @@ TEST(SummaryFile, DamageIsFound) {
   }
 }
 
-// A stranger can make the checksum right.
+// A hostile file can have a valid checksum.
 TEST(SummaryFile, HostileBytesEndInAnError) {
   SteadyRandom random(1);
   std::size_t num_read = 0;
@@ -92,7 +92,7 @@ TEST(SummaryFile, HostileBytesEndInAnError) {
       EXPECT_EQ(error.kind(), ErrorKind::kInput);
     }
   }
-  EXPECT_GT(num_read, 1000U);  // a changed letter of a name is no damage
+  EXPECT_GT(num_read, 1000U);  // a changed letter of a name is not damage
   EXPECT_LT(num_read, 19'000U);
 }
 

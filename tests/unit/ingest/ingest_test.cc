@@ -83,7 +83,7 @@ TEST(Ingest, ADatabaseOfAnotherToolIsNotClaimed) {
   EXPECT_FALSE(kNsysSqlite.sniff(file));
   EXPECT_NE(file.sqlite(), nullptr);
   expect_error([&] { load_input(file, 1); }, ErrorKind::kInput,
-               HasSubstr("is a SQLite database, but no recording llmprof reads"),
+               HasSubstr(": a SQLite database, but not a recording that llmprof reads"),
                HasSubstr("trace of PyTorch's profiler"));
 }
 

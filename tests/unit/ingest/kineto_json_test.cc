@@ -353,7 +353,7 @@ TEST(KinetoJson, WhatIsNoTraceIsRefused) {
   expect_error([] { load_text(R"([1, 2, {"ph": "X", "cat": "mine", "ts": 1, "dur": 1}])"); },
                ErrorKind::kInput, HasSubstr("none of the 3 trace events"), _);
   expect_error([] { load_text("[[[[[["); }, ErrorKind::kInput, HasSubstr("cut off or damaged"), _);
-  expect_error([] { load_text("hello"); }, ErrorKind::kInput, HasSubstr("no recording"), _);
+  expect_error([] { load_text("hello"); }, ErrorKind::kInput, HasSubstr("not a recording"), _);
 }
 
 TEST(KinetoJson, GzipBombsAreRefused) {

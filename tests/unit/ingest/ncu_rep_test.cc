@@ -133,7 +133,7 @@ TEST(NcuRep, ADamagedResultCostsOnlyItself) {
   WrittenLaunch launch;
   launch.metrics = {{0, 2}};
   std::string report = report_bytes({{{}, {launch, launch}, {"a__b"}, "", 1}});
-  // The tag of the first result's name becomes one that is no protobuf.
+  // The tag of the first result's name becomes an invalid protobuf tag.
   report[report.find("_Z4gemmPf") - 2] = '\x07';
   const Counters counters = parse_ncu_rep(report);
   EXPECT_EQ(counters.results.size(), 1U);

@@ -133,7 +133,7 @@ TEST_F(NsysSqlite, CreationsOfNodesThatCannotBeAreLeftOut) {
   EXPECT_EQ(trace.strings[trace.host_scopes[trace.graph_nodes[2].scope].name], "prefill");
 }
 
-// A copy cannot be told from a captured node then.
+// A copy then looks like a captured node.
 TEST_F(NsysSqlite, NodesWithoutTheColumnOfOriginalsHaveNoNames) {
   const Trace trace = load(std::string(kGraphKernels) +
                            "CREATE TABLE CUDA_GRAPH_NODE_EVENTS(start, globalTid, graphNodeId);"

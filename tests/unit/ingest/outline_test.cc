@@ -50,7 +50,7 @@ TEST_F(Outline, CountsRowsOfAnExport) {
   EXPECT_FALSE(outline.is_estimate);
 }
 
-// A row id is a number in a stranger's file: it may not promise more than the file can hold.
+// A row id is a number in an untrusted file: it may not promise more than the file can hold.
 TEST_F(Outline, AnAbsurdRowIdIsHeldAgainstTheFile) {
   const TraceOutline outline =
       of_sql(std::string(kNames) +

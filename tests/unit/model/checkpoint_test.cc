@@ -179,7 +179,7 @@ TEST(Gguf, CutOffAnywhereItIsOneError) {
   for (std::size_t length = 0; length < whole.size(); length += 1 + length / 37) {
     const auto path = folder.add("cut.gguf", whole.substr(0, length));
     expect_error([&] { load_llm(path); }, ErrorKind::kInput,
-                 AnyOf(HasSubstr("cut off"), HasSubstr("no GGUF")), "");
+                 AnyOf(HasSubstr("cut off"), HasSubstr("not a GGUF")), "");
   }
   // Any single byte may be wrong: an error or another model, never a crash.
   int errors = 0;
@@ -216,8 +216,8 @@ TEST(Gguf, CountsThatNoModelHasAreRefused) {
   refuses(gguf_front(UINT64_MAX, 0), "claims 18446744073709551615 tensors");
   refuses(gguf_front(0, std::uint64_t{1} << 63), "keys");
   refuses(gguf_front(0, 0, 9), "GGUF version 9");
-  refuses("GGUF", "no GGUF");
-  refuses(std::string(100, '\0'), "no GGUF");
+  refuses("GGUF", "not a GGUF");
+  refuses(std::string(100, '\0'), "not a GGUF");
   GgufWriter name;
   name.put(std::uint64_t{1} << 62, 8);
   refuses(gguf_front(0, 1) + name.bytes().substr(24), "characters of a name");
@@ -256,18 +256,19 @@ TEST(Safetensors, WhatDoesNotFitIsRefused) {
   };
   refuses(R"({"t": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 9]}})", "do not fit");
   refuses(R"({"t": {"dtype": "BF16", "shape": [2], "data_offsets": [8, 4]}})", "do not fit");
-  refuses(R"({"t": {"dtype": "BF16", "shape": [-2], "data_offsets": [0, 4]}})", "no whole number");
+  refuses(R"({"t": {"dtype": "BF16", "shape": [-2], "data_offsets": [0, 4]}})",
+          "not a whole number");
   refuses(R"({"t": {"dtype": "BF16", "shape": [9223372036854775808], "data_offsets": [0, 4]}})",
-          "no whole number");
+          "not a whole number");
   refuses(R"({"t": {"dtype": "BF16", "shape": [4611686018427387904, 4], "data_offsets": [0, 4]}})",
           "63 bits");
   refuses(R"({"t": {"dtype": "WHAT", "shape": [2], "data_offsets": [0, 4]}})", "not known");
   refuses(R"({"t": {"dtype": "BF16"}})", "lacks its");
   refuses(R"({"t": 7})", "lacks its");
-  refuses("[1, 2]", "no mapping");
+  refuses("[1, 2]", "not a mapping");
   refuses("{\"t\": ", "not valid JSON");
   refuses(std::string(200, '['), "nested deeper");
-  refuses("", "no safetensors");
+  refuses("", "not a safetensors");
   for (const std::uint64_t claimed : {std::uint64_t{1} << 63, UINT64_MAX, std::uint64_t{1} << 30}) {
     GgufWriter length;
     length.put(claimed, 8);

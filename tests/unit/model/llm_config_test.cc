@@ -147,7 +147,7 @@ TEST(LlmConfig, AnAwqCheckpointHasItsPublishedSize) {
 
 class Hostile : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
-// A JSON merge patch on a good file, and the word that must stand in the one error it gives.
+// A JSON merge patch on a good file, and the word that its one error must contain.
 TEST_P(Hostile, IsOneClearError) {
   Json config = llama();
   config.merge_patch(parse_json(GetParam().first, "patch"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Headers of checkpoints, made from first principles: the tensors that a model of a given shape
-// has, under the names of llama.cpp and of transformers. Nothing of the cost model is used.
+// has, under the names of llama.cpp and of transformers. It does not use the cost model.
 #pragma once
 
 #include <cstdint>

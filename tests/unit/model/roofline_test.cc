@@ -34,7 +34,7 @@ TEST(Roofline, AnyLevelOfMemoryCounts) {
   EXPECT_DOUBLE_EQ(*result.sol_fraction, 0.9);
 }
 
-TEST(Roofline, WaitingWarpsAreLatencyOnlyBelowTheCeilings) {
+TEST(Roofline, FarFromBothCeilingsIsLatency) {
   RooflineInput input = busy(0.59, 0.1);
   input.no_eligible_fraction = 0.51;
   EXPECT_EQ(roofline(input, roofs()).bound, Bound::kLatency);
@@ -42,9 +42,9 @@ TEST(Roofline, WaitingWarpsAreLatencyOnlyBelowTheCeilings) {
   EXPECT_EQ(roofline(input, roofs()).bound, Bound::kMemory);
   input.dram_fraction = 0.59;
   input.no_eligible_fraction = 0.5;
-  EXPECT_EQ(roofline(input, roofs()).bound, Bound::kMemory);
+  EXPECT_EQ(roofline(input, roofs()).bound, Bound::kLatency) << "whatever it waits for";
   input.theoretical_occupancy_fraction = 0.49;
-  EXPECT_EQ(roofline(input, roofs()).bound, Bound::kLatency);
+  EXPECT_THAT(roofline(input, roofs()).reason, ::testing::HasSubstr("its launch allows"));
 }
 
 TEST(Roofline, ShortAndSmallIsLaunch) {

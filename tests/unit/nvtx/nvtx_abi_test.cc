@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers that libllmprof_nvtx.so was written with, held against NVTX's own headers where the
+// The numbers that libllmprof_nvtx.so was written with, compared with NVTX's own headers where the
 // machine has them.
 #include "nvtx/nvtx_abi.h"
 

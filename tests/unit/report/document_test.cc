@@ -12,7 +12,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_path.h"
+#include "base/text.h"
 #include "report/ci.h"
+#include "report/glossary.h"
 #include "report/metrics.h"
 #include "report/sections.h"
 
@@ -57,7 +59,7 @@ StageTimes times(const std::string& stage) {
   return row;
 }
 
-// An analysis in which every part is there; `name` stands wherever a stranger's text may.
+// An analysis in which every part is there; `name` stands wherever untrusted text may.
 Analysis whole(const std::string& name = "gemv_kernel") {
   Analysis analysis;
   analysis.capture.has_cuda = true;
@@ -159,10 +161,8 @@ std::vector<Document> documents(const Metrics& metrics) {
 
 void expect_all_sections(const Metrics& metrics, const std::string& what) {
   const std::string summary = markdown_text(stakeholder_document(metrics, {}));
-  for (const char* heading :
-       {"# Stakeholder Summary\n", "## Executive Summary\n", "## Environment\n", "## Aggregates\n",
-        "## Per-Stage Timings\n", "## MFU and MBU\n", "## Stage Takeaways\n", "## Top Operators\n",
-        "## Top Kernels\n", "## Recommendations\n"}) {
+  for (const char* heading : {"# Stakeholder Summary\n", "## What was run\n", "## How fast it is\n",
+                              "## How fast it could be\n", "## What to do first\n"}) {
     ASSERT_THAT(summary, HasSubstr(heading)) << what;
   }
   for (const Document& document : documents(metrics)) {
@@ -228,7 +228,7 @@ TEST(Report, NoTypeOfAnyValueIsTrusted) {
       continue;
     }
     expect_all_sections(changed, pointer);
-    EXPECT_FALSE(terminal_text(terminal_document(changed, {}), 80).empty());
+    EXPECT_FALSE(terminal_text(terminal_document(changed, {}), {80}).empty());
     EXPECT_TRUE(parse_json(document_json(report_document(changed, {})), "").is_object());
     EXPECT_TRUE(parse_json(bencher_json(changed), "").is_object());
     EXPECT_TRUE(parse_json(google_benchmark_json(changed), "").is_object());
@@ -250,7 +250,7 @@ std::size_t count_cells(const std::string& line) {
   return bars - 1;
 }
 
-// Code spans taken out: what stands in them is shown as it is.
+// Code spans taken out: what they contain is shown as it is.
 std::string outside_code(const std::string& markdown) {
   std::string text;
   bool is_code = false;
@@ -292,9 +292,9 @@ TEST(Report, AStrangersTextStaysInItsCell) {
       EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);
       EXPECT_LT(text.size(), expected.size() + 40 * 4200);
     }
-    const std::string terminal = terminal_text(terminal_document(metrics, {}), 0);
+    const std::string terminal = terminal_text(terminal_document(metrics, {}));
     EXPECT_EQ(terminal.find('\x1b'), std::string::npos);
-    const std::string harmless = terminal_text(terminal_document(whole_metrics("plain"), {}), 0);
+    const std::string harmless = terminal_text(terminal_document(whole_metrics("plain"), {}));
     EXPECT_EQ(std::count(terminal.begin(), terminal.end(), '\n'),
               std::count(harmless.begin(), harmless.end(), '\n'));
   }
@@ -372,6 +372,39 @@ TEST(Report, DashboardsGetTheFiguresOfMetricsJson) {
   ASSERT_NE(tpot, rows.end());
   EXPECT_EQ(tpot->at("real_time"), Json(1e6));
   EXPECT_EQ(tpot->at("iterations"), Json(20));
+}
+
+TEST(Glossary, HasEveryBucketAndFindsWordsAsPeopleTypeThem) {
+  for (const char* const bucket : kBucketNames) {
+    ASSERT_NE(find_term(bucket), nullptr) << bucket;
+    ASSERT_NE(bucket_label(bucket), "") << bucket;
+  }
+  ASSERT_NE(find_term("launch-bound"), nullptr);
+  EXPECT_EQ(find_term("Launch Bound")->name, "launch_bound");
+  EXPECT_EQ(find_term("MFU")->kind, "term");
+  EXPECT_EQ(find_term("nosuch"), nullptr);
+  EXPECT_EQ(bucket_label("launch_late"), "waiting for CPU launch");
+}
+
+TEST(Terminal, NoSentenceIsWiderThanTheWindow) {
+  const Metrics metrics = whole_metrics();
+  const std::string text = terminal_text(terminal_document(metrics, {}), {60});
+  for (const std::string_view line : split(text, '\n')) {
+    if (line.find("->") != std::string_view::npos) {
+      EXPECT_LE(display_width(line), 60U) << line;
+    }
+  }
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(terminal_text(terminal_document(metrics, {}), {60, true}), HasSubstr("\x1b[1m"));
+}
+
+TEST(Stakeholder, HasNoIdsAndNoKeys) {
+  const Metrics metrics = whole_metrics();
+  const std::string text = markdown_text(stakeholder_document(metrics, {}));
+  for (const Finding& finding : metrics.findings) {
+    EXPECT_THAT(text, Not(HasSubstr(finding.id)));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("ledgers[")));
 }
 
 }  // namespace

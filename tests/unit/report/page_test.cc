@@ -102,6 +102,7 @@ TEST(Page, StaysBelowItsBudget) {
     timeline.slices.duration_ns.push_back(static_cast<std::int64_t>(state >> 40U));
     timeline.slices.what.push_back(0);
     timeline.slices.stage.push_back(kNone);
+    timeline.slices.call.push_back(kNone);
   }
   EXPECT_LE(page_of(metrics, timeline).size(), kPageBudgetBytes);
 }

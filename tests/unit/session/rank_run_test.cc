@@ -22,7 +22,8 @@ TEST(RankRun, WhoIsCaptured) {
   }
 }
 
-// Ranks wait for each other: whoever is not recorded starts the program as often as those who are.
+// Ranks wait for each other: ranks that are not recorded start the program as often as those that
+// are.
 TEST(RankRun, AllRanksStartTheProgramEquallyOften) {
   LaunchedRank rank;
   rank.rank = 1;

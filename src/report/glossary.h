@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The glossary: findings, buckets and terms in plain words, for `llmprof explain WORD`.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace llmprof {
+
+// A word that llmprof prints or that its users ask about.
+struct Term {
+  std::string_view name;  // "launch_bound"
+  std::string_view kind;  // "finding", "bucket" or "term"
+  std::string_view meaning;
+  std::string_view found;   // how it is measured or found
+  std::string_view advice;  // what to do about it; empty: nothing
+};
+
+// Findings, then buckets of the ledger, then terms.
+std::span<const Term> glossary();
+
+// By name, whatever its case, with blanks or dashes for underscores; nullptr if there is none.
+const Term* find_term(std::string_view word);
+
+// A bucket as people read it: "waiting for CPU launch" for launch_late.
+std::string_view bucket_label(std::string_view bucket);
+
+}  // namespace llmprof

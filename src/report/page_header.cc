@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Heading of report.html.
+//
+// Two reports in two tabs, or in one mail, differ in their first line: the recording, its GPUs, the
+// time it was made. What is not known is left out.
+#include "report/page_header.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/metrics.h"
+
+namespace llmprof {
+namespace {
+
+// "2 x NVIDIA H100, 1 x NVIDIA A100", or "2 GPUs" where the recording does not name them.
+std::string gpus_text(const Metrics& metrics) {
+  std::vector<std::pair<std::string, int>> kinds;
+  for (const DeviceMetrics& device : metrics.devices) {
+    const auto found = std::find_if(kinds.begin(), kinds.end(),
+                                    [&](const auto& kind) { return kind.first == device.name; });
+    if (found == kinds.end()) {
+      kinds.emplace_back(device.name, 1);
+    } else {
+      ++found->second;
+    }
+  }
+  std::string text;
+  for (const auto& [name, number] : kinds) {
+    text += text.empty() ? "" : ", ";
+    text += name.empty()  ? fmt::format("{} {}", number, number == 1 ? "GPU" : "GPUs")
+            : number == 1 ? name
+                          : fmt::format("{} x {}", number, name);
+  }
+  return text;
+}
+
+}  // namespace
+
+PageHeading page_heading(const Metrics& metrics) {
+  const CaptureMetrics& capture = metrics.capture;
+  const std::string model = metrics.efficiency ? metrics.efficiency->model : "";
+  const std::string file =
+      capture.files && capture.files->size() > 1
+          ? fmt::format("{} and {} more", capture.file, capture.files->size() - 1)
+          : capture.file;
+  PageHeading heading;
+  heading.title = !model.empty() && !file.empty() ? model + ": " + file
+                  : !file.empty()                 ? file
+                  : !model.empty()                ? model
+                                                  : "report";
+  const auto add = [&](std::string fact) {
+    if (!fact.empty()) {
+      heading.facts.push_back(std::move(fact));
+    }
+  };
+  add(gpus_text(metrics));
+  add(metrics.host_phases.empty() ? "" : metrics.host_phases.front().engine);
+  add(capture.recorded.empty() ? "" : "recorded " + capture.recorded);
+  add(capture.duration_ns > 0 ? format_duration_ns(capture.duration_ns) : "");
+  add(capture.tool_version.empty() ? capture.tool : capture.tool + " " + capture.tool_version);
+  add("llmprof " LLMPROF_VERSION);
+  return heading;
+}
+
+}  // namespace llmprof
