@@ -195,7 +195,8 @@ class Mentions:
         fenced = [block for kind, block in blocks if kind not in ("console", "cpp", "sql")]
         inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
         for mention in MENTION.findall("\n".join(fenced + inline)):
-            words = mention.split(" -- ")[0].split("#")[0].split()
+            # What is quoted is a command of another program.
+            words = re.sub(r"'[^']*'", "QUOTED", mention).split(" -- ")[0].split("#")[0].split()
             command = " ".join(words[:2]) if words[0] in self.parents else words[0]
             if words[0] in self.parents and (len(words) == 1 or words[1].startswith("--")):
                 continue  # all commands of that name

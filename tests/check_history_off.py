@@ -18,7 +18,7 @@ def run(*argv, code=0):
 def check_configuration(source, folder):
     run("cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DLLMPROF_HISTORY=OFF", "-DBUILD_TESTING=OFF", "-DLLMPROF_WITH_LLAMA=OFF")
     rules = (folder / "build.ninja").read_text()
-    assert "libcurl" not in rules and "http_none.cc" in rules and "history/http.cc" not in rules
+    assert "libcurl" not in rules and "http_none.cc" in rules and "net/http.cc" not in rules
 
 
 def check_program(program, make_ranks, folder):
@@ -29,7 +29,7 @@ def check_program(program, make_ranks, folder):
     server = ("--to", "http://127.0.0.1:9")
     for words in (("init",), ("push", folder), ("sql", "SELECT 1"), ("status",), ("top",)):
         said = run(program, "fleet", *words, *server, code=5)
-        assert "this build of llmprof cannot talk to a history server" in said, (words, said)
+        assert "this build of llmprof cannot talk to servers" in said, (words, said)
 
 
 def main():

@@ -22,7 +22,7 @@ import tempfile
 from violations import main
 
 # Of a folder that is loaded into other programs: the headers that say what it leaves behind.
-SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h"}}
+SHARED_HEADERS = {"nvtx": {"nvtx/range_file.h", "nvtx/nvtx_abi.h"}}
 
 MAX_JSON_SOURCES = 60
 JSON_LIBRARY = "nlohmann/json.hpp"

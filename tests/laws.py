@@ -35,6 +35,11 @@ def broken_laws(metrics):
         if found < least:
             broken.append(f"{what}: {found} is less than {least}")
 
+    requests = metrics.get("requests") or {"rows": [], "ttft_parts": []}
+    for row in requests["rows"]:
+        if row["told"] in ("named", "inferred"):
+            parts = sum(row[f"{part['part']}_ns"] or 0 for part in requests["ttft_parts"])
+            equal(f"the parts of request {row['id']}", parts, row["ttft_ns"])
     capture = metrics["capture"]
     for ledger in metrics["ledgers"]:
         name = f"{ledger['stage']} on {ledger['device']}"

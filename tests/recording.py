@@ -5,14 +5,17 @@ import re
 import sqlite3
 
 from make_engine_trace import engine_sql
+from make_requests import serving_sql
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 
 
 def sql_of(path):
     """Its text, with each line `-- include CASE/FILE` replaced by that file of tests/golden, and each line
-    `-- engine OPTIONS` by the recording that make_engine_trace.py makes of them."""
+    `-- engine OPTIONS` or `-- serving OPTIONS` by the recording that make_engine_trace.py or make_requests.py makes of
+    them."""
     text = re.sub(r"^-- include (\S+)$", lambda line: sql_of(GOLDEN / line[1]), path.read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^-- serving (.*)$", lambda line: serving_sql(line[1]), text, flags=re.MULTILINE)
     return re.sub(r"^-- engine (.*)$", lambda line: engine_sql(line[1]), text, flags=re.MULTILINE)
 
 

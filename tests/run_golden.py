@@ -8,7 +8,7 @@
   expected.code    exit code; absent: 0
   NAME.sqlite.sql  SQL from which NAME.sqlite is made, so that a reviewer can read a recording; the line
                    `-- include CASE/NAME.sqlite.sql` stands for that file, `-- engine OPTIONS` for a recording of
-                   make_engine_trace.py
+                   make_engine_trace.py, `-- serving OPTIONS` for one of make_requests.py
   input_of         the name of another case whose input is taken
   anything else    input, copied into the empty directory the command runs in
 

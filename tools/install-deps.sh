@@ -3,7 +3,7 @@
 #
 # Installs what llmprof is built and tested with, in groups, from Debian's packages:
 #
-#   tools/install-deps.sh [build] [static] [nsight] [viewers] [web] [workload] [fleet] [chdb]        (no group: build)
+#   tools/install-deps.sh [build] [static] [nsight] [viewers] [web] [workload] [server] [fleet] [chdb] [torch]   (no group: build)
 #
 #   build    compiler-side libraries and linters
 #   static   what the static build needs besides; into $LLMPROF_STATIC_PREFIX (default ~/.cache/llmprof/static)
@@ -12,9 +12,13 @@
 #   web      a browser and Node, for the tests of the HTML report; what drives them goes into $LLMPROF_WEB_PREFIX
 #            (default ~/.cache/llmprof/web)
 #   workload llama.cpp's libraries, to be profiled; into $LLMPROF_WORKLOAD_PREFIX (default ~/.cache/llmprof/llama)
+#   server   llama.cpp's server, a quarter of an hour of one core; into $LLMPROF_SERVER_PREFIX (default
+#            ~/.cache/llmprof/llama-server)
 #   fleet    Slurm, ClickHouse and ZooKeeper, for the tests of many ranks, which start their own
 #   chdb     a recent ClickHouse as a library, 167 MB, for the same tests; into $LLMPROF_CHDB_PREFIX (default
 #            ~/.cache/llmprof/chdb)
+#   torch    PyTorch and Hugging Face transformers for the CPU, in a virtual environment, 0.6 GB to fetch; into
+#            $LLMPROF_TORCH_PREFIX (default ~/.cache/llmprof/torch)
 #
 # A group that is complete costs one dpkg query and no network, so the script may run before every build.
 # Debian keeps Nsight in its non-free component; where that is off, it is switched on in the machine's own
@@ -224,6 +228,31 @@ install_chdb() {
   echo "$package" >"$prefix/installed"
 }
 
+# The index has PyTorch for Linux with CUDA alone, which asks for gigabytes of CUDA libraries. Without a GPU nothing in them is
+# called but the runtime, 1 MB, which asks for a driver and finds none: tools/stub_cuda_libraries.py makes empty ones of the others.
+install_torch() {
+  local prefix=${LLMPROF_TORCH_PREFIX:-$HOME/.cache/llmprof/torch}
+  local torch=torch==2.15.0 transformers=transformers==5.22.2 runtime=nvidia-cuda-runtime log
+  if [ "$(cat "$prefix/installed" 2>/dev/null)" = "$torch $transformers" ]; then return; fi
+  say "installing $torch and $transformers into $prefix: some minutes"
+  log=$(mktemp)
+  if ! (
+    rm -rf "$prefix" &&
+      python3 -m venv "$prefix" &&
+      "$prefix/bin/pip" install --no-deps "$torch" "$runtime" &&
+      "$prefix/bin/pip" install numpy typing_extensions sympy networkx jinja2 fsspec filelock &&
+      "$prefix/bin/pip" install "$transformers" &&
+      python3 "$(dirname "$0")/stub_cuda_libraries.py" "$("$prefix/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch/lib" &&
+      "$prefix/bin/python" -c 'import torch, transformers; assert (torch.ones(2) @ torch.ones(2)).item() == 2' &&
+      echo "$torch $transformers" >"$prefix/installed"
+  ) >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -rf "$log" "$prefix"
+    die "pip could not install $torch and $transformers"
+  fi
+  rm -f "$log"
+}
+
 install_web() {
   install_packages chromium # opens report.html
   install_node
@@ -245,11 +274,11 @@ install_web() {
   echo "${packages[*]}" >"$prefix/installed"
 }
 
-# llama.cpp travels as a git bundle inside an npm package. Libraries alone, for any processor of the kind, and such that
-# they find each other where they are installed. Minutes the first time, nothing after.
-install_workload() {
-  local prefix=${LLMPROF_WORKLOAD_PREFIX:-$HOME/.cache/llmprof/llama}
-  local package=node-llama-cpp@3.22.1 work log
+# llama.cpp travels as a git bundle inside an npm package. For any processor of the kind, and such that its libraries find each
+# other where they are put. Minutes the first time, nothing after.
+build_llama() { # PREFIX WHAT OPTION...: builds and runs the function WHAT in the build
+  local prefix=$1 keep=$2 package=node-llama-cpp@3.22.1 work log
+  shift 2
   if [ "$(cat "$prefix/built-from" 2>/dev/null)" = "$package" ]; then return; fi
   install_packages cmake ninja-build g++ git ca-certificates
   install_node
@@ -264,10 +293,10 @@ install_workload() {
       tar -xzf ./*.tgz package/llama/gitRelease.bundle &&
       git clone -q package/llama/gitRelease.bundle source &&
       cmake -S source -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" \
-        -DCMAKE_INSTALL_RPATH='$ORIGIN' -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
-        -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF -DGGML_NATIVE=OFF &&
-      cmake --build build &&
-      cmake --install build &&
+        -DCMAKE_INSTALL_RPATH='$ORIGIN' -DCMAKE_BUILD_RPATH_USE_ORIGIN=ON -DLLAMA_BUILD_TESTS=OFF \
+        -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF -DGGML_NATIVE=OFF "$@" &&
+      mkdir -p "$prefix" &&
+      "$keep" "$prefix" &&
       echo "$package" >"$prefix/built-from"
   ) >"$log" 2>&1; then
     tail -n 40 "$log" >&2
@@ -275,6 +304,18 @@ install_workload() {
     die "llama.cpp could not be built"
   fi
   rm -rf "$work"
+}
+
+keep_libraries() { cmake --build build && cmake --install build; }
+install_workload() {
+  build_llama "${LLMPROF_WORKLOAD_PREFIX:-$HOME/.cache/llmprof/llama}" keep_libraries \
+    -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_SERVER=OFF
+}
+
+keep_server() { cmake --build build --target llama-server && cp -a build/bin/. "$1"; }
+install_server() {
+  build_llama "${LLMPROF_SERVER_PREFIX:-$HOME/.cache/llmprof/llama-server}" keep_server \
+    -DLLAMA_BUILD_TOOLS=ON -DLLAMA_BUILD_SERVER=ON -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF
 }
 
 command -v apt-get >/dev/null || die "this script knows Debian and its relatives only; the package names are in its first lines"
@@ -287,9 +328,11 @@ for group in "$@"; do
     viewers) install_viewers ;;
     web) install_web ;;
     workload) install_workload ;;
+    server) install_server ;;
     fleet) install_packages "${fleet_packages[@]}" ;;
     chdb) install_chdb ;;
-    -h | --help) sed -n '3,20s/^# \{0,1\}//p' "$0" ;;
-    *) say "unknown group '$group': build, static, nsight, viewers, web, workload, fleet and chdb exist"; exit 2 ;;
+    torch) install_torch ;;
+    -h | --help) sed -n '3,22s/^# \{0,1\}//p' "$0" ;;
+    *) say "unknown group '$group': build, static, nsight, viewers, web, workload, server, fleet, chdb and torch exist"; exit 2 ;;
   esac
 done

@@ -51,7 +51,8 @@ function findingPlaces(page, timeline, finding) {
   const kernels = kernelsOfFinding(metrics, finding);
   if (kernels.length) {
     made.push(el('p', { class: 'jumps' }, el('span', null, plural(kernels.length, 'Kernel')), kernels.map(({ row, place }) => el('button', { type: 'button', class: 'to-kernel', onclick: () => {
-      if (chosen.kernel !== place) chosen.set(place, 'finding');
+      chosen.kernel = null;  // chosen again, its launch is shown again
+      chosen.set(place, 'finding');
       if (timeline) toTimeline();
     } }, middleCut(printable(row.short_name), 48)))));
   }

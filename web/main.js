@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Draws the views over the sections of the page, which stay if anything fails here.
-const kOrder = ['of', 'summary', 'findings', 'where', 'timeline', 'kernels', 'transfers', 'efficiency', 'model', 'counters', 'gemm_rates', 'operators', 'steps', 'stages', 'host_phases', 'baseline', 'overhead',
+const kOrder = ['of', 'summary', 'findings', 'where', 'requests', 'timeline', 'kernels', 'transfers', 'efficiency', 'model', 'counters', 'gemm_rates', 'operators', 'steps', 'stages', 'host_phases', 'baseline', 'overhead',
   'takeaways', 'recommendations', 'environment', 'quality', 'not-here', 'files'];
-const kNav = [['summary', 'Summary'], ['findings', 'Findings'], ['where', 'Time'], ['timeline', 'Timeline'], ['kernels', 'Kernels'], ['transfers', 'Copies'], ['efficiency', 'Peak'], ['model', 'Model'], ['counters', 'Roofline'], ['operators', 'Operators'], ['steps', 'Steps'],
+const kNav = [['summary', 'Summary'], ['findings', 'Findings'], ['where', 'Time'], ['requests', 'Requests'], ['timeline', 'Timeline'], ['kernels', 'Kernels'], ['transfers', 'Copies'], ['efficiency', 'Peak'], ['model', 'Model'], ['counters', 'Roofline'], ['operators', 'Operators'], ['steps', 'Steps'],
   ['stages', 'Stages'], ['quality', 'Data quality'], ['files', 'Downloads']];
 
 // What is not known stands together at the end, each with its reason: tiles, facts, whole sections.
@@ -95,6 +95,7 @@ async function draw() {
   drawRoofline(page);
   drawSteps(page, timeline);
   drawHeatmap(metrics);
+  drawRequests(metrics);
   const model = drawModel(page, timeline);
   foldInto('aggregates', 'summary', 'All figures');
   foldInto('ledger', 'where', 'As a table');

@@ -20,6 +20,7 @@
 #include "analysis/launch_groups.h"
 #include "analysis/ledger_history.h"
 #include "analysis/operators.h"
+#include "analysis/requests/request_results.h"
 #include "analysis/rules.h"
 #include "analysis/stage_times.h"
 #include "analysis/structure_summary.h"
@@ -178,7 +179,8 @@ struct CopyTotal {
 // One instance of a stage, counted once for all ranks of its group. Three lengths that must not be
 // mixed: the host range (the mark), the GPU window, and the period.
 struct StageStep {
-  std::uint32_t stage = 0;  // into Analysis::stages as profile() left it
+  std::uint32_t stage = 0;     // into Analysis::stages as profile() left it
+  std::uint32_t instance = 0;  // into Profile::stages.instances
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;  // of the mark, on the host
   bool is_open = false;
@@ -250,6 +252,7 @@ struct Analysis {
   std::optional<JoinedCounters> counters;     // nullopt: no ncu capture
   std::optional<Efficiency> efficiency;       // nullopt: no model
   std::vector<Composition> compositions;      // by stage, then sequences
+  std::optional<RequestsSummary> requests;    // nullopt: no file of requests
   std::optional<StructureSummary> structure;  // nullopt: a summary, or no kernels
   std::optional<Operators> operators;         // nullopt: no source of names
   std::optional<GraphNames> graph_names;      // nullopt: no kernel was launched by a CUDA graph

@@ -164,11 +164,25 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
     });
   }
 
+  // Gaps between kernels, for the timeline and for late tokens.
+  const GapSink to_timeline = maker ? maker->gap_sink() : GapSink();
+  GapSink on_gap = to_timeline;
+  if (options.has_requests) {
+    profile.long_gaps.resize(trace.devices.size());
+    on_gap = [&](std::size_t device, Bucket cause, std::int64_t start_ns, std::int64_t end_ns) {
+      if (end_ns - start_ns >= kLeastGapNs) {
+        profile.long_gaps[device].push_back({start_ns, end_ns, cause});
+      }
+      if (to_timeline) {
+        to_timeline(device, cause, start_ns, end_ns);
+      }
+    };
+  }
+
   // Ledger. From here on the buckets of every ledger sum to its window.
   LedgerResult ledgers = timed(options.timer, "ledger", [&] {
     return make_ledgers({trace, stages, attribution, windows, is_communication, extent.start_ns,
-                         extent.end_ns, model_kernels(trace, profile.rules),
-                         maker ? maker->gap_sink() : GapSink()});
+                         extent.end_ns, model_kernels(trace, profile.rules), on_gap});
   });
   if (maker) {
     profile.timeline = timed(options.timer, "timeline", [&] { return maker->finish(); });
@@ -257,6 +271,16 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
 
   // Steps by their number of sequences.
   analysis.compositions = find_compositions(analysis, evidence.model ? &*evidence.model : nullptr);
+
+  // Requests of clients, joined to the steps that served them.
+  if (evidence.requests && profile.trace) {
+    timed(timer, "requests", [&] {
+      profile.requests = join_requests(*profile.trace, profile.stages, analysis, profile.long_gaps,
+                                       std::move(evidence.requests->requests));
+      analysis.requests =
+          summarise_requests(*profile.requests, evidence.requests->limits, analysis);
+    });
+  }
 
   // Findings.
   if (evidence.gpus) {

@@ -12,6 +12,7 @@
 #include "analysis/attribution.h"
 #include "analysis/efficiency.h"
 #include "analysis/rank_groups.h"
+#include "analysis/requests/requests.h"
 #include "analysis/stages.h"
 #include "analysis/structure.h"
 #include "analysis/timeline.h"
@@ -33,7 +34,9 @@ struct Profile {
   // By kernel: into StructureSummary::parts, kNone where it has none. Empty: no structure was
   // found.
   std::vector<std::uint32_t> kernel_parts;
-  Timeline timeline;  // without length where none was asked for
+  Timeline timeline;                            // without length where none was asked for
+  std::vector<std::vector<LongGap>> long_gaps;  // by device, where requests are joined
+  std::optional<JoinedRequests> requests;       // every one with its steps
   Analysis analysis;
 };
 
@@ -43,6 +46,7 @@ struct ProfileOptions {
   TimelineOptions picture = {};
   PassTimer* timer = nullptr;    // learns how long each pass took
   Parallelism parallelism = {};  // how ranks share the model, where the user says so
+  bool has_requests = false;     // a file of them will be joined
 };
 
 // Information besides the recording. Each part may be absent.
@@ -51,10 +55,11 @@ struct Evidence {
   std::optional<Operators> operators;    // the program's own table, where the recording names none
   std::optional<EfficiencySetup> model;  // what the program ran
   std::optional<std::int64_t> batch;     // sequences of a decode step
-  std::string machine_gpu;               // used for the model where the recording names no GPU
-  std::vector<StageTimes> baseline;      // of the pass without a profiler
-  FindingFacts facts;                    // of the machine
-  Diagnostics diagnostics;               // from reading the parts above
+  std::optional<RequestEvidence> requests;  // of clients
+  std::string machine_gpu;                  // used for the model where the recording names no GPU
+  std::vector<StageTimes> baseline;         // of the pass without a profiler
+  FindingFacts facts;                       // of the machine
+  Diagnostics diagnostics;                  // from reading the parts above
   // GPU specifications. A function, because reading them takes longer than a small analysis.
   std::function<std::vector<GpuSpec>()> gpus;
 };

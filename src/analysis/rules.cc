@@ -53,7 +53,9 @@ void add_marks(const std::vector<std::string>& marks, const std::vector<std::str
     if (stage.empty() || name.empty()) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("--mark takes STAGE=NAME, not '{}'", printable(mark)),
-                  "as --mark decode=benchmark_loop; llmprof ranges FILE lists the names");
+                  equals == std::string::npos
+                      ? "as --mark decode=benchmark_loop; a name alone is a module of llmprof run"
+                      : "as --mark decode=benchmark_loop; llmprof ranges FILE lists the names");
     }
     if (stage == "all") {
       throw Error(ErrorKind::kUsage,

@@ -51,12 +51,17 @@ class Finder {
       instance.sequences = marker.sequences;
       instance.counts = marker.counts;
       instance.is_process_wide |= marker.grammar->is_process_wide;
+      if (marker.grammar->has_slots) {
+        instance.marker = static_cast<std::uint32_t>(trace_.ranges.text[row]);
+      }
     }
     stages_.source = found.source;
     stages_.engine = found.engine;
     stages_.are_steps = !found.steps.empty();
     return stages_.are_steps;
   }
+
+  const std::string& engine() const { return stages_.engine; }
 
   void add_whole(std::int64_t start_ns) {
     stages_.source = "no stage marks found: the whole recording is one stage, all";
@@ -173,7 +178,7 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
     if (domain != "LLM") {
       return std::nullopt;
     }
-    if (text == "prefill" || text == "decode_step") {
+    if (text == "prefill" || text == "decode_step" || text == "verify") {
       return text;
     }
     return text == "decode_all" ? Stage("decode") : std::nullopt;
@@ -192,6 +197,12 @@ Stages find_stages(const Trace& trace, const Rules& rules, std::int64_t start_ns
                                  own.collect(rules.user_source + " and " + kStageRules, by_rule) &&
                                  has_user_stage) {
     return own.finish();
+  }
+  // Steps that name their sequences say more than marks of stages around them.
+  if (Finder steps(trace, end_ns); trace.strings.find("LLM") &&
+                                   steps.add_engine_steps(StepUse::kServing) &&
+                                   steps.engine() == kSlotMarkers) {
+    return steps.finish();
   }
   const bool has_stages = finder.collect("NVTX domain LLM", by_domain) ||
                           finder.add_engine_steps(StepUse::kServing) ||

@@ -23,6 +23,7 @@ struct StageInstance {
   std::optional<std::int64_t> tokens;
   std::optional<std::int64_t> sequences;  // that share them, where an engine tells
   StepCounts counts;                      // the same by phase
+  std::uint32_t marker = kNone;           // its text where that lists sequences: a StringId
 };
 
 struct Stages {

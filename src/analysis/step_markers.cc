@@ -34,6 +34,7 @@ constexpr std::string_view kVllm = "vLLM";
 constexpr std::string_view kSglang = "SGLang";
 constexpr std::string_view kSglangScheduler = "SGLang's scheduler";
 constexpr std::string_view kTensorRtLlm = "TensorRT-LLM";
+constexpr std::string_view kTransformers = "transformers";
 constexpr std::string_view kAtom = "ATOM";
 constexpr std::string_view kMegatron = "Megatron";
 constexpr std::string_view kMegatronTraining = "Megatron's training schedule";
@@ -42,6 +43,7 @@ constexpr std::string_view kPyTorch = "PyTorch's profiler";
 constexpr std::string_view kVllmSource = "vllm/v1/worker/gpu_worker.py, 0.26.1rc0";
 constexpr std::string_view kSglangSource = "srt/utils/profile_utils.py, 2026-08-23";
 constexpr std::string_view kTensorRtLlmSource = "_torch/pyexecutor/py_executor.py, to 2026-10";
+constexpr std::string_view kTransformersSource = "src/marks/python/llmprof_mark_transformers.py";
 constexpr std::string_view kAtomSource = "atom/model_engine/model_runner.py; TraceLens 1.0.0";
 constexpr std::string_view kMegatronSource =
     "megatron/core/inference/engines/dynamic_engine.py, 0.20.0";
@@ -52,6 +54,16 @@ constexpr std::string_view kMegatronTrainingSource =
 constexpr std::string_view kMegatronCompanion = "bookkeeping";
 
 constexpr StepGrammar kGrammars[] = {
+    // llmprof's own: prompt tokens, sequences that make a token, and each slot with its tokens.
+    {.engine = kSlotMarkers,
+     .source = "docs/requests.md",
+     .pattern = "step[prefill={c_sq} decode={g}{=}]",
+     .stage = "",
+     .examples = {"step[prefill=512 decode=2 seqs=0:512,1:1,2:1]",
+                  "step[prefill=0 decode=1 seqs=3:1]", "step[prefill=64 decode=0]"},
+     .has_one_query_each = true,
+     .has_slots = true},
+
     // vLLM. A request is in context until it has made a token. k counts the tokens of the step.
     {kVllm,
      kVllmSource,
@@ -171,6 +183,26 @@ constexpr StepGrammar kGrammars[] = {
      .stage = "",
      .examples = {"_forward_step: 0 ctx reqs, 8 gen reqs"},
      .has_one_query_each = true},
+
+    // llmprof's own marks of transformers, where PyTorch's profiler runs. k counts the step's
+    // tokens.
+    {kTransformers,
+     kTransformersSource,
+     "transformers.prefill[bs={c} toks={c_sq}{=c_sk c_sqsq c_sqsk}]",
+     "prefill",
+     {"transformers.prefill[bs=3 toks=51 c_sk=51 c_sqsq=867 c_sqsk=867]",
+      "transformers.prefill[bs=3 toks=51]"}},
+    {kTransformers,
+     kTransformersSource,
+     "transformers.decode_step[bs={g} toks={g_sq}{=g_sk g_sqsq g_sqsk}]",
+     "decode",
+     {"transformers.decode_step[bs=3 toks=3 g_sk=54 g_sqsq=3 g_sqsk=54]",
+      "transformers.decode_step[bs=3 toks=3]"}},
+    {kTransformers,
+     kTransformersSource,
+     "transformers.verify[bs={g} toks={g_sq}{=g_sk g_sqsq g_sqsk}]",
+     "verify",
+     {"transformers.verify[bs=1 toks=4]"}},
 
     // ATOM. A decode step with p= has requests of both phases, in one sum.
     {kAtom,
@@ -453,6 +485,16 @@ std::optional<StepMarker> marker_of(const StepGrammar& grammar, const Numbers& n
   return marker;
 }
 
+// Counts of a marker that lists its sequences. Those that are not in generation read a prompt.
+void count_slots(std::string_view text, Numbers& numbers) {
+  std::vector<SlotTokens> slots;
+  read_slots(text, slots);
+  const std::int64_t prompt = numbers[kContextFields + 1].value_or(0);
+  const std::int64_t others =
+      static_cast<std::int64_t>(slots.size()) - numbers[kGenerationFields].value_or(0);
+  numbers[kContextFields] = prompt > 0 ? std::max<std::int64_t>(others, 1) : 0;
+}
+
 // The row of the table that a text fits, by its number.
 std::optional<std::size_t> grammar_of(std::string_view text) {
   for (std::size_t i = 0; i < std::size(kGrammars); ++i) {
@@ -523,7 +565,39 @@ std::optional<StepMarker> read_step_marker(std::string_view domain, std::string_
   if (!row || (!kGrammars[*row].companion.empty() && !domain.empty())) {
     return std::nullopt;
   }
-  return marker_of(kGrammars[*row], *match(kGrammars[*row].pattern, text));
+  Numbers numbers = *match(kGrammars[*row].pattern, text);
+  if (kGrammars[*row].has_slots) {
+    count_slots(text, numbers);
+  }
+  return marker_of(kGrammars[*row], numbers);
+}
+
+void read_slots(std::string_view text, std::vector<SlotTokens>& slots) {
+  constexpr std::string_view kKey = "seqs=";
+  constexpr std::size_t kMostSlots = 65'536;
+  const std::size_t size = slots.size();
+  const std::size_t at = text.find(kKey);
+  if (at == std::string_view::npos) {
+    return;
+  }
+  text.remove_prefix(at + kKey.size());
+  text = text.substr(0, text.find_first_not_of("0123456789:,"));
+  for (const std::string_view pair : split(text, ',')) {
+    const std::size_t colon = std::min(pair.find(':'), pair.size());
+    SlotTokens one;
+    const auto number = [](std::string_view digits, std::int64_t& value) {
+      const char* end = digits.data() + digits.size();
+      const auto [read, failure] = std::from_chars(digits.data(), end, value);
+      return failure == std::errc() && read == end && value <= kMostTokens;
+    };
+    if (colon == pair.size() || !number(pair.substr(0, colon), one.slot) ||
+        !number(pair.substr(colon + 1), one.tokens) || one.tokens == 0 ||
+        slots.size() - size >= kMostSlots) {
+      slots.resize(size);
+      return;
+    }
+    slots.push_back(one);
+  }
 }
 
 EngineSteps find_engine_steps(const Trace& trace, StepUse use) {

@@ -40,6 +40,7 @@ struct StepGrammar {
   bool has_joint_sums = false;           // of both phases where both have requests
   bool is_process_wide = false;          // covers every thread of its process
   std::string_view companion = {};       // a plain word: counts only beside ranges with this text
+  bool has_slots = false;                // lists the sequences with their tokens: read_slots()
 };
 std::span<const StepGrammar> step_grammars();
 
@@ -52,6 +53,21 @@ struct StepMarker {
   StepCounts counts;
 };
 std::optional<StepMarker> read_step_marker(std::string_view domain, std::string_view text);
+
+// The marker that names its sequences, as llmprof's own wrappers write it.
+inline constexpr std::string_view kSlotMarkers = "llmprof's wrapper";
+
+// Tokens that a step computes for the sequence in one slot of the engine's batch.
+struct SlotTokens {
+  std::int64_t slot = 0;
+  std::int64_t tokens = 0;
+
+  bool operator==(const SlotTokens&) const = default;
+};
+
+// Adds what a marker says of its sequences: "seqs=0:512,1:1". Adds nothing if it is malformed or
+// lists more than 65,536.
+void read_slots(std::string_view text, std::vector<SlotTokens>& slots);
 
 // Whether a text has the form of a pattern, whatever its numbers.
 bool fits_pattern(std::string_view pattern, std::string_view text);

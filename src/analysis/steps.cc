@@ -164,6 +164,7 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
     }
     StageStep& step = steps.emplace_back();
     step.stage = instance.stage;
+    step.instance = i;
     step.start_ns = instance.start_ns;
     step.duration_ns = instance.end_ns - instance.start_ns;
     step.is_open = instance.is_open;

@@ -52,7 +52,7 @@ class SizeCounts {
       return static_cast<std::size_t>(size);
     }
     const auto shift = static_cast<unsigned>(std::bit_width(size) - 4);
-    return 8 * shift + static_cast<std::size_t>(size >> shift);
+    return std::size_t{8} * shift + static_cast<std::size_t>(size >> shift);
   }
   static std::int64_t least_in(std::size_t place) {
     if (place < 16) {

@@ -87,19 +87,9 @@ void run_step(const System& system, std::vector<std::string> argv, const fs::pat
       "use the nsys that made the capture, or a newer one: nsys export --type sqlite FILE");
 }
 
-}  // namespace
-
-std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings& settings,
-                                        const Gate& gate, const NsysOutput& output,
-                                        const std::vector<std::string>& work_argv) {
-  std::vector<std::string> argv = {nsys.path.string(),
-                                   "profile",
-                                   fmt::format("--trace={}", fmt::join(settings.trace, ",")),
-                                   "--sample=" + settings.sample,
-                                   "--cpuctxsw=" + settings.cpuctxsw,
-                                   "--session-new=" + output.session,
-                                   "--force-overwrite=true",
-                                   "--output=" + output.report.string()};
+// How the program is started and what of it is traced: the same for `profile` and `launch`.
+void add_program_options(const NsysTool& nsys, const NsysSettings& settings,
+                         const NsysOutput& output, std::vector<std::string>& argv) {
   // nsys cannot pass a TMPDIR with a comma; then the workload sees ours.
   if (output.workload_tmpdir.find(',') == std::string::npos) {
     argv.push_back("--env-var=TMPDIR=" + output.workload_tmpdir);
@@ -120,6 +110,22 @@ std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings
   if (nsys.has_option("--wait")) {
     argv.emplace_back("--wait=primary");
   }
+}
+
+}  // namespace
+
+std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings& settings,
+                                        const Gate& gate, const NsysOutput& output,
+                                        const std::vector<std::string>& work_argv) {
+  std::vector<std::string> argv = {nsys.path.string(),
+                                   "profile",
+                                   fmt::format("--trace={}", fmt::join(settings.trace, ",")),
+                                   "--sample=" + settings.sample,
+                                   "--cpuctxsw=" + settings.cpuctxsw,
+                                   "--session-new=" + output.session,
+                                   "--force-overwrite=true",
+                                   "--output=" + output.report.string()};
+  add_program_options(nsys, settings, output, argv);
   if (settings.duration_s > 0) {
     argv.push_back(fmt::format("--duration={}", settings.duration_s));
   }
@@ -132,6 +138,25 @@ std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings
   argv.insert(argv.end(), settings.extra_options.begin(), settings.extra_options.end());
   argv.insert(argv.end(), work_argv.begin(), work_argv.end());
   return argv;
+}
+
+NsysWindow build_nsys_window(const NsysTool& nsys, const NsysSettings& settings,
+                             const NsysOutput& output, const std::vector<std::string>& work_argv) {
+  const std::string path = nsys.path.string();
+  NsysWindow window;
+  window.launch = {path, "launch", fmt::format("--trace={}", fmt::join(settings.trace, ",")),
+                   "--session-new=" + output.session};
+  add_program_options(nsys, settings, output, window.launch);
+  window.launch.insert(window.launch.end(), work_argv.begin(), work_argv.end());
+  window.start = {path,
+                  "start",
+                  "--session=" + output.session,
+                  "--sample=" + settings.sample,
+                  "--cpuctxsw=" + settings.cpuctxsw,
+                  "--force-overwrite=true",
+                  "--output=" + output.report.string()};
+  window.stop = {path, "stop", "--session=" + output.session};
+  return window;
 }
 
 std::vector<std::string> build_export_cmd(const NsysTool& nsys, const fs::path& report,

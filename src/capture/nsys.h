@@ -34,6 +34,15 @@ std::vector<std::string> build_nsys_cmd(const NsysTool& nsys, const NsysSettings
                                         const Gate& gate, const NsysOutput& output,
                                         const std::vector<std::string>& work_argv);
 
+// Commands of a recording that starts and stops while its program runs.
+struct NsysWindow {
+  std::vector<std::string> launch;  // the program under nsys, not recorded yet
+  std::vector<std::string> start;
+  std::vector<std::string> stop;  // ends when the report is written
+};
+NsysWindow build_nsys_window(const NsysTool& nsys, const NsysSettings& settings,
+                             const NsysOutput& output, const std::vector<std::string>& work_argv);
+
 // The command that exports a report to SQLite.
 std::vector<std::string> build_export_cmd(const NsysTool& nsys, const std::filesystem::path& report,
                                           const std::filesystem::path& sqlite);

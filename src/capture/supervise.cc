@@ -264,6 +264,8 @@ class Supervision {
       abort(StepEnd::kAborted);
     } else if (asked == 1) {
       stop(StepEnd::kInterrupted);
+    } else if (step_.is_done != nullptr && step_.is_done->load()) {
+      stop(StepEnd::kItself);
     } else if (whole_seconds(now - start_) >= limits.timeout) {
       stop(StepEnd::kTimeout);
     } else if (result_.bytes > limits.most_bytes) {

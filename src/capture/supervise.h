@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -44,6 +45,9 @@ struct Step {
   // Files and folders it writes. Their sizes and the free space around them are watched.
   std::vector<std::filesystem::path> outputs;
   StepLimits limits;
+  // Set by another thread when the program, a server, is no longer needed. It is stopped as by a
+  // limit, and its end counts as its own.
+  const std::atomic<bool>* is_done = nullptr;
 };
 
 // State of a running step, for a progress display.

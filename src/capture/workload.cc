@@ -120,4 +120,53 @@ std::string shell_text(const std::vector<std::string>& argv) {
   return text;
 }
 
+std::vector<std::string> split_command(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  bool is_open = false;  // a word has begun
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_escape = c == '\\' && quote != '\'' && i + 1 < text.size();
+    if (is_escape) {
+      word += text[++i];
+      is_open = true;
+    } else if (quote != 0) {
+      if (c == quote) {
+        quote = 0;
+      } else {
+        word += c;
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      is_open = true;
+    } else if (std::string_view("|&;<>`$*").find(c) != std::string_view::npos) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("'{}' in '{}' is for a shell, and there is none", c, printable(text)),
+                  "quote it, or give the line to a shell: \"sh -c '...'\"");
+    } else if (c == ' ' || c == '\t' || c == '\n') {
+      if (is_open) {
+        words.push_back(std::exchange(word, {}));
+      }
+      is_open = false;
+    } else {
+      word += c;
+      is_open = true;
+    }
+  }
+  if (quote != 0) {
+    throw Error(ErrorKind::kUsage, fmt::format("a quote is not closed in '{}'", printable(text)));
+  }
+  if (is_open) {
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+std::vector<std::string> own_command(const std::string& verb) {
+  std::error_code failure;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
+  return {failure ? "llmprof" : self.string(), verb};
+}
+
 }  // namespace llmprof

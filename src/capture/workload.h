@@ -39,4 +39,11 @@ std::optional<std::size_t> position_of(const std::vector<std::string>& command,
 // one.
 std::string shell_text(const std::vector<std::string>& argv);
 
+// The words of a command line, as a POSIX shell splits them: blanks, quotes and backslashes, but no
+// variables, patterns or pipes. Throws kUsage for an open quote and for what only a shell can do.
+std::vector<std::string> split_command(std::string_view text);
+
+// The command that starts this program again.
+std::vector<std::string> own_command(const std::string& verb);
+
 }  // namespace llmprof

@@ -36,6 +36,14 @@ void add_part_options(Command& command, RecordingOptions& target) {
                 &target.window.is_trimmed}});
 }
 
+void add_request_options(Command& command, RecordingOptions& target) {
+  command.add(
+      {{"--requests", "FILE",
+        "Join requests to steps: a client's record of them (docs/requests.md)", &target.requests},
+       {"--slo", "LIMITS", "Goodput: requests within these, as ttft=500ms,itl=50ms",
+        &target.service_limits}});
+}
+
 void add_recording_options(Command& command, RecordingOptions& target) {
   command.add({{"--gpu", "N", "Only this GPU, as CUDA numbers it", &target.filter.device},
                {"--pid", "N", "Only this process", &target.filter.pid},

@@ -19,6 +19,9 @@ void add_mark_options(Command& command, RecordingOptions& target);
 // --steps and --trim: the part of a recording that is analyzed.
 void add_part_options(Command& command, RecordingOptions& target);
 
+// --requests and --slo: what clients measured.
+void add_request_options(Command& command, RecordingOptions& target);
+
 // All options of a command that reads a recording.
 void add_recording_options(Command& command, RecordingOptions& target);
 

@@ -76,6 +76,10 @@ const Importer& importer_of(const InputFile& file) {
       return *importer;
     }
   }
+  if (path.ends_with(".ncu-rep")) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: counters, not a recording", path),
+                "llmprof ncu FILE shows them; llmprof analyze RECORDING --ncu FILE joins them");
+  }
   throw Error(ErrorKind::kInput,
               fmt::format("{}: {}not a recording that llmprof reads", path,
                           file.sqlite() != nullptr ? "a SQLite database, but " : ""),

@@ -157,6 +157,7 @@ class Loader {
                   [&](const auto& row) {
                     if (row[0].as_integer() > 0) {
                       capture.utc_ns = row[0].as_integer();
+                      capture.session_start_ns = 0;
                     }
                   });
     }

@@ -160,7 +160,8 @@ std::vector<std::string> ConfigReader::set_keys() const {
   std::vector<std::string> keys;
   keys.reserve(config_.size());
   for (const auto& [key, value] : config_.items()) {
-    const bool is_off = value.is_null() || value == false || value == 0 || value == "" ||
+    const bool is_off = value.is_null() || value == false || value == 0 ||
+                        (value.is_string() && value.get_ref<const std::string&>().empty()) ||
                         (value.is_structured() && value.empty());
     if (!is_off) {
       keys.push_back(key);

@@ -15,6 +15,10 @@ inline constexpr std::uint32_t kNvtxTableVersion = 3;
 inline constexpr std::uint32_t kNvtxModuleCore = 1;
 inline constexpr std::uint32_t kNvtxModuleCore2 = 5;
 
+// NVTX_VERSION that a program reports, and the size of the table of each module; module 0 is none.
+inline constexpr std::uint16_t kNvtxVersion = 3;
+inline constexpr unsigned kNvtxTableSizes[] = {0, 16, 9, 15, 7, 16, 7};
+
 // Positions of the range functions in the table of module CORE.
 enum NvtxCoreSlot : std::uint32_t {
   kNvtxRangeStartEx = 4,

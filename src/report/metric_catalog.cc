@@ -246,6 +246,7 @@ std::string source_text(std::string_view source, const FormatInfo& format) {
       {"ncu", "ncu's reports"},
       {"model", "the model's configuration"},
       {"gpus", "conf/hardware/gpus.yaml"},
+      {"requests", "the file of --requests"},
   };
   const auto* found = std::find_if(std::begin(texts), std::end(texts),
                                    [&](const auto& row) { return row.first == source; });

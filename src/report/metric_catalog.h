@@ -16,7 +16,8 @@ namespace llmprof {
 struct MetricInfo {
   std::string_view unit;  // ns, bytes, FLOP, 1, fraction, 1/s, FLOP/s, bytes/s; empty: not a number
   std::string_view count;    // the key beside it that says of how many; empty: there is none
-  std::string_view sources;  // of kernels, graphs, copies, calls, marks, baseline, ncu, model, gpus
+  std::string_view sources;  // of kernels, graphs, copies, calls, marks, baseline, ncu, model,
+                             // gpus, requests
   std::string_view formula;  // its id: a heading of docs/metrics.md and a word
   std::string_view text;     // the same in words
 };

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "report/kernel_fields.h"
+#include "report/request_fields.h"
 #include "report/stage_fields.h"
 #include "report/structure_fields.h"
 
@@ -42,6 +43,8 @@ void describe(const Metrics*, F&& f) {
   f("stages", &T::stages, plain("the stages of the program"));
   f("steps", &T::steps, plain("the lengths of each stage's marks, on the host and on the GPU"));
   f("compositions", &T::compositions, plain("steps of engines by stage and number of sequences"));
+  f("requests", &T::requests,
+    plain("requests joined to the steps that served them; null without a file of requests"));
   f("structure", &T::structure, plain("the model as the order of kernels shows it"));
   f("rank_groups", &T::rank_groups, plain("ranks that run one copy of the model together"));
   f("baseline", &T::baseline, plain("stages without a profiler; null without such a pass"));

@@ -310,6 +310,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
                                                       kMostRanges, analysis.ranges.size())));
   metrics.host_phases = analysis.host_phases;
   metrics.compositions = analysis.compositions;
+  metrics.requests = analysis.requests;
   metrics.structure = analysis.structure;
   if (analysis.counters) {
     metrics.counters = counters_of(analysis, *analysis.counters);

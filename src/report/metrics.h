@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "analysis/requests/requests.h"
 #include "analysis/timeline.h"
 #include "base/json_fwd.h"
 #include "base/units.h"
@@ -295,6 +296,7 @@ struct Metrics {
   std::vector<StageSummary> stages;
   std::vector<StepMetrics> steps;
   std::vector<Composition> compositions;
+  std::optional<RequestsSummary> requests;
   std::optional<StructureSummary> structure;
   std::optional<std::vector<RankGroupSummary>> rank_groups;
   std::optional<std::vector<StageTimes>> baseline;
@@ -357,6 +359,11 @@ std::vector<std::pair<std::string, std::string>> report_files(
 // kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns with full names. Scripts
 // rely on it.
 std::string kernels_csv(const std::vector<KernelRecord>& records);
+
+// One line per request with the parts of its time to first token, in file order; and one per late
+// token.
+std::string requests_csv(const JoinedRequests& joined);
+std::string late_tokens_csv(const JoinedRequests& joined);
 
 // range,instances,kernels,kernel_ns with full names.
 std::string ranges_csv(const std::vector<RangeTotal>& ranges);

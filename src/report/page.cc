@@ -22,11 +22,11 @@ namespace {
 constexpr std::size_t kKernelRowsOfPage = 20;
 
 // The scripts in the order of their dependencies.
-constexpr const char* kScripts[] = {"format.js",    "data.js",      "dom.js",     "tables.js",
-                                    "summary.js",   "findings.js",  "host.js",    "places.js",
-                                    "lanes.js",     "timeline.js",  "details.js", "kernels.js",
-                                    "roofline.js",  "steps.js",     "heatmap.js", "model.js",
-                                    "transfers.js", "downloads.js", "keys.js",    "main.js"};
+constexpr const char* kScripts[] = {
+    "format.js",    "data.js",   "dom.js",     "tables.js",   "summary.js", "findings.js",
+    "host.js",      "places.js", "lanes.js",   "timeline.js", "details.js", "kernels.js",
+    "roofline.js",  "steps.js",  "heatmap.js", "requests.js", "model.js",   "transfers.js",
+    "downloads.js", "keys.js",   "main.js"};
 
 std::string whole_script() {
   std::string script = "(() => {\n'use strict';\n";

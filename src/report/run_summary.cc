@@ -97,10 +97,29 @@ bool add_aggregates(const Metrics& metrics, RunSummary& run) {
   return has_gate;
 }
 
+// What clients measured. It is shown; a budget makes it decide.
+void add_requests(const Metrics& metrics, RunSummary& run) {
+  if (!metrics.requests) {
+    return;
+  }
+  using S = RequestsSummary;
+  const auto add = [&](const MetricForm& form, auto... members) {
+    add_member("requests", *metrics.requests, form, run, "", members...);
+  };
+  for (const auto member : {&S::ttft, &S::itl}) {
+    add({}, member, &RequestTimes::p50_ns);
+    add({}, member, &RequestTimes::p99_ns);
+  }
+  add({"1/s", true, false}, &S::output_tokens_per_s_per_gpu);
+  add({"fraction", true, false}, &S::goodput, &Goodput::good_fraction);
+  add({"1/s", true, false}, &S::goodput, &Goodput::good_per_s);
+}
+
 void add_metrics(const Metrics& metrics, RunSummary& run) {
   // One level of metrics is gated, the best there is: time to first token and per token, else stage
   // times without a profiler, else stage times of the recording.
   const bool has_gate = add_aggregates(metrics, run);
+  add_requests(metrics, run);
   const bool has_baseline = metrics.baseline && !metrics.baseline->empty();
   for_each_row(rows_at(metrics, &Metrics::baseline), [&](const StageTimes& row, const auto& path) {
     add_member(path, row, {"ns", false, !has_gate}, run, "", &StageTimes::p50_ns);
@@ -364,6 +383,11 @@ Json compared_part(const Json& metrics) {
   part.update(kept<M>(metrics, &M::verdict, &M::capture, &M::environment, &M::aggregates,
                       &M::devices, &M::stages, &M::steps, &M::baseline, &M::ledgers));
   part.update(kept<M>(metrics, &M::efficiency, &M::kernels, &M::operators, &M::structure));
+  if (const Json& requests = field_of(metrics, path_of<M>(&M::requests)); requests.is_object()) {
+    using Q = RequestsSummary;
+    part[path_of<M>(&M::requests)] =
+        kept<Q>(requests, &Q::ttft, &Q::itl, &Q::output_tokens_per_s_per_gpu, &Q::goodput);
+  }
   Json& efficiency = part[path_of<M>(&M::efficiency)];
   efficiency = kept<Efficiency>(efficiency, &Efficiency::model, &Efficiency::stages);
   using K = KernelMetrics;

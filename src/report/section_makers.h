@@ -17,6 +17,7 @@ Section findings_section(const Metrics& metrics, const SectionOptions& options);
 Section environment_section(const Metrics& metrics, const SectionOptions& options);
 Section aggregates_section(const Metrics& metrics, const SectionOptions& options);
 Section baseline_section(const Metrics& metrics, const SectionOptions& options);
+Section requests_section(const Metrics& metrics, const SectionOptions& options);
 Section stages_section(const Metrics& metrics, const SectionOptions& options);
 Section overhead_section(const Metrics& metrics, const SectionOptions& options);
 Section host_phases_section(const Metrics& metrics, const SectionOptions& options);

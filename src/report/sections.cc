@@ -28,6 +28,7 @@ constexpr SectionRow kSections[] = {
     {"environment", "Environment", environment_section},
     {"aggregates", "Aggregates", aggregates_section},
     {"baseline", "Stages, unprofiled", baseline_section},
+    {"requests", "Requests", requests_section},
     {"stages", "Per-Stage Timings", stages_section},
     {"overhead", "Profiler overhead", overhead_section},
     {"host_phases", "CPU time in a step", host_phases_section},
@@ -72,7 +73,8 @@ void leave_out_missing(Document& document) {
 // report.
 Document without_empty_parts(Document document) {
   std::erase_if(document.sections, [](const Section& section) {
-    return (section.id == "host_phases" || section.id == "model" || section.id == "gemm_rates") &&
+    return (section.id == "host_phases" || section.id == "model" || section.id == "gemm_rates" ||
+            section.id == "requests") &&
            !section.missing.empty();
   });
   return document;
@@ -91,8 +93,8 @@ std::vector<std::string> section_ids() {
 Document report_document(const Metrics& metrics, const SectionOptions& options) {
   return without_empty_parts(
       document_of("Report",
-                  {"summary", "files", "findings", "stages", "overhead", "efficiency", "ledger",
-                   "host_phases", "model", "families", "kernels", "counters", "operators",
+                  {"summary", "files", "findings", "requests", "stages", "overhead", "efficiency",
+                   "ledger", "host_phases", "model", "families", "kernels", "counters", "operators",
                    "gemm_rates", "environment", "quality"},
                   metrics, options));
 }
@@ -100,9 +102,9 @@ Document report_document(const Metrics& metrics, const SectionOptions& options) 
 Document page_document(const Metrics& metrics, const SectionOptions& options) {
   return without_empty_parts(
       document_of("llmprof report",
-                  {"summary", "aggregates", "findings", "stages", "ledger", "host_phases",
-                   "efficiency", "model", "kernels", "counters", "operators", "gemm_rates",
-                   "overhead", "environment", "quality", "files"},
+                  {"summary", "aggregates", "findings", "requests", "stages", "ledger",
+                   "host_phases", "efficiency", "model", "kernels", "counters", "operators",
+                   "gemm_rates", "overhead", "environment", "quality", "files"},
                   metrics, options));
 }
 
@@ -115,11 +117,12 @@ Document operators_document(const Metrics& metrics, const SectionOptions& option
 }
 
 Document terminal_document(const Metrics& metrics, const SectionOptions& options) {
-  Document document = document_of("",
-                                  {"summary", "findings", "stages", "baseline", "overhead",
-                                   "ledger", "host_phases", "efficiency", "model", "families",
-                                   "kernels", "counters", "operators", "gemm_rates", "quality"},
-                                  metrics, options);
+  Document document =
+      document_of("",
+                  {"summary", "findings", "requests", "stages", "baseline", "overhead", "ledger",
+                   "host_phases", "efficiency", "model", "families", "kernels", "counters",
+                   "operators", "gemm_rates", "quality"},
+                  metrics, options);
   leave_out_missing(document);
   return document;
 }

@@ -273,7 +273,7 @@ Section quality_section(const Metrics& metrics, const SectionOptions& options) {
     }
   }
   if (section.notes.empty()) {
-    section.missing = "Nothing is missing or odd.";
+    section.missing = "Nothing is missing or odd";
   }
   return section;
 }

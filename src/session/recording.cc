@@ -19,6 +19,7 @@
 #include "capture/stale_runs.h"
 #include "config/presets.h"
 #include "ingest/ingest.h"
+#include "ingest/request_files.h"
 #include "report/metrics.h"
 #include "session/job_files.h"
 #include "session/memory_fit.h"
@@ -166,6 +167,8 @@ std::string reading_options(const RecordingOptions& options) {
       {"--trim", options.window.is_trimmed},
       {"--gpu", options.filter.device.has_value()},
       {"--pid", options.filter.pid.has_value()},
+      {"--requests", !options.requests.empty()},
+      {"--slo", !options.service_limits.empty()},
       {"--annotations", !options.graph_names.annotations.empty()},
       {"--capture-trace", !options.graph_names.capture_traces.empty()}};
   for (const auto& [option, is_given] : given) {
@@ -210,7 +213,7 @@ Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions
   select_part(options, rules, path, recording);
   Profile made = profile(std::move(recording), std::move(rules),
                          {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{},
-                          wants.timer, options.parallelism});
+                          wants.timer, options.parallelism, !options.requests.empty()});
   made.analysis.capture.path = path;
   if (shortage) {
     made.analysis.diagnostics.push_back(*shortage);
@@ -218,7 +221,39 @@ Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions
   return made;
 }
 
+// The file of --requests, read before the recording: a mistake in it shows at once.
+std::optional<RequestEvidence> requests_of(const RecordingOptions& options, PassTimer* timer) {
+  const ServiceLimits limits = service_limits_of(options.service_limits);
+  if (options.requests.empty()) {
+    if (!options.service_limits.empty()) {
+      throw Error(ErrorKind::kUsage, "--slo requires --requests",
+                  "add --requests FILE: what clients measured (docs/requests.md)");
+    }
+    return std::nullopt;
+  }
+  const PassTimer::Scope pass(timer, "read requests");
+  return RequestEvidence{load_requests(options.requests), limits};
+}
+
 }  // namespace
+
+ServiceLimits service_limits_of(const std::string& text) {
+  ServiceLimits limits;
+  if (text.empty()) {
+    return limits;
+  }
+  for (const std::string_view pair : split(text, ',')) {
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    const std::string_view name = trim(pair.substr(0, equals));
+    const auto time = parse_duration_ns(trim(pair.substr(std::min(equals + 1, pair.size()))));
+    if ((name != "ttft" && name != "itl") || !time) {
+      throw Error(ErrorKind::kUsage, fmt::format("--slo: '{}' is not a limit", printable(pair)),
+                  "--slo ttft=500ms,itl=50ms");
+    }
+    (name == "ttft" ? limits.ttft_ns : limits.itl_ns) = *time;
+  }
+  return limits;
+}
 
 Rules recording_rules(const std::string& file, const System& system) {
   Rules rules = rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
@@ -235,8 +270,9 @@ Profile profile_recording(const std::string& path, const RecordingOptions& optio
 
 Profile profile_recordings(const std::vector<std::string>& paths, const RecordingOptions& options,
                            const System& system, const ProfileWants& wants) {
-  Profile made = profile_of(paths, options, system, wants);
   Evidence evidence;
+  evidence.requests = requests_of(options, wants.timer);
+  Profile made = profile_of(paths, options, system, wants);
   std::vector<std::string> counters = options.ncu;
   for (std::size_t i = 0; options.ncu.empty() && i < paths.size(); ++i) {
     const std::vector<std::string> found = counters_in(paths[i]);

@@ -31,8 +31,13 @@ struct RecordingOptions {
   GraphNameFiles graph_names;
   std::int64_t num_threads = 2;
   std::optional<std::uint64_t> memory_limit_bytes;
-  Parallelism parallelism;  // how ranks share the model, where the user says so
+  Parallelism parallelism;     // how ranks share the model, where the user says so
+  std::string requests;        // a file of what clients measured; empty: none
+  std::string service_limits;  // of --slo, as "ttft=500ms,itl=50ms"
 };
+
+// Reads the limits of --slo. Throws kUsage.
+ServiceLimits service_limits_of(const std::string& text);
 
 // What is wanted of a profile besides its numbers.
 struct ProfileWants {

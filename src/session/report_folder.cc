@@ -34,6 +34,9 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
   const std::vector<std::string> exports = write_exports(profile, folder);
   std::vector<std::string> beside = folder.beside;
   beside.insert(beside.end(), exports.begin(), exports.end());
+  if (profile.requests) {
+    beside.insert(beside.end(), {"requests.csv", "late_tokens.csv"});
+  }
   WrittenReport written{metrics_of(profile.analysis, folder.run), exports};
   const auto write = [&](const std::string& name, const std::string& contents) {
     write_file(folder.directory / name, contents);
@@ -42,6 +45,10 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
   for (const auto& [name, contents] :
        report_files(written.metrics, beside, profile.timeline, timer)) {
     write(name, contents);
+  }
+  if (profile.requests) {
+    write("requests.csv", requests_csv(*profile.requests));
+    write("late_tokens.csv", late_tokens_csv(*profile.requests));
   }
   for (const auto& [name, contents] : summary_files(profile, folder.identity)) {
     write(name, contents);

@@ -14,12 +14,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/rules.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "bundle/manifest.h"
+#include "capture/mark_module.h"
 #include "capture/stale_runs.h"
 #include "config/compose.h"
 #include "config/reader.h"
@@ -54,13 +56,37 @@ std::string rules_of(const RunRequest& request, const RunOptions& options) {
   return request.rules.empty() ? options.rules : request.rules;
 }
 
+// With a = it is a rule for ranges, as in `analyze`. Without, it is a module that makes ranges.
+bool is_stage_mark(const std::string& mark) {
+  return mark.find('=') != std::string::npos;
+}
+
+std::vector<std::string> stage_marks(const RunRequest& request) {
+  std::vector<std::string> marks;
+  std::copy_if(request.marks.begin(), request.marks.end(), std::back_inserter(marks),
+               is_stage_mark);
+  return marks;
+}
+
+// Adds the modules of --mark to those of the workload, each once. Throws kUsage.
+void add_mark_modules(const RunRequest& request, std::vector<std::string>& modules) {
+  for (const std::string& mark : request.marks) {
+    if (!is_stage_mark(mark) && std::find(modules.begin(), modules.end(), mark) == modules.end()) {
+      modules.push_back(mark);
+    }
+  }
+  check_mark_modules(modules);
+}
+
 RunSetup make_setup(const RunRequest& request, Config composed, const System& system,
                     std::vector<std::string>& notes) {
   RunSetup setup;
   setup.config = std::make_shared<const Config>(std::move(composed));
   const Config& config = *setup.config;
   setup.options = run_options_of(config);
+  add_mark_modules(request, setup.options.mark_modules);
   setup.rules = recording_rules(rules_of(request, setup.options), system);
+  add_marks(stage_marks(request), {}, setup.rules);
   setup.rank = launched_rank(system);
   if (setup.rank) {
     choose_rank_passes(*setup.rank, setup.options, notes);
@@ -74,6 +100,11 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
                 "llmprof run [OVERRIDE...] -- PROGRAM [ARGUMENT...]");
   }
   setup.work_argv = build_work_argv(system, setup.options.workload, command);
+  if (request.server.is_wanted()) {
+    setup.server = server_setup_of(request.server, config, command);
+    setup.work_argv.insert(setup.work_argv.end(), setup.server->arguments.begin(),
+                           setup.server->arguments.end());
+  }
   setup.passes = passes_of(setup.options, setup.target);
   setup.machine = machine_facts(system);
   if (setup.options.contract.gpu == Contract::Gpu::kRequired && setup.machine.gpus.empty()) {
@@ -111,6 +142,7 @@ std::optional<Profile> planned_recording(const RunRequest& request, const RunSet
   }
   RecordingOptions options;
   options.rules = rules_of(request, setup.options);
+  options.marks = stage_marks(request);
   Profile profile = profile_for_plan(request.plan, options, system);
   if (!profile.trace || profile.trace->kernels.size() == 0) {
     throw Error(ErrorKind::kContract,
@@ -199,6 +231,9 @@ Config config_of(const RunRequest& request, std::vector<std::string>& notes) {
   std::vector<std::string> overrides = request.overrides;
   if (!request.passes.empty()) {
     overrides.push_back("run.passes=[" + request.passes + "]");
+  } else if (request.server.is_wanted()) {
+    // ncu replays kernels, for which no client waits: only if it is asked for.
+    overrides.insert(overrides.begin(), "run.passes=[baseline,nsys]");
   }
   if (!request.out.empty()) {
     overrides.push_back("artifacts.dir=" + Json(request.out).dump());
@@ -218,8 +253,15 @@ Config config_of(const RunRequest& request, std::vector<std::string>& notes) {
 
 }  // namespace
 
-PreparedRun prepare_run(const RunRequest& request, const System& system) {
+PreparedRun prepare_run(const RunRequest& given, const System& system) {
   PreparedRun run;
+  RunRequest request = given;
+  if (!request.server.command.empty()) {
+    if (!request.command.empty()) {
+      throw Error(ErrorKind::kUsage, "run: give the server with --server or after --, not both");
+    }
+    request.command = split_command(request.server.command);
+  }
   Config config = config_of(request, run.notes);
   check_manifest(config);
   run.setup = make_setup(request, std::move(config), system, run.notes);

@@ -20,9 +20,11 @@ struct RunRequest {
   std::string plan;                    // a recording to plan ncu from
   std::string out;                     // folder for bundles; empty: as configured
   std::string rules;                   // a file of the user's own; empty: none
+  std::vector<std::string> marks;      // STAGE=NAME of ranges, or a module that marks the program
   std::string file;                    // of configuration; empty: the user's own
   std::vector<std::string> overrides;  // of configuration
   std::vector<std::string> command;    // the program and its arguments
+  ServerRequest server;                // the program is a server, and gets load
 };
 
 // A run whose configuration, program and tools were checked, but which has not started.

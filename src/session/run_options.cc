@@ -136,6 +136,7 @@ RunOptions run_options_of(const Config& config) {
   options.is_ncu_gated = reader.flag("pipeline.ncu.gating_nvtx");
   options.keeps_report = reader.flag("artifacts.keep_report");
   options.rules = reader.optional_text("rules").value_or("");
+  options.mark_modules = reader.texts("workload.mark");
   options.contract = contract_of(reader);
   options.workload = {reader.texts("workload.arguments"), reader.text_map("workload.environment"),
                       reader.texts("workload.strip_environment")};

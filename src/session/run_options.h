@@ -32,8 +32,9 @@ struct RunOptions {
   double ncu_budget_s = 0;
   int ncu_passes = 0;
   bool is_ncu_gated = false;
-  bool keeps_report = false;  // also when nsys wrote keys into it
-  std::string rules;          // a file of rules for stages and families; empty: none
+  bool keeps_report = false;              // also when nsys wrote keys into it
+  std::string rules;                      // a file of rules for stages and families; empty: none
+  std::vector<std::string> mark_modules;  // that mark the program: capture/mark_module.h
   Contract contract;
   WorkloadSettings workload;
   NsysSettings nsys;

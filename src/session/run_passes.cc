@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "capture/mark_module.h"
 #include "capture/nvtx_library.h"
 #include "session/ncu_plan_command.h"
 #include "session/nvtx_marks.h"
@@ -29,6 +30,8 @@ PassCommand program_command(const CommandInputs& inputs, const std::string& fold
       setup.has_placeholders ? filled_for(inputs, setup.work_argv, folder) : setup.work_argv;
   command.environment =
       work_environment(inputs.system, setup.options.workload, is_profiled, command.notes);
+  add_mark_environment(inputs.scratch / kMarksFolder, setup.options.mark_modules,
+                       command.environment);
   return command;
 }
 
@@ -57,7 +60,7 @@ std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
        stage_timer_environment(inputs.scratch / kStageTimerLibrary, inputs.scratch / "ranges")) {
     command.environment[name] = value;
   }
-  return {command};
+  return {inputs.setup.server ? driven(inputs, "baseline", std::move(command), {}, {}) : command};
 }
 
 std::vector<PassCommand> operators_commands(const CommandInputs& inputs) {
@@ -76,13 +79,19 @@ std::vector<PassCommand> nsys_commands(const CommandInputs& inputs) {
   if (!inputs.setup.nsys) {
     return {};
   }
+  const NsysTool& nsys = *inputs.setup.nsys;
+  const NsysSettings& settings = inputs.setup.options.nsys;
+  const NsysOutput output = {inputs.session, inputs.bundle / "nsys/run.nsys-rep",
+                             inputs.system.temporary_directory()};
   PassCommand command = profiled_command(inputs, "nsys");
-  command.argv = build_nsys_cmd(
-      *inputs.setup.nsys, inputs.setup.options.nsys, inputs.gate,
-      {inputs.session, inputs.bundle / "nsys/run.nsys-rep", inputs.system.temporary_directory()},
-      command.argv);
-  command.environment.merge(nsys_gate_environment(inputs.gate));
   command.environment["TMPDIR"] = inputs.scratch.string();
+  if (inputs.setup.server) {
+    const NsysWindow window = build_nsys_window(nsys, settings, output, command.argv);
+    command.argv = window.launch;
+    return {driven(inputs, "nsys", std::move(command), window.start, window.stop)};
+  }
+  command.argv = build_nsys_cmd(nsys, settings, inputs.gate, output, command.argv);
+  command.environment.merge(nsys_gate_environment(inputs.gate));
   return {command};
 }
 
@@ -93,6 +102,9 @@ std::vector<PassCommand> ncu_commands(const CommandInputs& inputs) {
     commands.push_back(program);
     commands.back().argv = build_ncu_cmd(*inputs.setup.ncu, inputs.setup.options.ncu, step.filter,
                                          inputs.bundle / "ncu" / step.report, program.argv);
+    if (inputs.setup.server) {
+      commands.back() = driven(inputs, "ncu", std::move(commands.back()), {}, {});
+    }
   }
   return commands;
 }

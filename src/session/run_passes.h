@@ -18,6 +18,7 @@
 #include "capture/system.h"
 #include "session/model_target.h"
 #include "session/run_options.h"
+#include "session/server_setup.h"
 
 namespace llmprof {
 
@@ -53,8 +54,9 @@ struct RunSetup {
   MachineFacts machine;
   std::optional<NsysTool> nsys;
   std::optional<NcuTool> ncu;
-  std::vector<Breach> missing;       // tools a pass needs and that are not there
-  std::optional<LaunchedRank> rank;  // empty: the run is not part of a job
+  std::vector<Breach> missing;        // tools a pass needs and that are not there
+  std::optional<LaunchedRank> rank;   // empty: the run is not part of a job
+  std::optional<ServerSetup> server;  // empty: the program ends by itself
   // A recording to plan ncu from, in place of this run's own. Its numbers stay out of this run.
   std::optional<Profile> planned_from;
 };
@@ -65,6 +67,9 @@ struct NcuStep {
   std::string report;  // file in ncu/
 };
 std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>& seen);
+
+// Of the scratch folder: where the modules of --mark lie, and their notes.
+inline constexpr const char* kMarksFolder = "marks";
 
 // Inputs of the commands.
 struct CommandInputs {

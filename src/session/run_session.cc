@@ -31,7 +31,9 @@
 #include "capture/nvtx_timer.h"
 #include "capture/stale_runs.h"
 #include "ingest/ingest.h"
+#include "ingest/request_files.h"
 #include "report/metrics.h"
+#include "serve/drive.h"
 #include "session/nvtx_marks.h"
 #include "session/operator_table.h"
 #include "session/recording.h"
@@ -91,6 +93,22 @@ void make_scratch(const fs::path& scratch) {
   }
 }
 
+// Drops the ranges before the recorded window and after it: warm-up, and what the server does
+// alone.
+void keep_window(const fs::path& folder, TimedRun& run) {
+  const auto window = read_drive_result(folder / kDriveFile);
+  if (!window || window->start_ns == 0) {
+    return;
+  }
+  for (TimedProcess& process : run.processes) {
+    const std::int64_t offset_ns = process.start_realtime_ns - process.start_monotonic_ns;
+    std::erase_if(process.ranges, [&](const TimedRange& range) {
+      const std::int64_t start_ns = range.start_ns + offset_ns;
+      return start_ns < window->start_ns || (window->end_ns > 0 && start_ns > window->end_ns);
+    });
+  }
+}
+
 // How a pass ended, in the words of its progress: by the fatal ones of `breaches` from `before` on.
 std::string outcome_of(const std::vector<Breach>& breaches, std::size_t before) {
   for (std::size_t i = before; i < breaches.size(); ++i) {
@@ -136,6 +154,25 @@ void RunSession::add(std::vector<Breach> breaches) {
     is_interrupted_ = is_interrupted_ || breach.reason == Reason::kInterrupted;
     breaches_.push_back(std::move(breach));
   }
+}
+
+// How the program of a pass ended. A server ends because it is stopped; what counts is its load.
+std::vector<Breach> RunSession::check_program(const Pass& pass, const StepResult& step,
+                                              const std::vector<int>& expected_codes) const {
+  if (!setup_.server || step.end != StepEnd::kItself) {
+    return check_step(pass.name, setup_.options.contract, step, expected_codes);
+  }
+  const fs::path folder = artifacts_.path(pass.folder);
+  const auto result = read_drive_result(folder / kDriveFile);
+  if (!result) {
+    return {{Reason::kPassFailed, pass.name, "what drives the server was killed", "", ""}};
+  }
+  if (!result->failure) {
+    return {};
+  }
+  const bool is_of_client = *result->failure == Reason::kClientFailed;
+  return {{*result->failure, pass.name, result->sentence,
+           fmt::format("see {}", (folder / (is_of_client ? kClientLog : "log.txt")).string()), ""}};
 }
 
 // Why no further pass makes sense; nothing where one does.
@@ -231,6 +268,7 @@ void RunSession::prepare() {
 }
 
 void RunSession::run_passes() {
+  write_marks();
   for (const Pass& pass : setup_.passes) {
     if (pass.kind != PassKind::kPrepare) {
       run(pass);
@@ -252,6 +290,7 @@ void RunSession::run(const Pass& pass) {
     add({{error.kind() == ErrorKind::kEnvironment ? Reason::kToolFailed : Reason::kPassFailed,
           pass.name, error.what(), error.hint(), ""}});
   }
+  read_mark_notes(pass);
   leave_out_secrets(pass);
   progress_.end(outcome_of(breaches_, before));
   finish(std::move(record));
@@ -287,7 +326,7 @@ std::optional<Reason> RunSession::obstacle(const Pass& pass) {
 void RunSession::run_baseline(const Pass& pass, PassRecord& record) {
   write_stage_timer_library(scratch_);
   const StepResult step = run_only_step(pass, record);
-  add(check_step(pass.name, setup_.options.contract, step, {}));
+  add(check_program(pass, step, {}));
   read_baseline(scratch_ / "ranges", step);
 }
 
@@ -299,6 +338,9 @@ void RunSession::run_companion(const Pass& pass, PassRecord& record) {
 
 void RunSession::read_baseline(const fs::path& directory, const StepResult& step) {
   TimedRun run = read_range_directory(directory);
+  if (setup_.server) {
+    keep_window(artifacts_.path("baseline"), run);
+  }
   baseline_trace_ = trace_of(run);
   baseline_marks_ = seen_marks(run);
   scrub_ranges(run);  // a gate needs the names as they are, the bundle does not
@@ -364,7 +406,7 @@ void RunSession::run_nsys(const Pass& pass, PassRecord& record) {
   const bool has_report = keep_report(report, step, start);
   // Where there is no report the reason is there, not in the exit code.
   if (has_report || step.end != StepEnd::kItself) {
-    add(check_step("nsys", setup_.options.contract, step, expected_codes(setup_.options.nsys)));
+    add(check_program(pass, step, expected_codes(setup_.options.nsys)));
   }
   if (has_report) {
     read_recording(report, step.end != StepEnd::kItself);
@@ -402,8 +444,10 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     export_report(system_, *setup_.nsys, report, sqlite);
     scrub_report(report, sqlite);
     is_clean = true;
+    read_requests();
     ProfileOptions options;
     options.has_timeline = true;
+    options.has_requests = requests_.has_value();
     Trace trace = load_trace(sqlite, kReadThreads);
     name_graph_kernels(sqlite, {}, std::nullopt, trace);
     profile_ = profile(std::move(trace), setup_.rules, options);
@@ -431,8 +475,9 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
       setup_.options.contract.gpu == Contract::Gpu::kRequired ||
       (setup_.options.contract.gpu == Contract::Gpu::kAuto && !setup_.machine.gpus.empty());
   Expectations expected{is_gpu_expected, setup_.options.nsys.trace_fork_before_exec, 0, {}};
-  // A window of its own holds fewer stages than the whole run.
-  if (!baseline_times_.empty() && inputs_.gate.kind != GateWish::Kind::kCudaProfilerApi &&
+  // A window of its own holds fewer stages than the whole run, and a server batches as it likes.
+  if (!baseline_times_.empty() && !setup_.server &&
+      inputs_.gate.kind != GateWish::Kind::kCudaProfilerApi &&
       setup_.options.nsys.duration_s == 0 && !was_cut) {
     const ExpectedStages stages = expected_stages(*baseline_trace_, baseline_stages_, inputs_.gate);
     expected.num_processes_with_ranges = stages.num_processes;
@@ -441,8 +486,22 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
   add(check_recording(setup_.options.contract, expected, facts));
 }
 
+// What the client measured while nsys recorded. Clients write it only if they are asked to.
+void RunSession::read_requests() {
+  const fs::path file = artifacts_.path("nsys") / kRequestsFile;
+  if (!setup_.server || !fs::exists(file)) {
+    return;
+  }
+  try {
+    requests_ = RequestEvidence{load_requests(file), {}};
+  } catch (const Error& error) {
+    add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), "", false}});
+  }
+}
+
 Evidence RunSession::take_evidence() {
   Evidence evidence;
+  evidence.requests = std::move(requests_);
   evidence.counters = std::move(counters_);
   llmprof::read_operators(artifacts_.root(), evidence);
   evidence.baseline = baseline_times_;

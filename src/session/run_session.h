@@ -58,10 +58,14 @@ class RunSession {
   void run_companion(const Pass& pass, PassRecord& record);
   void run_nsys(const Pass& pass, PassRecord& record);
   void run_ncu(const Pass& pass, PassRecord& record);
+  void write_marks();
+  void read_mark_notes(const Pass& pass);
   StepResult run_only_step(const Pass& pass, PassRecord& record);
   StepResult run_step(const Pass& pass, const PassCommand& command, const StepLimits& limits,
                       PassRecord& record);
   void add(std::vector<Breach> breaches);
+  std::vector<Breach> check_program(const Pass& pass, const StepResult& step,
+                                    const std::vector<int>& expected_codes) const;
   void skip(const Pass& pass, Reason reason);
   void finish(PassRecord record);
   std::optional<Reason> stop_reason() const;
@@ -81,6 +85,7 @@ class RunSession {
   void scrub_ranges(TimedRun& run) const;
   void read_recording(const std::filesystem::path& report, bool was_cut);
   void read_counters();
+  void read_requests();
 
   const RunSetup& setup_;
   const Artifacts& artifacts_;
@@ -103,6 +108,7 @@ class RunSession {
   std::optional<NamedModel> model_;
   std::optional<Profile> profile_;
   std::optional<Counters> counters_;
+  std::optional<RequestEvidence> requests_;
 };
 
 // The name of the nsys session, unique on the machine.

@@ -269,7 +269,9 @@ struct CaptureInfo {
   std::optional<std::int64_t> world_size;  // their number
   bool has_cuda = false;                   // any table of CUDA activity
   bool has_kernel_table = false;
-  std::optional<std::int64_t> utc_ns;   // UTC at time 0 of the recording's clock
+  std::optional<std::int64_t> utc_ns;  // UTC at time 0 of the recording's clock
+  // When the tool began to record, which may be before the first event; nullopt: unknown.
+  std::optional<std::int64_t> session_start_ns;
   std::optional<CaptureWindow> window;  // nullopt: all of it
   std::vector<std::string> messages;    // warnings and errors of the tool itself
   std::vector<SourceFile> files;        // empty: all is of one file

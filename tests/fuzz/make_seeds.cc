@@ -170,6 +170,20 @@ void run(const fs::path& golden, const fs::path& out) {
   write_seed(out, "operators_csv", "table.csv",
              "stage,kind,op,name,layer,total_ns,calls,flops,bytes\nprefill,stage,,,,1000,2,,\n"
              "prefill,operator,MUL_MAT,ffn_up,3,600,2,4096,12\n");
+  write_seed(out, "requests", "own.jsonl", read_file(golden / "analyze-requests/requests.jsonl"));
+  write_seed(out, "requests", "vllm.json",
+             R"({"start_times": [1.5, 2], "ttfts": [0.25, 0], "itls": [[0.01, 0.02], []],)"
+             R"( "input_lens": [5, 6], "output_lens": [3, 0], "errors": ["", "x"]})");
+  write_seed(out, "requests", "aiperf.jsonl",
+             R"({"metadata": {"request_start_ns": 5, "request_end_ns": 9000000}, "metrics":)"
+             R"( {"time_to_first_token": {"value": 1.5, "unit": "ms"},)"
+             R"( "inter_chunk_latency": {"value": [2, 3], "unit": "ms"}}})");
+  write_seed(out, "requests", "dynamo.jsonl",
+             R"({"schema": "dynamo.request.trace.v1", "event_type": "request_end",)"
+             R"( "request": {"request_received_ms": 5, "ttft_ms": 2.5, "total_time_ms": 9}})");
+  write_seed(out, "requests", "tensorrt.json",
+             R"([{"perf_metrics": {"timing_metrics": {"arrival_time": 1.5,)"
+             R"( "first_token_time": 2.5}}}])");
   write_seed(out, "gguf", "llama", gguf_seed());
   write_seed(out, "safetensors", "llama", made_safetensors(made_tensors(Json::parse(kModel))));
   write_seed(out, "llm_config", "llama.json", kModel);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/targets.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,7 @@
 #include "ingest/ncu_rep.h"
 #include "ingest/nsys_csv.h"
 #include "ingest/operators_csv.h"
+#include "ingest/request_files.h"
 #include "model/gguf.h"
 #include "model/llm.h"
 #include "model/safetensors.h"
@@ -99,6 +101,16 @@ void run_nsys_csv(std::string_view bytes) {
 
 void run_operators(std::string_view bytes) {
   parse_operators_csv(bytes);
+}
+
+// Rows that are kept have times in order.
+void run_requests(std::string_view bytes) {
+  const Requests requests = parse_requests(bytes, "requests.jsonl");
+  must(requests.token_begin.size() == requests.size() + 1, "tokens of a row are missing");
+  for (std::size_t row = 0; row < requests.size(); ++row) {
+    const auto tokens = requests.tokens_of(row);
+    must(std::is_sorted(tokens.begin(), tokens.end()), "tokens are not in order");
+  }
 }
 
 void run_gguf(std::string_view bytes) {
@@ -203,6 +215,7 @@ constexpr std::array kTargets = {
     FuzzTarget{"nsys_csv", answered<run_nsys_csv>},
     FuzzTarget{"operators_csv", answered<run_operators>},
     FuzzTarget{"graph_annotations", answered<run_annotations>},
+    FuzzTarget{"requests", answered<run_requests>},
     FuzzTarget{"gguf", answered<run_gguf>},
     FuzzTarget{"safetensors", answered<run_safetensors>},
     FuzzTarget{"llm_config", answered<run_llm_config>},

@@ -39,10 +39,10 @@ def check_slower(program, workload, folder):
     # The same bundles say the same to compare; the other way round TPOT is better, and the prefill, which is the same on
     # both sides, may be too noisy to tell.
     sides = [[str(bundle) for bundle in sorted((group / side).iterdir())] for side in "ab"]
-    for base, candidate, codes, change in ((*sides, [3], "worse"), (*sides[::-1], [0, 4], "better")):
+    for base, candidate, change in ((*sides, "worse"), (*sides[::-1], "better")):
         again = subprocess.run([program, "compare", *base, "--to", *candidate, "--format", "json"], capture_output=True,
                                text=True, timeout=60)
-        assert again.returncode in codes, (again.returncode, again.stdout)
+        assert again.returncode == 0, (again.returncode, again.stdout)  # compare tells, gate judges
         found = {row["key"]: row["change"] for row in json.loads(again.stdout)["metrics"]}
         assert found["aggregates.tpot.p50_ns"] == change, found
     print(f"step of 2 ms against 3 ms: {comparison['verdict']}, ratio {tpot['ratio']:.3f}")

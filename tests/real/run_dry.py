@@ -39,7 +39,9 @@ def accept(command, directory, seen):
                 words in said for words in ("End of file", "Agent launcher failed", "Local Endpoint is not available")):
             break
     assert result.returncode == 0, (command, result.stdout, result.stderr)
-    assert "error" not in result.stderr.lower(), (command, result.stderr)
+    # A dry run writes no files, so the loader misses the library of marks, and says so.
+    said = [line for line in result.stderr.splitlines() if "libllmprof_marks.so" not in line]
+    assert not any("error" in line.lower() for line in said), (command, result.stderr)
 
 
 def main():

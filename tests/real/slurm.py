@@ -197,7 +197,7 @@ def requeued_job(job):
     code, fleet = job.merge(run.name)
     assert code == 0 and fleet["attempt"] == 1 and fleet["ranks"]["present"] == 4, fleet["ranks"]
     assert fleet["ranks"]["earlier_attempts"] == [{"attempt": 0, "ranks": ["0-3"]}], fleet["ranks"]
-    assert "the job came again: attempt 1 counts" in job.words(run.name)
+    assert "the job was restarted: attempt 1 counts" in job.words(run.name)
 
 
 def main():

@@ -55,9 +55,12 @@ def main():
         folder = pathlib.Path(directory)
         model = browser.golden("analyze-model", folder)
         hostile = hostile_copy(model, folder)
+        requests = str(browser.HERE.parent / "golden/analyze-requests/requests.jsonl")
         pages = [browser.page(asked.program, model, folder, "decode", extra=["--model", "deepseek_ocr"], bare=True),
                  browser.page(asked.program, hostile, folder, "hostile", hostile=True),
                  browser.page(asked.program, browser.golden("analyze-graph", folder), folder, "graph", leastNumbers=5),
+                 browser.page(asked.program, browser.golden("analyze-requests", folder), folder, "requests", leastNumbers=5,
+                              extra=["--requests", requests]),
                  browser.page(asked.program, browser.golden("layers", folder), folder, "layers", leastNumbers=5, model=True),
                  browser.page(asked.program, browser.golden("analyze-nocuda", folder), folder, "nocuda", leastNumbers=0)]
         counted = browser.golden("analyze-sqlite-ncu", folder)

@@ -213,12 +213,14 @@ Command analyze_command() {
       {"--image", "WxH", "Size of the image in the prompt, in pixels", &options->image},
       json_option(options->json),
   };
+  add_request_options(command, options->recording);
   add_recording_options(command, options->recording);
   command.examples =
       "  llmprof analyze run.sqlite --out report\n"
       "  llmprof analyze run.sqlite --ncu counters.ncu-rep\n"
       "  llmprof analyze run.sqlite --model llama_3_1_8b\n"
       "  llmprof analyze rank0.sqlite rank1.sqlite --model llama_3_1_8b\n"
+      "  llmprof analyze run.sqlite --requests requests.jsonl --slo ttft=500ms,itl=50ms\n"
       "  llmprof analyze huge.sqlite --plan\n";
   command.run = [options](Context& context) { return run_analyze(*options, context); };
   return command;

@@ -109,6 +109,7 @@ Command report_command() {
       ci_option(options->ci),
       {"-v,--verbose", "", "Also say which rules could not be checked, and why", &options->verbose},
   };
+  add_request_options(command, options->recording);
   add_recording_options(command, options->recording);
   command.examples =
       "  llmprof report llmprof-runs/20261115-101500\n"

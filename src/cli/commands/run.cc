@@ -14,6 +14,7 @@
 #include "base/json_fwd.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "capture/mark_module.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/recording_options.h"
@@ -31,11 +32,24 @@ std::string next_command(const RunRequest& request, const std::string& next_over
   if (!request.rules.empty()) {
     argv.insert(argv.end(), {"--rules", request.rules});
   }
+  for (const std::string& mark : request.marks) {
+    argv.insert(argv.end(), {"--mark", mark});
+  }
   if (!request.passes.empty()) {
     argv.insert(argv.end(), {"--passes", request.passes});
   }
   if (!request.plan.empty()) {
     argv.insert(argv.end(), {"--plan", request.plan});
+  }
+  const ServerRequest& server = request.server;
+  const std::pair<const char*, const std::string*> of_server[] = {{"--server", &server.command},
+                                                                  {"--ready", &server.ready},
+                                                                  {"--client", &server.client},
+                                                                  {"--warmup", &server.warmup}};
+  for (const auto& [option, value] : of_server) {
+    if (!value->empty()) {
+      argv.insert(argv.end(), {option, *value});
+    }
   }
   const std::string key = next_override.substr(0, next_override.find('=') + 1);
   if (!request.out.empty() && key != "artifacts.dir=") {
@@ -216,6 +230,17 @@ Command run_command() {
       {"--passes", "LIST", "Comma-separated subset of baseline,operators,nsys,ncu (default all)",
        &options->request.passes},
       {"--dry-run", "", "Check everything, print the commands, start nothing", &options->dry_run},
+      {"--server", "COMMAND", "Profile a server: start it, send it load, stop it",
+       &options->request.server.command},
+      {"--ready", "URL", "Answers 200 when the server takes requests (default: as the engine does)",
+       &options->request.server.ready},
+      {"--client", "COMMAND",
+       "Sends the load; {url} and {requests} are filled in (default: llmprof load)",
+       &options->request.server.client},
+      {"--warmup", "COMMAND", "Load before the recording, with the same words",
+       &options->request.server.warmup},
+      {"--ready-timeout", "SECONDS", "For the server to be ready",
+       &options->request.server.ready_timeout_s},
       {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &options->request.plan},
       {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (llmprof-runs)",
        &options->request.out},
@@ -231,16 +256,26 @@ Command run_command() {
        "Also run with this configuration, interleaved A B B A, and compare; may be "
        "repeated",
        &options->against},
+      {"--mark",
+       "MODULE|STAGE=NAME",
+       "Mark a program of this library (transformers), or name its ranges; may be repeated",
+       &options->request.marks,
+       {},
+       mark_modules},
       rules_option(options->request.rules),
       config_option(options->request.file),
       override_option(options->request.overrides),
   };
   command.examples =
       "  llmprof run -- python generate.py\n"
+      "  llmprof run --mark transformers -- python generate.py\n"
       "  llmprof run model.target=llama_100m\n"
       "  llmprof run --passes baseline,nsys run.mode=light -- ./llama-cli -m model.gguf\n"
       "  llmprof run --repeat 9 --against workload.environment.OMP_NUM_THREADS=8 -- python "
       "generate.py\n";
+  command.examples +=
+      "  llmprof run --server 'vllm serve Qwen/Qwen3-8B' --client 'llmprof load {url} --streams 16 -o "
+      "{requests}'\n";
   command.rest = &options->request.command;
   command.run = [options](Context& context) { return run_command_main(*options, context); };
   return command;

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "fleet/history/clickhouse_schema.h"
-#include "fleet/history/http.h"
+#include "net/http.h"
 
 namespace llmprof {
 

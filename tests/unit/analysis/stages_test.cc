@@ -62,6 +62,19 @@ TEST(Stages, StepsAloneAreDecode) {
   EXPECT_FALSE(stages.is_nested[0]);
 }
 
+TEST(Stages, DraftsInDomainLlmAreAStageOfTheirOwn) {
+  EXPECT_THAT(found({{"LLM", "prefill", 0, 10, 17}, {"LLM", "verify", 10, 20, 4}}),
+              ElementsAre("prefill 17", "verify 4"));
+}
+
+TEST(Stages, MarksOfTransformersUnderPyTorchsProfiler) {
+  EXPECT_THAT(
+      found({{"", "transformers.prefill[bs=3 toks=51 c_sk=51 c_sqsq=867 c_sqsk=867]", 0, 10},
+             {"", "transformers.decode_step[bs=3 toks=3 g_sk=54 g_sqsq=3 g_sqsk=54]", 10, 20},
+             {"", "transformers.verify[bs=1 toks=4]", 20, 30}}),
+      ElementsAre("prefill 51", "decode 3", "verify 4"));
+}
+
 TEST(Stages, VllmMarkers) {
   EXPECT_THAT(
       found({{"", "execute_context_2(600)_generation_0(0)", 0, 10},

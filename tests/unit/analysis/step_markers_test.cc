@@ -74,6 +74,11 @@ TEST(StepMarkers, EveryRowReadsItsExamples) {
       {"[Executor] _forward_step 1: 4 ctx reqs, 0 gen reqs", "prefill -/4"},
       {"[Executor] _forward_step: 1 ctx reqs, 3 gen reqs", "mixed -/4"},
       {"_forward_step: 0 ctx reqs, 8 gen reqs", "decode 8/8"},
+      {"transformers.prefill[bs=3 toks=51 c_sk=51 c_sqsq=867 c_sqsk=867]", "prefill 51/3"},
+      {"transformers.prefill[bs=3 toks=51]", "prefill 51/3"},
+      {"transformers.decode_step[bs=3 toks=3 g_sk=54 g_sqsq=3 g_sqsk=54]", "decode 3/3"},
+      {"transformers.decode_step[bs=3 toks=3]", "decode 3/3"},
+      {"transformers.verify[bs=1 toks=4]", "verify 4/1"},
       {"prefill[bs=2 tok=14721 ctx=[7803, 6918]]", "prefill 14721/2"},
       {"prefill[bs=2 tok=14721 ctx=[7803, 6918] sqsq=108745533 sqsk=108745533 sk=14721]",
        "prefill 14721/2"},
@@ -101,6 +106,9 @@ TEST(StepMarkers, EveryRowReadsItsExamples) {
        "misc",
        "pipeline_misc -/-"},
       {"ProfilerStep#6", "step -/-"},
+      {"step[prefill=512 decode=2 seqs=0:512,1:1,2:1]", "mixed 514/3"},
+      {"step[prefill=0 decode=1 seqs=3:1]", "decode 1/1"},
+      {"step[prefill=64 decode=0]", "prefill 64/1"},
   };
   std::size_t num_examples = 0;
   for (const StepGrammar& grammar : step_grammars()) {
@@ -188,6 +196,17 @@ TEST(StepMarkers, NumbersBeyondReasonAreAbsent) {
   const auto marker = read_step_marker(
       "", "step[DECODE bs=2 g_sq=2 g_sk=9000000000000000000 g_sqsk=9000000000000000000]");
   EXPECT_EQ(marker->counts.generation, (PhaseCounts{2, 2, {}, 2, {}}));
+}
+
+TEST(StepMarkers, SlotsOfAMarker) {
+  std::vector<SlotTokens> slots;
+  read_slots("step[prefill=512 decode=2 seqs=0:512,1:1,2:1]", slots);
+  EXPECT_EQ(slots, (std::vector<SlotTokens>{{0, 512}, {1, 1}, {2, 1}}));
+  for (const char* text : {"step[prefill=1 decode=0]", "seqs=", "seqs=1", "seqs=1:", "seqs=1:0",
+                           "seqs=1:2,", "seqs=1:2,x", "seqs=:3", "seqs=99999999999999999999:1"}) {
+    read_slots(text, slots);
+    EXPECT_EQ(slots.size(), 3U) << text;
+  }
 }
 
 // Every beginning of a marker, and every one with a byte changed, is read or refused.

@@ -132,5 +132,22 @@ TEST(ShellText, AShellReadsWhatWasMeant) {
   EXPECT_EQ(run_process(first).out, "x=1\n");
 }
 
+TEST(SplitCommand, WordsAsAShellSplitsThem) {
+  EXPECT_THAT(split_command("vllm  serve 'a b' --x=\"c \\\" d\" e\\ f ''"),
+              ElementsAre("vllm", "serve", "a b", "--x=c \" d", "e f", ""));
+  EXPECT_THAT(split_command("  "), IsEmpty());
+  const std::vector<std::string> words = {"a", "b c", "d'e", "$HOME", "", "x=\"y\""};
+  EXPECT_EQ(split_command(shell_text(words)), words);
+}
+
+TEST(SplitCommand, ThereIsNoShell) {
+  for (const char* text : {"a | b", "a $HOME", "a > b"}) {
+    expect_error([&] { split_command(text); }, ErrorKind::kUsage, HasSubstr("is for a shell"),
+                 HasSubstr("sh -c"));
+  }
+  expect_error([] { split_command("a 'b"); }, ErrorKind::kUsage, HasSubstr("not closed"),
+               IsEmpty());
+}
+
 }  // namespace
 }  // namespace llmprof

@@ -5,6 +5,7 @@
 #include "nvtx/nvtx_abi.h"
 
 #include <cstddef>
+#include <iterator>
 
 #include <gtest/gtest.h>
 
@@ -35,6 +36,17 @@ TEST(NvtxAbi, SlotsAreThoseOfTheHeaders) {
   EXPECT_EQ(+kNvtxDomainRegisterStringW, +NVTX_CBID_CORE2_DomainRegisterStringW);
   EXPECT_EQ(+kNvtxDomainCreateA, +NVTX_CBID_CORE2_DomainCreateA);
   EXPECT_EQ(+kNvtxDomainCreateW, +NVTX_CBID_CORE2_DomainCreateW);
+}
+
+TEST(NvtxAbi, TablesHaveTheSizesOfTheHeaders) {
+  EXPECT_EQ(kNvtxVersion, NVTX_VERSION);
+  ASSERT_EQ(std::size(kNvtxTableSizes), std::size_t{NVTX_CB_MODULE_SIZE});
+  EXPECT_EQ(kNvtxTableSizes[NVTX_CB_MODULE_CORE], unsigned{NVTX_CBID_CORE_SIZE});
+  EXPECT_EQ(kNvtxTableSizes[NVTX_CB_MODULE_CUDA], unsigned{NVTX_CBID_CUDA_SIZE});
+  EXPECT_EQ(kNvtxTableSizes[NVTX_CB_MODULE_OPENCL], unsigned{NVTX_CBID_OPENCL_SIZE});
+  EXPECT_EQ(kNvtxTableSizes[NVTX_CB_MODULE_CUDART], unsigned{NVTX_CBID_CUDART_SIZE});
+  EXPECT_EQ(kNvtxTableSizes[NVTX_CB_MODULE_CORE2], unsigned{NVTX_CBID_CORE2_SIZE});
+  EXPECT_EQ(kNvtxTableSizes[NVTX_CB_MODULE_SYNC], unsigned{NVTX_CBID_SYNC_SIZE});
 }
 
 TEST(NvtxAbi, TypesOfMessagesAndPayloadsAreThoseOfTheHeaders) {

@@ -38,12 +38,16 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
+  HttpAnswer get(const std::string& url);
   // `headers` are lines such as "X-ClickHouse-User: me".
   HttpAnswer post(const std::string& url, const std::vector<std::string>& headers,
                   std::string_view body);
 
  private:
   struct Connection;
+  // A GET where there is no body.
+  HttpAnswer request(const std::string& url, const std::vector<std::string>& headers,
+                     const std::string_view* body);
   std::unique_ptr<Connection> connection_;
 };
 

@@ -9,7 +9,7 @@
 //
 // Names are resolved by the C library, which may take longer than the timeout with a broken
 // resolver.
-#include "fleet/history/http.h"
+#include "net/http.h"
 
 #include <mutex>
 
@@ -142,8 +142,17 @@ HttpClient::HttpClient(HttpOptions options) : connection_(std::make_unique<Conne
 
 HttpClient::~HttpClient() = default;
 
+HttpAnswer HttpClient::get(const std::string& url) {
+  return request(url, {}, nullptr);
+}
+
 HttpAnswer HttpClient::post(const std::string& url, const std::vector<std::string>& headers,
                             std::string_view body) {
+  return request(url, headers, &body);
+}
+
+HttpAnswer HttpClient::request(const std::string& url, const std::vector<std::string>& headers,
+                               const std::string_view* body) {
   CURL* const handle = connection_->handle.get();
   curl_easy_reset(handle);  // keeps the connection
   Received received;
@@ -158,9 +167,11 @@ HttpAnswer HttpClient::post(const std::string& url, const std::vector<std::strin
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, reason.data());
   curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines.get());
-  curl_easy_setopt(handle, CURLOPT_POST, 1L);
-  curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body.data() == nullptr ? "" : body.data());
-  curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+  if (body != nullptr) {
+    curl_easy_setopt(handle, CURLOPT_POST, 1L);
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body->data() == nullptr ? "" : body->data());
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
+  }
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &received);
   curl_easy_setopt(handle, CURLOPT_HEADERDATA, &received);
   set_rules(handle, connection_->options);

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "base/embedded_file.h"
+
+namespace llmprof {
+
+// All of src/marks/python/, sorted by path.
+std::span<const EmbeddedFile> embedded_marks();
+
+}  // namespace llmprof

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llmprof attach: records a window of a server that runs already, by the engine's own profiler, and
+// analyzes what it wrote.
+#include "serve/attach.h"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "capture/subprocess.h"
+#include "capture/supervise.h"
+#include "capture/workload.h"
+#include "cli/command.h"
+
+namespace llmprof {
+namespace {
+
+struct AttachCommandOptions {
+  AttachOptions attach;
+  std::string traces;
+  std::string client;
+  std::optional<std::int64_t> num_seconds;
+  std::string out = "llmprof-attach";
+};
+
+// The files are ranks of one job, and `analyze` reads them as such.
+int analyze_files(const std::vector<std::filesystem::path>& files, const std::string& out,
+                  Context& context) {
+  Process process{own_command("analyze"), context.system.environment};
+  for (const std::filesystem::path& file : files) {
+    process.argv.push_back(file.string());
+  }
+  process.argv.insert(process.argv.end(), {"--out", out});
+  process.timeout = std::chrono::hours(2);
+  const ProcessResult ended = run_process(process);
+  context.console.out(ended.out);
+  context.console.err(ended.err);
+  return ended.exit_code < 0 ? kExitFailure : ended.exit_code;
+}
+
+int run_attach(AttachCommandOptions options, Context& context) {
+  AttachOptions& attach = options.attach;
+  while (attach.url.ends_with('/')) {
+    attach.url.pop_back();
+  }
+  attach.traces = options.traces;
+  attach.environment = context.system.environment;
+  if (!options.client.empty()) {
+    attach.client = build_work_argv(context.system, {}, split_command(options.client));
+  }
+  attach.window = std::chrono::seconds(options.num_seconds.value_or(attach.window.count()));
+  std::vector<std::filesystem::path> files;
+  bool is_interrupted = false;
+  {
+    const InterruptCounter interrupts;
+    files = record_window(attach, [] { return InterruptCounter::count() > 0; });
+    is_interrupted = InterruptCounter::count() > 0;
+  }
+  for (const std::filesystem::path& file : files) {
+    context.console.err(fmt::format("recorded {}\n", printable(file.string())));
+  }
+  return is_interrupted ? kExitInterrupted : analyze_files(files, options.out, context);
+}
+
+}  // namespace
+
+Command attach_command() {
+  auto options = std::make_shared<AttachCommandOptions>();
+  AttachOptions& attach = options->attach;
+  Command command;
+  command.name = "attach";
+  command.summary = "Record a running server by the engine's own profiler, and analyze it";
+  command.options = {
+      required({"URL", "", "Address of the server, as http://127.0.0.1:8000", &attach.url}),
+      required(
+          {"--traces", "DIR", "Folder into which the engine writes its traces", &options->traces}),
+      at_most(3600, {"--seconds", "N", "Length of the window (default 10)", &options->num_seconds}),
+      {"--client", "COMMAND", "Send this load, and record as long as it runs", &options->client},
+      {"--start", "PATH", "Path to POST to when the window opens", &attach.start_path},
+      {"--stop", "PATH", "Path to POST to when it closes", &attach.stop_path},
+      {"--body", "JSON", "Body of the first POST", &attach.body},
+      {"-o,--out", "DIR", "Folder for the report", &options->out},
+  };
+  command.examples =
+      "  llmprof attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --seconds 5\n"
+      "  llmprof attach http://127.0.0.1:30000 --traces /tmp/sglang --body '{\"num_steps\": 20}'\n";
+  command.run = [options](Context& context) { return run_attach(*options, context); };
+  return command;
+}
+
+}  // namespace llmprof

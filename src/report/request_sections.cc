@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The section on requests: percentiles, parts of TTFT, late tokens, the slowest requests.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/member_table.h"
+#include "report/section_makers.h"
+
+namespace llmprof {
+namespace {
+
+using Summary = RequestsSummary;
+
+// Names for people of parts of TTFT and of causes of late tokens. JSON has the ids.
+constexpr std::pair<std::string_view, const char*> kRequestLabels[] = {
+    {"queue_busy", "queue, busy"},
+    {"queue_idle", "queue, idle"},
+    {"prefill_gpu", "prefill, GPU"},
+    {"prefill_host", "prefill, CPU"},
+    {"other_steps", "others' steps"},
+    {"between", "between steps"},
+    {"mixed_step", "prompt in its step"},
+    {"long_step", "long step"},
+    {"gap", "GPU idle"},
+    {"missing", "left out of steps"},
+    {"not_told", "unknown"},
+};
+
+// The table with ids of a column replaced by names.
+ReportTable labelled(ReportTable table, std::size_t column) {
+  for (ReportRow& row : table.rows) {
+    auto* const text = std::get_if<std::string>(&row.cells.at(column).value);
+    const auto* const found =
+        std::find_if(std::begin(kRequestLabels), std::end(kRequestLabels),
+                     [&](const auto& one) { return text != nullptr && one.first == *text; });
+    if (found != std::end(kRequestLabels)) {
+      *text = found->second;
+    }
+  }
+  return table;
+}
+
+ReportTable request_part_table(const Metrics& metrics) {
+  using Row = TtftPartTotal;
+  ReportTable table = table_of(rows_at(metrics, &Metrics::requests, &Summary::ttft_parts),
+                               {{"part of TTFT", Unit::kText, &Row::part},
+                                {"share", Unit::kFraction, &Row::share_fraction},
+                                {"mean", Unit::kDuration, &Row::times, &RequestTimes::mean_ns},
+                                {"p50", Unit::kDuration, &Row::times, &RequestTimes::p50_ns},
+                                {"p90", Unit::kDuration, &Row::times, &RequestTimes::p90_ns},
+                                {"p99", Unit::kDuration, &Row::times, &RequestTimes::p99_ns},
+                                {"max", Unit::kDuration, &Row::times, &RequestTimes::max_ns},
+                                {"largest in", Unit::kCount, &Row::num_largest}},
+                               SIZE_MAX, [](const Row& row) { return row.total_ns > 0; });
+  table.title = "Time to first token, by where it went";
+  return labelled(std::move(table), 0);
+}
+
+ReportTable late_cause_table(const Metrics& metrics) {
+  using Row = StutterTotal;
+  ReportTable table = table_of(rows_at(metrics, &Metrics::requests, &Summary::stutters),
+                               {{"cause", Unit::kText, &Row::cause},
+                                {"tokens", Unit::kCount, &Row::count},
+                                {"total", Unit::kDuration, &Row::total_ns},
+                                {"p50", Unit::kDuration, &Row::times, &RequestTimes::p50_ns},
+                                {"p99", Unit::kDuration, &Row::times, &RequestTimes::p99_ns},
+                                {"max", Unit::kDuration, &Row::times, &RequestTimes::max_ns}});
+  table.title = "Late tokens, by cause";
+  return labelled(std::move(table), 0);
+}
+
+ReportTable slow_request_table(const Metrics& metrics, std::size_t most) {
+  using Row = RequestOutline;
+  ReportTable table = table_of(rows_at(metrics, &Metrics::requests, &Summary::rows),
+                               {{"request", Unit::kName, &Row::id},
+                                {"TTFT", Unit::kDuration, &Row::ttft_ns},
+                                {"network", Unit::kDuration, &Row::network_ns},
+                                {"queue, busy", Unit::kDuration, &Row::queue_busy_ns},
+                                {"queue, idle", Unit::kDuration, &Row::queue_idle_ns},
+                                {"prefill, GPU", Unit::kDuration, &Row::prefill_gpu_ns},
+                                {"prefill, CPU", Unit::kDuration, &Row::prefill_host_ns},
+                                {"others", Unit::kDuration, &Row::other_steps_ns},
+                                {"delivery", Unit::kDuration, &Row::delivery_ns},
+                                {"steps", Unit::kText, &Row::told}},
+                               most, [](const Row& row) { return !row.is_sample; });
+  table.title = "Slowest to the first token";
+  return table;
+}
+
+ReportTable late_token_table(const Metrics& metrics, std::size_t most) {
+  using Row = Stutter;
+  ReportTable table = table_of(rows_at(metrics, &Metrics::requests, &Summary::late_tokens),
+                               {{"request", Unit::kName, &Row::request},
+                                {"token", Unit::kCount, &Row::token},
+                                {"after", Unit::kDuration, &Row::gap_ns},
+                                {"cause", Unit::kText, &Row::cause},
+                                {"step", Unit::kCount, &Row::step},
+                                {"its length", Unit::kDuration, &Row::step_ns},
+                                {"detail", Unit::kText, &Row::detail}},
+                               most);
+  table.title = "Latest tokens";
+  return labelled(std::move(table), 3);
+}
+
+ReportTable latency_table(const Metrics& metrics) {
+  ReportTable table;
+  table.columns = {{"latency", "", Unit::kText},         {"n", "n", Unit::kCount},
+                   {"mean", "mean_ns", Unit::kDuration}, {"p50", "p50_ns", Unit::kDuration},
+                   {"p90", "p90_ns", Unit::kDuration},   {"p99", "p99_ns", Unit::kDuration},
+                   {"max", "max_ns", Unit::kDuration}};
+  const auto add = [&](const char* name, auto member) {
+    using T = RequestTimes;
+    const auto cell = [&](Unit unit, auto field) {
+      return value_at(metrics, unit, &Metrics::requests, member, field);
+    };
+    table.rows.push_back({{{std::string(name), Unit::kText, ""},
+                           cell(Unit::kCount, &T::n),
+                           cell(Unit::kDuration, &T::mean_ns),
+                           cell(Unit::kDuration, &T::p50_ns),
+                           cell(Unit::kDuration, &T::p90_ns),
+                           cell(Unit::kDuration, &T::p99_ns),
+                           cell(Unit::kDuration, &T::max_ns)},
+                          "",
+                          false});
+  };
+  add("TTFT", &Summary::ttft);
+  add("ITL", &Summary::itl);
+  add("whole request", &Summary::total);
+  return table;
+}
+
+void add_request_facts(const Metrics& metrics, Section& section) {
+  const Summary& summary = *metrics.requests;
+  const auto fact = [&](const char* label, Unit unit, const char* reason, auto... members) {
+    section.facts.push_back(
+        {label, value_at(metrics, unit, &Metrics::requests, members...), reason});
+  };
+  fact("Output tokens/s per GPU", Unit::kRate, "no counts of tokens, or no times",
+       &Summary::output_tokens_per_s_per_gpu);
+  fact("Output tokens/s per user", Unit::kRate, "no counts of tokens, or no times",
+       &Summary::output_tokens_per_s_per_user);
+  if (summary.goodput) {
+    fact("Requests within the limits", Unit::kFraction, "", &Summary::goodput,
+         &Goodput::good_fraction);
+    fact("Goodput, requests per second", Unit::kRate, "", &Summary::goodput, &Goodput::good_per_s);
+  }
+}
+
+}  // namespace
+
+Section requests_section(const Metrics& metrics, const SectionOptions& options) {
+  Section section;
+  if (!metrics.requests) {
+    section.missing = "n/a (add --requests FILE: docs/requests.md)";
+    return section;
+  }
+  const Summary& summary = *metrics.requests;
+  const std::int64_t num_apart = summary.num_named + summary.num_inferred;
+  section.paragraphs.push_back(
+      fmt::format("{} of {} ({}). TTFT is broken down for {} ({} by slots, {} inferred).",
+                  count_of(summary.num_requests, "request"), printable(summary.file),
+                  summary.format, num_apart, summary.num_named, summary.num_inferred));
+  section.paragraphs.push_back(
+      !summary.reason.empty()
+          ? fmt::format("Requests are not joined to steps: {}.", printable(summary.reason))
+          : fmt::format("Clock: {}.", printable(summary.clock.sentence)));
+  add_request_facts(metrics, section);
+  section.tables.push_back(latency_table(metrics));
+  const std::size_t most = std::min<std::size_t>(options.top, options.is_terminal ? 10 : 50);
+  if (!summary.ttft_parts.empty()) {
+    section.tables.push_back(request_part_table(metrics));
+  }
+  if (!summary.rows.empty()) {
+    section.tables.push_back(slow_request_table(metrics, most));
+  }
+  if (!summary.stutters.empty()) {
+    section.tables.push_back(late_cause_table(metrics));
+    section.tables.push_back(late_token_table(metrics, most));
+    section.notes.push_back(fmt::format("A token is late: {}.", summary.stutter_rule));
+  }
+  for (const RequestsNotTold& row : summary.not_told) {
+    section.notes.push_back(fmt::format("Not broken down: {}, {}.", count_of(row.count, "request"),
+                                        printable(row.reason)));
+  }
+  if (summary.num_skipped > 0) {
+    section.notes.push_back(
+        fmt::format("{} of the file could not be used.", count_of(summary.num_skipped, "record")));
+  }
+  return section;
+}
+
+}  // namespace llmprof

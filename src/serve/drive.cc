@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Driver of a server under load.
+//
+// The server is supervised by this thread, with its limits and its end; a second thread waits until
+// it answers and then sends the load. Whichever ends first ends the other: a dead server ends its
+// client, a finished client stops the server. When the parent of this process dies, so does all of
+// this, so that no server survives a killed run.
+#include "serve/drive.h"
+
+#include <atomic>
+#include <csignal>
+#include <thread>
+
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json_fwd.h"
+#include "base/text.h"
+#include "net/http.h"
+
+namespace llmprof {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kBetweenQuestions{200};
+constexpr std::chrono::minutes kMostForProfiler{10};  // it writes its report when it is stopped
+constexpr int kQuestionTimeout = 5;
+constexpr milliseconds kUntilDeathIsSeen{1500};
+constexpr std::size_t kShownOutput = 300;
+
+std::int64_t time_of_day() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// The second thread: everything that is done to the server.
+class Conductor {
+ public:
+  Conductor(const DriveScript& script, const std::atomic<bool>& is_server_gone)
+      : script_(script), is_server_gone_(is_server_gone) {}
+
+  // True when all of the script was carried out.
+  bool run() {
+    return wait_until_ready() && run_client("warm-up", script_.warmup) && open_window() &&
+           close_after_client();
+  }
+
+  DriveResult result;
+
+ private:
+  bool fail(Reason reason, std::string sentence) {
+    // Where the server is gone, that is the reason for all that follows.
+    if (!result.failure && !is_server_gone_.load()) {
+      result.failure = reason;
+      result.sentence = std::move(sentence);
+    }
+    return false;
+  }
+
+  bool wait_until_ready() {
+    const Clock::time_point start = Clock::now();
+    HttpOptions brief;
+    brief.timeout_s = kQuestionTimeout;
+    HttpClient client(brief);
+    std::string last = "no answer";
+    while (!script_.ready_url.empty() && !is_server_gone_.load()) {
+      const HttpAnswer answer = client.get(script_.ready_url);
+      if (answer.status == 200) {
+        break;
+      }
+      last = answer.status == 0 ? answer.reason : fmt::format("HTTP status {}", answer.status);
+      if (Clock::now() - start >= script_.most_start) {
+        return fail(Reason::kServerNotReady,
+                    fmt::format("{} did not answer with 200 within {} s: {}", script_.ready_url,
+                                script_.most_start.count(), last));
+      }
+      std::this_thread::sleep_for(kBetweenQuestions);
+    }
+    result.ready_after_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+    return !is_server_gone_.load();
+  }
+
+  // A client fails because its server died: its end is seen a moment later.
+  void wait_for_death() const {
+    const Clock::time_point until = Clock::now() + kUntilDeathIsSeen;
+    while (!is_server_gone_.load() && Clock::now() < until) {
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+  }
+
+  ProcessResult run_command(const std::vector<std::string>& argv, std::chrono::seconds most) {
+    Process process{argv, script_.client_environment};
+    process.timeout = most;
+    ProcessResult ended = run_process(process);
+    log_ += ended.out + ended.err;
+    if (!script_.client_log.empty()) {
+      write_file(script_.client_log, log_);
+    }
+    return ended;
+  }
+
+  bool run_client(const char* what, const std::vector<std::string>& argv) {
+    if (argv.empty()) {
+      return true;
+    }
+    const ProcessResult ended = run_command(argv, script_.most_client);
+    if (ended.timed_out) {
+      return fail(Reason::kClientFailed,
+                  fmt::format("the {} did not end within {} s", what, script_.most_client.count()));
+    }
+    if (!ended.succeeded()) {
+      wait_for_death();
+      const std::string said = ended.err.empty() ? ended.out : ended.err;
+      return fail(Reason::kClientFailed,
+                  fmt::format("the {} exited with code {}: {}", what, ended.exit_code,
+                              printable(last_line(said).substr(0, kShownOutput))));
+    }
+    return !is_server_gone_.load();
+  }
+
+  bool call_profiler(const std::vector<std::string>& argv) {
+    if (argv.empty()) {
+      return true;
+    }
+    const ProcessResult ended = run_command(argv, kMostForProfiler);
+    const std::string said = ended.err.empty() ? ended.out : ended.err;
+    return ended.succeeded() ||
+           fail(Reason::kWindowFailed,
+                fmt::format("{} failed with code {}: {}", argv.at(1), ended.exit_code,
+                            printable(last_line(said).substr(0, kShownOutput))));
+  }
+
+  bool call_server(const std::string& url) {
+    if (url.empty()) {
+      return true;
+    }
+    // An engine answers when its trace is written, which takes minutes.
+    HttpOptions patient;
+    patient.timeout_s = static_cast<int>(std::chrono::seconds(kMostForProfiler).count());
+    const HttpAnswer answer =
+        HttpClient(patient).post(url, {"Content-Type: application/json"}, "{}");
+    return answer.status / 100 == 2 ||
+           fail(Reason::kWindowFailed,
+                fmt::format("POST {} failed: {}", url,
+                            answer.status == 0 ? answer.reason
+                                               : fmt::format("HTTP status {}", answer.status)));
+  }
+
+  bool open_window() {
+    if (!call_profiler(script_.start_command) || !call_server(script_.start_url)) {
+      return false;
+    }
+    result.start_ns = time_of_day();
+    return true;
+  }
+
+  // The window is closed after a failed client, too: what was recorded may say why.
+  bool close_after_client() {
+    const bool has_succeeded = run_client("client", script_.client);
+    result.end_ns = time_of_day();
+    const bool is_closed = call_server(script_.stop_url);
+    return call_profiler(script_.stop_command) && is_closed && has_succeeded;
+  }
+
+  const DriveScript& script_;
+  const std::atomic<bool>& is_server_gone_;
+  std::string log_;
+};
+
+std::string event_line(const DriveResult& result) {
+  std::vector<JsonField> fields = {
+      {"event", std::string("end")},
+      {"failure", std::string(result.failure ? code_of(*result.failure) : "")},
+      {"sentence", result.sentence},
+      {"ready_after_ns", result.ready_after_ns},
+      {"window_start_ns", result.start_ns},
+      {"window_end_ns", result.end_ns},
+      {"server_exit_code", std::int64_t{result.server_exit_code}}};
+  return json_object_line(fields) + "\n";
+}
+
+}  // namespace
+
+DriveResult drive(const DriveScript& script,
+                  const std::function<void(std::string_view)>& on_output) {
+  const pid_t parent = ::getppid();
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+  const InterruptCounter interrupts;
+  if (::getppid() != parent) {
+    ::raise(SIGTERM);  // it died before it could be asked to tell
+  }
+  std::atomic<bool> is_server_gone{false};
+  std::atomic<bool> is_done{false};
+  Conductor conductor(script, is_server_gone);
+  std::string problem;
+  std::thread second([&] {
+    try {
+      conductor.run();
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+    is_done = true;
+  });
+  Step step;
+  step.process = script.server;
+  step.log = "/dev/null";  // on_output has it
+  step.limits.timeout = std::chrono::hours(24 * 365);
+  step.is_done = &is_done;
+  StepResult ended;
+  std::optional<Error> not_started;
+  try {
+    ended = supervise(step, [&](const StepProgress& progress) {
+      if (!progress.output.empty()) {
+        on_output(progress.output);
+      }
+    });
+  } catch (const Error& error) {
+    not_started = error;
+  }
+  const bool has_died = !is_done.load();
+  is_server_gone = true;
+  second.join();
+  if (not_started) {
+    throw *not_started;
+  }
+  DriveResult result = conductor.result;
+  result.server_exit_code = ended.exit_code;
+  if (ended.end == StepEnd::kInterrupted || ended.end == StepEnd::kAborted) {
+    result.failure = Reason::kInterrupted;
+    result.sentence = "the run was stopped";
+  } else if (!problem.empty()) {
+    result.failure = Reason::kPassFailed;
+    result.sentence = problem;
+  } else if (has_died) {
+    result.failure = Reason::kServerDied;
+    result.sentence = fmt::format("the server exited with code {}{}", ended.exit_code,
+                                  result.start_ns == 0 ? " before it was ready" : " under load");
+  }
+  if (!script.events.empty()) {
+    write_file(script.events, event_line(result));
+  }
+  return result;
+}
+
+std::optional<DriveResult> read_drive_result(const std::filesystem::path& events) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element line;
+  if (parser.load(events.string()).get(line) != simdjson::SUCCESS || !line.is_object()) {
+    return std::nullopt;
+  }
+  DriveResult result;
+  std::string_view code;
+  std::string_view sentence;
+  std::int64_t exit_code = -1;
+  const bool is_whole = line["failure"].get(code) == simdjson::SUCCESS &&
+                        line["sentence"].get(sentence) == simdjson::SUCCESS &&
+                        line["ready_after_ns"].get(result.ready_after_ns) == simdjson::SUCCESS &&
+                        line["window_start_ns"].get(result.start_ns) == simdjson::SUCCESS &&
+                        line["window_end_ns"].get(result.end_ns) == simdjson::SUCCESS &&
+                        line["server_exit_code"].get(exit_code) == simdjson::SUCCESS;
+  if (!is_whole) {
+    return std::nullopt;
+  }
+  result.sentence = sentence;
+  result.server_exit_code = static_cast<int>(exit_code);
+  for (const ReasonInfo& info : all_reasons()) {
+    if (code == info.code) {
+      result.failure = info.reason;
+    }
+  }
+  return result;
+}
+
+}  // namespace llmprof

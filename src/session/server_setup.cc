@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Setup of a run that profiles a server under load.
+#include "session/server_setup.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "capture/workload.h"
+#include "config/reader.h"
+#include "session/run_passes.h"
+
+namespace llmprof {
+namespace {
+
+// The number after --port, or in --port=N; nullopt if the command does not say.
+std::optional<std::string> port_of(const std::vector<std::string>& command) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (command[i] == "--port" && i + 1 < command.size()) {
+      return command[i + 1];
+    }
+    if (command[i].starts_with("--port=")) {
+      return command[i].substr(7);
+    }
+  }
+  return std::nullopt;
+}
+
+// "http://host:port" of an address.
+std::string origin_of(const std::string& address) {
+  const std::size_t scheme = address.find("://");
+  if (scheme == std::string::npos) {
+    throw Error(ErrorKind::kUsage, fmt::format("--ready {}: not an address", address),
+                "give it as http://127.0.0.1:8000/health");
+  }
+  return address.substr(0, address.find('/', scheme + 3));
+}
+
+std::vector<std::string> load_of(std::vector<std::string> more) {
+  std::vector<std::string> argv = own_command("load");
+  argv.emplace_back("{url}");
+  argv.insert(argv.end(), more.begin(), more.end());
+  return argv;
+}
+
+}  // namespace
+
+ServerSetup server_setup_of(const ServerRequest& request, const Config& config,
+                            const std::vector<std::string>& command) {
+  const SettingsReader reader(config);
+  ServerSetup setup;
+  if (!request.ready.empty()) {
+    setup.ready_url = request.ready;
+    setup.url = origin_of(request.ready);
+  } else {
+    const auto port = port_of(command);
+    const auto usual = reader.optional_text("workload.server.port");
+    if (!port && !usual) {
+      throw Error(ErrorKind::kUsage, "run: nothing says where the server will answer",
+                  "add --ready http://127.0.0.1:PORT/health");
+    }
+    setup.url = "http://127.0.0.1:" + (port ? *port : *usual);
+    setup.ready_url = setup.url + reader.optional_text("workload.server.ready").value_or("/health");
+  }
+  setup.ready_timeout_s = request.ready_timeout_s;
+  setup.arguments = reader.texts("workload.server.arguments");
+  if (const auto start = reader.optional_text("workload.server.start")) {
+    setup.start_url = setup.url + *start;
+  }
+  if (const auto stop = reader.optional_text("workload.server.stop")) {
+    setup.stop_url = setup.url + *stop;
+  }
+  setup.client = split_command(request.client);
+  setup.warmup = split_command(request.warmup);
+  if (setup.client.empty()) {
+    setup.client = load_of({"--out", "{requests}"});
+    if (setup.warmup.empty()) {
+      setup.warmup = load_of({"--requests", "4", "--output-tokens", "8", "--quiet"});
+    }
+  }
+  return setup;
+}
+
+PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassCommand command,
+                   const std::vector<std::string>& start, const std::vector<std::string>& stop) {
+  const ServerSetup& server = *inputs.setup.server;
+  const std::filesystem::path out = inputs.bundle / folder;
+  const std::map<std::string, std::string> places = {{"url", server.url},
+                                                     {"requests", (out / kRequestsFile).string()}};
+  std::vector<std::string> argv = own_command("drive");
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) {
+      argv.insert(argv.end(), {option, value});
+    }
+  };
+  add("--ready", server.ready_url);
+  add("--start-timeout", fmt::format("{}", server.ready_timeout_s));
+  add("--warmup", shell_text(filled(server.warmup, places)));
+  add("--client", shell_text(filled(server.client, places)));
+  add("--start-command", shell_text(start));
+  add("--stop-command", shell_text(stop));
+  if (!start.empty()) {
+    add("--start-url", server.start_url);
+    add("--stop-url", server.stop_url);
+  }
+  add("--client-log", (out / kClientLog).string());
+  add("--events", (out / kDriveFile).string());
+  // What a pass adds to the environment is the server's alone.
+  const auto& own = inputs.system.environment;
+  for (const auto& [name, value] : command.environment) {
+    if (const auto found = own.find(name); found == own.end() || found->second != value) {
+      add("--unset", name);
+    }
+  }
+  argv.emplace_back("--");
+  argv.insert(argv.end(), command.argv.begin(), command.argv.end());
+  command.argv = std::move(argv);
+  return command;
+}
+
+}  // namespace llmprof

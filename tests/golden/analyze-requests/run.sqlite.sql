@@ -1,0 +1,1 @@
+-- serving --requests 12 --seed 4 --rate 40 --offset-ns 7000000 --preempt 0.02 --late 0.02

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/requests/requests.h"
+
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace llmprof {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Steps [0, 100), [110, 200), [200, 300), [350, 400): 10 of each without GPU work.
+EngineLoop loop_of_four() {
+  EngineLoop loop;
+  std::int64_t sum = 0;
+  for (const auto& [begin, end] : {std::pair{0, 100}, {110, 200}, {200, 300}, {350, 400}}) {
+    LoopStep step;
+    step.begin_ns = begin;
+    step.end_ns = end;
+    step.busy_ns = end - begin - 10;
+    step.context_tokens = 0;
+    step.context_requests = 0;
+    step.sequences = 1;
+    loop.length_before_ns.push_back(sum);
+    sum += end - begin;
+    loop.steps.push_back(step);
+  }
+  return loop;
+}
+
+void add(Requests& requests, std::int64_t sent, std::int64_t prompt,
+         const std::vector<std::int64_t>& tokens, std::int64_t slot = kNoCount) {
+  requests.id.push_back(std::to_string(requests.size()));
+  requests.sent_ns.push_back(sent);
+  requests.received_ns.push_back(kNoTime);
+  requests.scheduled_ns.push_back(kNoTime);
+  requests.first_token_ns.push_back(tokens.front());
+  requests.done_ns.push_back(tokens.back());
+  requests.prompt_tokens.push_back(prompt);
+  requests.output_tokens.push_back(static_cast<std::int64_t>(tokens.size()));
+  requests.slot.push_back(slot);
+  requests.is_failed.push_back(0);
+  requests.token_ns.insert(requests.token_ns.end(), tokens.begin(), tokens.end());
+  requests.token_begin.push_back(requests.token_ns.size());
+}
+
+TEST(EngineLoop, TimeInStepsIsExact) {
+  const EngineLoop loop = loop_of_four();
+  EXPECT_EQ(loop.time_in_steps(0, 400), 340);
+  EXPECT_EQ(loop.time_in_steps(50, 115), 55);
+  EXPECT_EQ(loop.time_in_steps(100, 110), 0);
+  EXPECT_EQ(loop.time_in_steps(-50, 10), 10);
+  EXPECT_EQ(loop.time_in_steps(390, 900), 10);
+  EXPECT_EQ(loop.time_in_steps(20, 10), 0);
+  EXPECT_EQ(loop.last_ended(199), 0U);
+  EXPECT_EQ(loop.last_ended(200), 1U);
+  EXPECT_EQ(loop.last_ended(5), kNone);
+  EXPECT_EQ(loop.first_begun(111), 2U);
+}
+
+TEST(Requests, PartsSumToTheTimeToFirstToken) {
+  const EngineLoop loop = loop_of_four();
+  Requests requests;
+  add(requests, 50, 8, {420});
+  RequestJoin join(requests);
+  const std::uint32_t own[] = {1, 3};
+  join.claim(0, RequestTold::kNamed, own);
+  take_apart(requests, loop, join);
+  // 50 to 100 behind step 0, to 110 nothing; steps 1 and 3; step 2 of others, then nothing.
+  EXPECT_THAT(join.parts[0], ElementsAre(0, 50, 10, 80 + 40, 10 + 10, 100, 50, 20));
+  EXPECT_EQ(std::accumulate(join.parts[0].begin(), join.parts[0].end(), std::int64_t{0}), 370);
+}
+
+TEST(Requests, PartsAreCutWhereTimesContradictSteps) {
+  const EngineLoop loop = loop_of_four();
+  Requests requests;
+  add(requests, 150, 8, {190});
+  RequestJoin join(requests);
+  const std::uint32_t own[] = {1};
+  join.claim(0, RequestTold::kNamed, own);
+  take_apart(requests, loop, join);
+  EXPECT_THAT(join.parts[0], ElementsAre(0, 0, 0, 40, 0, 0, 0, 0));
+}
+
+// Two requests in one slot, the first preempted after two tokens.
+TEST(Requests, SlotsAreDividedByCounting) {
+  EngineLoop loop;
+  const std::vector<std::int64_t> tokens = {5, 3, 1, 10, 1, 4, 1};
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    LoopStep step;
+    step.begin_ns = static_cast<std::int64_t>(i) * 100;
+    step.end_ns = step.begin_ns + 90;
+    step.first_slot = static_cast<std::uint32_t>(i);
+    step.num_slots = 1;
+    loop.slots.push_back({7, tokens[i]});
+    loop.length_before_ns.push_back(static_cast<std::int64_t>(i) * 90);
+    loop.steps.push_back(step);
+  }
+  Requests requests;
+  // A prompt of 8 in two chunks, one token, then 8 + 2 tokens again, and the last one.
+  add(requests, 0, 8, {195, 295, 395, 495}, 7);
+  add(requests, 120, 4, {600, 700}, 7);  // waits for the slot
+  add(requests, 130, 9, {800}, 7);       // has no entries
+  RequestJoin join(requests);
+  join_by_slots(requests, loop, {}, join);
+  EXPECT_THAT(join.told, ElementsAre(RequestTold::kNamed, RequestTold::kNamed, RequestTold::kNot));
+  EXPECT_THAT(join.prefill_of(0), ElementsAre(0, 1));
+  EXPECT_THAT(join.prefill_of(1), ElementsAre(5));
+  EXPECT_THAT(join.token_step, ElementsAre(1, 2, 3, 4, 5, 6, kNone));
+}
+
+TEST(Requests, OrderIsBelievedOnlyWhereArrivalsAgree) {
+  EngineLoop loop = loop_of_four();
+  const std::int64_t context[] = {8, 0, 6, 2};
+  for (std::size_t i = 0; i < 4; ++i) {
+    loop.steps[i].context_tokens = context[i];
+    loop.steps[i].context_requests = context[i] > 0 ? 1 : 0;
+  }
+  Requests requests;
+  add(requests, -5, 8, {105, 203});  // step 0 alone
+  add(requests, 150, 8, {410});      // steps 2 and 3
+  RequestJoin join(requests);
+  join_by_order(requests, loop, {}, join);
+  EXPECT_THAT(join.told, ElementsAre(RequestTold::kInferred, RequestTold::kInferred));
+  EXPECT_THAT(join.prefill_of(0), ElementsAre(0));
+  EXPECT_THAT(join.prefill_of(1), ElementsAre(2, 3));
+  EXPECT_THAT(join.token_step, ElementsAre(0, 1, 3));
+  // A prompt that was cached in part reads less than its length: nothing is claimed.
+  requests.prompt_tokens[1] = 20;
+  RequestJoin cached(requests);
+  join_by_order(requests, loop, {}, cached);
+  EXPECT_EQ(cached.told[1], RequestTold::kNot);
+}
+
+TEST(Requests, OffsetsAreBoundedFromBothSides) {
+  const EngineLoop loop = loop_of_four();
+  Requests requests;
+  add(requests, 100, 8, {215});  // step 1: [110, 200)
+  RequestJoin join(requests);
+  const std::uint32_t own[] = {1};
+  join.claim(0, RequestTold::kNamed, own);
+  const OffsetBounds bounds = bounds_of(requests, loop, join);
+  EXPECT_EQ(bounds.least_ns, -15);
+  EXPECT_EQ(bounds.most_ns, 10);
+}
+
+TEST(Requests, RegularStepsDoNotTellTheClock) {
+  EngineLoop loop;
+  Requests requests;
+  for (std::int64_t i = 0; i < 200; ++i) {
+    LoopStep step;
+    step.begin_ns = i * 10'000'000;
+    step.end_ns = step.begin_ns + 10'000'000;
+    step.sequences = 4;
+    loop.length_before_ns.push_back(step.begin_ns);
+    loop.steps.push_back(step);
+    if (i >= 50 && i < 150) {
+      add(requests, step.begin_ns, 8, {step.end_ns + 1'000'000});
+    }
+  }
+  EXPECT_FALSE(rough_offset(requests, loop, -100'000'000, 100'000'000).is_clear);
+}
+
+}  // namespace
+}  // namespace llmprof

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/drive.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "temporary.h"
+
+namespace llmprof {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Drive, AServerThatEndsBeforeItIsReadyHasDied) {
+  const TemporaryDirectory directory;
+  DriveScript script;
+  script.server.argv = {directory.add_script("server", "echo no memory; exit 3\n").string()};
+  script.ready_url = "http://127.0.0.1:9/health";
+  script.events = directory.path() / "drive.json";
+  std::string output;
+  const DriveResult result = drive(script, [&](std::string_view text) { output += text; });
+  EXPECT_EQ(result.failure, Reason::kServerDied);
+  EXPECT_THAT(result.sentence, HasSubstr("exited with code 3 before it was ready"));
+  EXPECT_EQ(output, "no memory\n");
+  const auto kept = read_drive_result(script.events);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->failure, Reason::kServerDied);
+  EXPECT_EQ(kept->server_exit_code, 3);
+}
+
+TEST(Drive, AServerThatDoesNotAnswerIsStopped) {
+  const TemporaryDirectory directory;
+  DriveScript script;
+  script.server.argv = {directory.add_script("server", "exec sleep 60\n").string()};
+  script.server.environment = {{"PATH", "/usr/bin:/bin"}};
+  script.ready_url = "http://127.0.0.1:9/health";
+  script.most_start = std::chrono::seconds(1);
+  const DriveResult result = drive(script, [](std::string_view) {});
+  EXPECT_EQ(result.failure, Reason::kServerNotReady);
+  EXPECT_THAT(result.sentence, HasSubstr("did not answer with 200 within 1 s"));
+  EXPECT_EQ(result.server_exit_code, 130);
+}
+
+TEST(Drive, TheClientDecides) {
+  const TemporaryDirectory directory;
+  DriveScript script;
+  script.server.argv = {directory.add_script("server", "exec sleep 60\n").string()};
+  script.server.environment = {{"PATH", "/usr/bin:/bin"}};
+  script.client = {
+      directory.add_script("client", "echo some; echo refused >&2; exit 7\n").string()};
+  script.client_log = directory.path() / "client.txt";
+  const DriveResult failed = drive(script, [](std::string_view) {});
+  EXPECT_EQ(failed.failure, Reason::kClientFailed);
+  EXPECT_EQ(failed.sentence, "the client exited with code 7: refused");
+  EXPECT_EQ(read_file(script.client_log), "some\nrefused\n");
+  EXPECT_GT(failed.end_ns, failed.start_ns);
+  script.client = {directory.add_script("client", "exit 0\n").string()};
+  EXPECT_EQ(drive(script, [](std::string_view) {}).failure, std::nullopt);
+}
+
+TEST(Drive, AResultThatIsNotWholeIsNone) {
+  const TemporaryDirectory directory;
+  EXPECT_FALSE(read_drive_result(directory.path() / "absent"));
+  write_file(directory.path() / "broken", "{\"event\":\"end\"}");
+  EXPECT_FALSE(read_drive_result(directory.path() / "broken"));
+}
+
+}  // namespace
+}  // namespace llmprof
