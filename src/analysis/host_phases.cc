@@ -7,6 +7,7 @@
 #include "analysis/host_phases.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "analysis/analysis.h"
@@ -88,17 +89,37 @@ bool is_step_of(const std::string& engine, std::string_view text) {
   return marker && marker->grammar->engine == engine;
 }
 
+// "FSDP::pre_forward (encoder.block.18), op_id = 315494" is one of many FSDP::pre_forward.
+std::string phase_name(std::string_view text) {
+  text = text.substr(0, text.find(", op_id = "));
+  if (text.starts_with("FSDP::")) {
+    text = text.substr(0, text.find(" ("));
+  }
+  return std::string(text);
+}
+
 }  // namespace
 
 std::vector<HostPhase> find_host_phases(const std::vector<RangeTotal>& ranges,
                                         const std::string& engine) {
-  std::vector<HostPhase> phases;
+  std::map<std::string, HostPhase> by_name;
   for (const RangeTotal& range : ranges) {
     const PhaseRow* row = row_of(range.text, engine);
     if (row != nullptr && !is_step_of(engine, range.text)) {
-      phases.push_back({range.text, row->engine, range.instances, range.host_ns, range.kernels,
-                        range.kernel_ns});
+      const std::string name = phase_name(range.text);
+      HostPhase& phase = by_name[name];
+      phase.phase = name;
+      phase.engine = row->engine;
+      phase.count += range.instances;
+      phase.host_ns += range.host_ns;
+      phase.kernels += range.kernels;
+      phase.kernel_ns += range.kernel_ns;
     }
+  }
+  std::vector<HostPhase> phases;
+  phases.reserve(by_name.size());
+  for (auto& [name, phase] : by_name) {
+    phases.push_back(std::move(phase));
   }
   std::sort(phases.begin(), phases.end(), [](const HostPhase& a, const HostPhase& b) {
     return std::tuple(-a.host_ns, a.phase, -a.kernel_ns) <

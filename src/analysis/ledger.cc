@@ -542,11 +542,15 @@ class LedgerMaker {
     if (work.start_ns >= work.end_ns) {
       return;
     }
-    const auto is_worth_it = [&](std::int64_t part_ns) {
-      return part_ns > 0 && part_ns >= (end_ns - start_ns) / kLeastPart;
+    const auto is_worth_it = [&](std::int64_t part_ns, std::int64_t whole_ns) {
+      return part_ns > 0 && part_ns >= whole_ns / kLeastPart;
     };
-    const std::int64_t from_ns = is_worth_it(work.start_ns - start_ns) ? work.start_ns : start_ns;
-    const std::int64_t to_ns = is_worth_it(end_ns - work.end_ns) ? work.end_ns : end_ns;
+    const bool has_startup = is_worth_it(work.start_ns - start_ns, end_ns - start_ns);
+    // What follows is compared with the work: after a long start-up, a tail as long as the work
+    // would count as work.
+    const bool has_ending = is_worth_it(end_ns - work.end_ns, work.end_ns - work.start_ns);
+    const std::int64_t from_ns = has_startup ? work.start_ns : start_ns;
+    const std::int64_t to_ns = has_ending ? work.end_ns : end_ns;
     if (from_ns == start_ns && to_ns == end_ns) {
       return;
     }

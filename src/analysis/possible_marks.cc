@@ -89,6 +89,11 @@ struct Candidate {
   }
 };
 
+bool is_named_as_stage(std::string_view name) {
+  return has_word(to_lower(name), {"step", "iter", "prefill", "prompt", "decode", "generat",
+                                   "token", "warm", "forward", "batch", "request"});
+}
+
 std::string option_for(const Candidate& candidate) {
   const std::string lower = to_lower(candidate.name);
   // Numbered, and each number once: steps. Layers come again with every step.
@@ -149,6 +154,14 @@ std::vector<PossibleMark> possible_marks(const Stages& stages,
   // Where the GPU worked in some of them, the others are of no use.
   if (!chosen.empty() && chosen[0].mark.kernel_ns > 0) {
     std::erase_if(chosen, [](const Candidate& one) { return one.mark.kernel_ns == 0; });
+  }
+  // A range with little of the GPU time is a part of a step, unless its name says otherwise.
+  constexpr std::int64_t kLeastShare = 4;  // a quarter of the largest
+  if (!chosen.empty()) {
+    const std::int64_t most_ns = chosen[0].mark.kernel_ns;
+    std::erase_if(chosen, [&](const Candidate& one) {
+      return one.mark.kernel_ns < most_ns / kLeastShare && !is_named_as_stage(one.name);
+    });
   }
   std::vector<PossibleMark> marks;
   for (std::size_t i = 0; i < std::min(chosen.size(), kMostMarks); ++i) {

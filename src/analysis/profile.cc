@@ -106,12 +106,13 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   analysis.diagnostics = trace.diagnostics;
   analysis.diagnostics.insert(analysis.diagnostics.end(), profile.rules.notes.begin(),
                               profile.rules.notes.end());
-  const Extent extent = extent_of(trace);
-  analysis.capture_start_ns = extent.start_ns;
-  analysis.capture_ns = extent.end_ns - extent.start_ns;
 
   // Stages: where prefill and decode are.
-  stages = find_stages(trace, profile.rules, extent.start_ns, extent.end_ns);
+  const Extent of_work = extent_of(trace);
+  stages = find_stages(trace, profile.rules, of_work.start_ns, of_work.end_ns);
+  const Extent extent = with_marks(of_work, trace, stages);
+  analysis.capture_start_ns = extent.start_ns;
+  analysis.capture_ns = extent.end_ns - extent.start_ns;
   analysis.stage_source = stages.source;
   analysis.engine = stages.engine;
   const IsCommunication is_communication = communication_kernels(trace, profile.rules);

@@ -33,7 +33,11 @@ void fill(std::vector<std::int64_t> durations, std::int64_t first_ns, std::int64
           StageTimes& times) {
   times.n = static_cast<std::int64_t>(durations.size());
   for (const std::int64_t duration : durations) {
-    times.total_ns += duration;
+    // Times of a hostile file may lie centuries apart.
+    if (__builtin_add_overflow(times.total_ns, duration, &times.total_ns)) {
+      times.total_ns = INT64_MAX;
+      break;
+    }
   }
   const auto n = static_cast<double>(durations.size());
   times.mean_ns = static_cast<double>(times.total_ns) / n;

@@ -49,7 +49,9 @@ class WindowMaker {
       : trace_(trace),
         extent_(extent_of(trace)),
         stages_(find_stages(trace, rules, extent_.start_ns, extent_.end_ns)),
-        attribution_(attribute(trace, stages_)) {}
+        attribution_(attribute(trace, stages_)) {
+    extent_ = with_marks(extent_, trace, stages_);
+  }
 
   void choose(const WindowOptions& options) {
     if (options.steps) {

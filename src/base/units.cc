@@ -123,7 +123,14 @@ std::string format_bytes(std::uint64_t bytes) {
 
 std::string format_fraction(double fraction) {
   const double percent = fraction * 100;
-  return fmt::format("{:.{}f} %", percent, decimals(std::fabs(percent)));
+  std::string text = fmt::format("{:.{}f} %", percent, decimals(std::fabs(percent)));
+  return text == "-0.00 %" ? text.substr(1) : text;
+}
+
+std::string format_change(double fraction, int num_decimals) {
+  std::string text = fmt::format("{:+.{}f} %", fraction * 100, num_decimals);
+  const bool is_zero = text.find_first_of("123456789in") == std::string::npos;  // inf and nan
+  return is_zero ? text.substr(1) : text;
 }
 
 std::string count_of(std::int64_t count, std::string_view noun) {

@@ -49,6 +49,9 @@ inline double fraction_of(std::int64_t part, std::int64_t whole) {
 // "71.3 %" for 0.713. Never clamps: a ratio above 1 is a bug that must be visible.
 std::string format_fraction(double fraction);
 
+// A change: "+1.2 %", and "0.0 %" without a sign where nothing else is shown.
+std::string format_change(double fraction, int num_decimals = 1);
+
 // "1 step", "2 steps", "0 copies": the count and the noun, given in singular, agree.
 std::string count_of(std::int64_t count, std::string_view noun);
 

@@ -124,10 +124,14 @@ void write_provenance(const Artifacts& artifacts, const Provenance& provenance,
   env["run_id"] = artifacts.run_id();
   env["time"] = utc_text(now);
   env["machine"] = scrub_tree(provenance.machine);
+  // A variable's value may be an argument too.
+  const SecretValues values = secret_values(provenance.environment);
   env["environment"] = scrub_environment(provenance.environment);
   artifacts.write("env.json", to_json_text(env));
-  artifacts.write("config.yaml", to_yaml_text(scrub_tree(provenance.config)));
-  artifacts.write("inputs.yaml", to_yaml_text(scrub_tree(provenance.inputs)));
+  artifacts.write("config.yaml",
+                  to_yaml_text(without_values(scrub_tree(provenance.config), values)));
+  artifacts.write("inputs.yaml",
+                  to_yaml_text(without_values(scrub_tree(provenance.inputs), values)));
 }
 
 std::string utc_text(std::chrono::system_clock::time_point time) {

@@ -53,17 +53,18 @@ class TextScrubber {
   explicit TextScrubber(std::string_view text) : text_(text) {}
 
   std::string run() {
-    clean_.reserve(text_.size());
     while (at_ < text_.size()) {
-      if (take_private_key() || take_url_password()) {
+      const char c = text_[at_];
+      if ((c == '-' && take_private_key()) || (c == ':' && take_url_password())) {
         continue;
       }
-      if (is_name_char(text_[at_])) {
+      if (is_name_char(c)) {
         take_run();
       } else {
-        clean_ += text_[at_++];
+        ++at_;
       }
     }
+    keep_until(text_.size());
     return std::move(clean_);
   }
 
@@ -72,7 +73,7 @@ class TextScrubber {
 
   // From BEGIN to END, or to the end of the text if the END is missing.
   bool take_private_key() {
-    if (text_[at_] != '-' || !rest().starts_with("-----BEGIN ")) {
+    if (!rest().starts_with("-----BEGIN ")) {
       return false;
     }
     const std::size_t label_end = rest().find("-----", 11);
@@ -83,14 +84,13 @@ class TextScrubber {
     const std::size_t end = rest().find("-----END ");
     const std::size_t close =
         end == std::string_view::npos ? std::string_view::npos : rest().find("-----", end + 9);
-    clean_ += kScrubbed;
-    at_ = close == std::string_view::npos ? text_.size() : at_ + close + 5;
+    replace(at_, close == std::string_view::npos ? text_.size() : at_ + close + 5);
     return true;
   }
 
   // scheme://user:password@host keeps scheme and host.
   bool take_url_password() {
-    if (text_[at_] != ':' || !rest().starts_with("://")) {
+    if (!rest().starts_with("://")) {
       return false;
     }
     const std::string_view authority =
@@ -99,8 +99,7 @@ class TextScrubber {
     if (host == std::string_view::npos) {
       return false;
     }
-    clean_.append("://").append(kScrubbed);
-    at_ += 3 + host;
+    replace(at_ + 3, at_ + 3 + host);
     return true;
   }
 
@@ -125,10 +124,8 @@ class TextScrubber {
     }
     const std::string_view stretch = text_.substr(at_, key_end_ - at_);
     if (is_new_stretch ? is_key_shape(stretch) : starts_like_key(stretch)) {
-      clean_ += kScrubbed;
-      at_ = key_end_;
+      replace(at_, key_end_);
     } else if (!take_credential_after_scheme(name, end) && !take_flag_value(name, end)) {
-      clean_ += name;
       at_ = end;
     }
   }
@@ -138,8 +135,8 @@ class TextScrubber {
     if (scheme.size() != 6 && scheme.size() != 5) {
       return false;
     }
-    const std::string lower = to_lower(scheme);
-    if (lower != "bearer" && lower != "basic") {
+    if ((scheme[0] != 'B' && scheme[0] != 'b') ||
+        (to_lower(scheme) != "bearer" && to_lower(scheme) != "basic")) {
       return false;
     }
     std::size_t start = end;
@@ -155,9 +152,7 @@ class TextScrubber {
         std::none_of(credential.begin(), credential.end(), is_digit)) {
       return false;
     }
-    clean_ += text_.substr(at_, start - at_);
-    clean_ += kScrubbed;
-    at_ = stop;
+    replace(start, stop);
     return true;
   }
 
@@ -222,9 +217,16 @@ class TextScrubber {
   }
 
   void replace(std::size_t start, std::size_t stop) {
-    clean_ += text_.substr(at_, start - at_);
+    keep_until(start);
     clean_ += kScrubbed;
     at_ = stop;
+    kept_ = stop;
+  }
+
+  // Copies what is unchanged as a whole: most texts hold no secret.
+  void keep_until(std::size_t end) {
+    clean_.append(text_, kept_, end - kept_);
+    kept_ = end;
   }
 
   // A quoted value ends before its quotation mark, a header's value at the end of the line, any
@@ -254,6 +256,7 @@ class TextScrubber {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  std::size_t kept_ = 0;  // in clean_, or replaced
   std::size_t key_end_ = 0;
   std::string clean_;
 };
@@ -307,8 +310,6 @@ std::string scrub_text(std::string_view text) {
   return TextScrubber(text).run();
 }
 
-namespace {
-
 // `--name=value` or `NAME=value` as one argument: the value is the whole rest, whatever it
 // contains.
 std::string scrub_argument(const std::string& argument) {
@@ -324,6 +325,8 @@ std::string scrub_argument(const std::string& argument) {
   }
   return scrub_text(argument);
 }
+
+namespace {
 
 // Whether `argument` is the value of the preceding flag. A short word after a dash is the next
 // flag.
@@ -403,8 +406,17 @@ Json scrub_tree(const Json& tree) {
 std::vector<std::string> secret_values(const std::map<std::string, std::string>& environment) {
   std::vector<std::string> values;
   for (const auto& [name, value] : environment) {
-    if (value.size() >= kShortestSecret && is_secret_value(name, value)) {
-      values.push_back(value);
+    if (value.size() < kShortestSecret || !is_secret_value(name, value)) {
+      continue;
+    }
+    values.push_back(value);
+    // Logs are searched line by line, and programs print such a value with "\n" for its line ends.
+    const std::vector<std::string_view> lines = split(value, '\n');
+    for (const std::string_view line : lines) {
+      const std::string_view text = trim(line);
+      if (lines.size() > 1 && text.size() >= kShortestSecret && !text.starts_with("-----")) {
+        values.emplace_back(text);
+      }
     }
   }
   return values;
@@ -415,7 +427,28 @@ std::string scrub_text(std::string_view text, const SecretValues& values) {
   return values.are_in(clean) ? values.without(clean) : clean;
 }
 
+Json without_values(const Json& tree, const SecretValues& values) {
+  if (tree.is_string()) {
+    return scrub_text(tree.get_ref<const std::string&>(), values);
+  }
+  if (!tree.is_structured()) {
+    return tree;
+  }
+  Json clean = tree.is_array() ? Json::array() : Json::object();
+  for (const auto& [key, value] : tree.items()) {
+    if (tree.is_array()) {
+      clean.push_back(without_values(value, values));
+    } else {
+      append_key(clean, scrub_text(key, values), without_values(value, values));
+    }
+  }
+  return clean;
+}
+
 bool ends_in_private_key(std::string_view text) {
+  if (text.find("-----BEGIN ") == std::string_view::npos) {
+    return false;
+  }
   const std::size_t begin = text.rfind("-----BEGIN ");
   if (begin == std::string_view::npos) {
     return false;

@@ -33,11 +33,17 @@ bool ends_in_private_key(std::string_view text);
 // replaced by kScrubbed. Short ones are skipped, because they occur in other words.
 void add_removed(std::string_view text, std::string_view clean, SecretValues& removed);
 
+// One argument or environment entry: the value after a revealing name is all of the rest.
+std::string scrub_argument(const std::string& argument);
+
 // An argument list; the value after a flag such as --token is replaced too.
 std::vector<std::string> scrub_arguments(const std::vector<std::string>& arguments);
 
 // A JSON tree, by key and by format.
 Json scrub_tree(const Json& tree);
+
+// A tree without the values: every text of it as scrub_text() gives it, including keys.
+Json without_values(const Json& tree, const SecretValues& values);
 
 // The variables that explain how a program ran, without secrets. All others are dropped: an
 // environment contains anything, and no list of secrets is complete.

@@ -44,6 +44,8 @@ using What = ScrubbedFile::What;
 
 constexpr std::uint64_t kLargestTree = 512 * kMiB;
 constexpr std::size_t kHeadBytes = 4 * kKiB;
+constexpr std::size_t kBlockBytes = 256 * kKiB;
+constexpr std::string_view kLongLine = "[a line of more than 1 MiB]";
 
 enum class FileKind { kSqlite, kJson, kYaml, kText, kBinary };
 
@@ -94,25 +96,6 @@ bool is_made_of_recording(const fs::path& file) {
           head.find(R"(<meta name="generator" content="llmprof">)") != std::string::npos);
 }
 
-// Removes the values from every text of a tree, including keys.
-Json without_values(const Json& tree, const SecretValues& values) {
-  if (tree.is_string()) {
-    return scrub_text(tree.get_ref<const std::string&>(), values);
-  }
-  if (!tree.is_structured()) {
-    return tree;
-  }
-  Json clean = tree.is_array() ? Json::array() : Json::object();
-  for (const auto& [key, value] : tree.items()) {
-    if (tree.is_array()) {
-      clean.push_back(without_values(value, values));
-    } else {
-      append_key(clean, scrub_text(key, values), without_values(value, values));
-    }
-  }
-  return clean;
-}
-
 // Both trees have the same structure, so removed values are found by position.
 void collect(const Json& before, const Json& after, SecretValues& keys) {
   if (!before.is_structured()) {
@@ -147,15 +130,45 @@ bool has_secret_comment(std::string_view text, SecretValues& values) {
   return has_found;
 }
 
-// Calls back with each line and its clean form, in order.
+// Calls back with each line and its clean form, in order. Of a line longer than `longest` only so
+// much is kept in memory, and none is passed on: it was not searched.
 void for_each_clean_line(
-    const fs::path& file, LineScrubber::Form form, const SecretValues& values,
-    const std::function<void(const std::string& line, const std::string& clean)>& use) {
+    const fs::path& file, LineScrubber::Form form, const SecretValues& values, std::size_t longest,
+    const std::function<void(std::string_view line, std::string_view clean)>& use) {
   std::ifstream in(file, std::ios::binary);
   LineScrubber lines(form);
-  std::string line;
-  while (std::getline(in, line)) {
-    use(line, lines.clean(line, values));
+  std::string block(kBlockBytes, '\0');
+  std::string open;  // the beginning of a line that goes on in the next block
+  bool is_too_long = false;
+  const auto end_line = [&](std::string_view line) {
+    if (is_too_long || line.size() > longest) {
+      // Its end may be the beginning of a private key.
+      lines.clean(line.substr(line.size() - std::min(line.size(), kHeadBytes)), values);
+      use("", kLongLine);
+    } else {
+      use(line, lines.clean(line, values));
+    }
+    is_too_long = false;
+  };
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0) {
+    std::string_view rest(block.data(), static_cast<std::size_t>(in.gcount()));
+    for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+      if (open.empty()) {
+        end_line(rest.substr(0, end));
+      } else {
+        end_line(open.append(rest.substr(0, end)));
+        open.clear();
+      }
+      rest.remove_prefix(end + 1);
+    }
+    is_too_long = is_too_long || open.size() + rest.size() > longest;
+    open.append(rest);
+    if (is_too_long && open.size() > kHeadBytes) {
+      open.erase(0, open.size() - kHeadBytes);
+    }
+  }
+  if (!open.empty() || is_too_long) {
+    end_line(open);
   }
   if (!in.is_open() || in.bad()) {
     cannot_scrub_unread(file);
@@ -165,10 +178,15 @@ void for_each_clean_line(
 void rewrite_lines(const fs::path& file, LineScrubber::Form form, const SecretValues& values,
                    unsigned mode, std::size_t longest) {
   FileWriter out(file, mode);
-  for_each_clean_line(file, form, values, [&](const std::string& line, const std::string& clean) {
-    out.write(line.size() > longest ? "[a line of more than 1 MiB]" : clean);
-    out.write("\n");
+  std::string text;
+  for_each_clean_line(file, form, values, longest, [&](std::string_view, std::string_view clean) {
+    text.append(clean).append("\n");
+    if (text.size() >= kBlockBytes) {
+      out.write(text);
+      text.clear();
+    }
   });
+  out.write(text);
   out.commit();
 }
 
@@ -301,8 +319,8 @@ class FileScrubber {
 
   void clean_text(const fs::path& file, LineScrubber::Form form) {
     bool has_changed = false;
-    for_each_clean_line(file, form, values_,
-                        [&](const std::string& line, const std::string& clean) {
+    for_each_clean_line(file, form, values_, SIZE_MAX,
+                        [&](std::string_view line, std::string_view clean) {
                           has_changed = has_changed || clean != line;
                           add_removed(line, clean, values_);
                         });

@@ -24,6 +24,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/sqlite_guard.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
 #include "bundle/scrub.h"
@@ -34,6 +35,8 @@ namespace {
 
 using Database = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
 using Statement = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
+
+constexpr std::size_t kLongestVariable = 131'072;  // that a program can be given
 
 struct Table {
   std::string name;
@@ -101,7 +104,7 @@ std::vector<Table> tables_of(sqlite3* database) {
   const Statement read = prepare(
       database,
       "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
-      "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY m.rowid, c.cid");
+      "WHERE m.type = 'table' AND m.rootpage > 0 AND m.name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY m.rowid, c.cid");
   while (sqlite3_step(read.get()) == SQLITE_ROW) {
     const std::string_view name = text_in(read.get(), 0);
     if (tables.empty() || tables.back().name != name) {
@@ -119,6 +122,13 @@ std::vector<Table> tables_of(sqlite3* database) {
     sqlite3_finalize(statement);
   }
   return tables;
+}
+
+// A text of its own, which may be an environment of one variable: its value is all of the rest.
+std::string clean_entry(std::string_view text, const SecretValues& values) {
+  const std::string clean =
+      text.size() < kLongestVariable ? scrub_argument(std::string(text)) : scrub_text(text);
+  return values.are_in(clean) ? values.without(clean) : clean;
 }
 
 void take_environment(std::string_view text, SqliteScrub& scrub) {
@@ -156,7 +166,7 @@ std::vector<Change> changes_in(sqlite3* database, const Table& table, const Secr
       if (is_environment(text)) {
         take_environment(text, scrub);
         changes.push_back({row, before, i, type == SQLITE_BLOB, "[environment scrubbed]"});
-      } else if (std::string clean = scrub_text(text, values); clean != text) {
+      } else if (std::string clean = clean_entry(text, values); clean != text) {
         add_removed(text, clean, scrub.keys);
         scrub.held_secret = true;
         changes.push_back({row, before, i, type == SQLITE_BLOB, std::move(clean)});
@@ -244,6 +254,9 @@ SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite, const SecretValues
   if (failure != SQLITE_OK) {
     throw Error(ErrorKind::kFailure, fmt::format("cannot scrub {}", sqlite.string()));
   }
+  SqliteGuard guard;
+  guard.guard(opened, std::filesystem::file_size(sqlite));
+  run(opened, "PRAGMA ignore_check_constraints=ON");
   SqliteScrub scrub;
   // All changes in one transaction, then a copy without free pages replaces the file.
   run(opened, "PRAGMA journal_mode=DELETE; BEGIN");

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cctype>
 #include <set>
 #include <string>
@@ -43,7 +44,7 @@ std::vector<std::string> words_of(std::string_view name) {
 const std::set<std::string_view> kSecretWords = {
     "secret", "password",   "passwd",    "passphrase", "pwd",       "credential", "authorization",
     "cookie", "bearer",     "jwt",       "apikey",     "signature", "sig",        "sshpass",
-    "pat",    "privatekey", "accesskey", "secretkey",  "authkey"};
+    "pat",    "privatekey", "accesskey", "secretkey",  "authkey",   "cred"};
 // "key" alone is a lookup key; after one of these words it grants access.
 const std::set<std::string_view> kKeyOwners = {
     "api",    "access", "secret", "private", "signing",    "account", "license",
@@ -150,6 +151,49 @@ constexpr std::array<KeyShape, 38> kKeyShapes = {{
     {"eyJ", 30, false},          // JSON web token: base64 of {"
 }};
 
+// The shapes by their first character, so that most characters of a text need no comparison.
+class ShapesByFirst {
+ public:
+  ShapesByFirst() {
+    for (const KeyShape& shape : kKeyShapes) {
+      shapes_[static_cast<unsigned char>(shape.prefix[0])].push_back(&shape);
+    }
+  }
+  const std::vector<const KeyShape*>& at(char c) const {
+    return shapes_[static_cast<unsigned char>(c)];
+  }
+
+ private:
+  std::array<std::vector<const KeyShape*>, 256> shapes_;
+};
+
+// Three letters of every word that makes a name a secret's. Five bits of a letter are the same in
+// capitals; other characters may look like a letter, and then the words decide.
+class NameFilter {
+ public:
+  NameFilter() {
+    for (const std::string_view part :
+         {"sec", "pas", "pwd", "cre", "aut", "coo", "bea", "jwt", "key", "sig", "pat", "tok"}) {
+      parts_.set(index(part.data()));
+    }
+  }
+  bool may_be_secret(std::string_view name) const {
+    for (std::size_t i = 0; i + 3 <= name.size(); ++i) {
+      if (parts_.test(index(name.data() + i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  static std::size_t index(const char* letters) {
+    const auto bits = [&](int i) { return static_cast<unsigned char>(letters[i]) & 31U; };
+    return (bits(0) << 10U) | (bits(1) << 5U) | bits(2);
+  }
+  std::bitset<32768> parts_;
+};
+
 // Keys are random letters and digits: a long unbroken run, with a digit where words could look
 // alike.
 bool looks_random(std::string_view rest, bool needs_digit) {
@@ -176,6 +220,10 @@ bool is_small_number(std::string_view text) {
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
+  static const NameFilter kFilter;
+  if (!kFilter.may_be_secret(name)) {
+    return false;
+  }
   const std::vector<std::string> words = words_of(name);
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string word = singular(words[i]);
@@ -191,9 +239,13 @@ bool is_secret_name(std::string_view name) {
 }
 
 bool starts_like_key(std::string_view run) {
-  for (const KeyShape& shape : kKeyShapes) {
-    if (run.empty() || run[0] != shape.prefix[0] || !run.starts_with(shape.prefix) ||
-        run.size() < shape.prefix.size() + shape.least_rest) {
+  static const ShapesByFirst kByFirst;
+  if (run.empty()) {
+    return false;
+  }
+  for (const KeyShape* known : kByFirst.at(run[0])) {
+    const KeyShape& shape = *known;
+    if (!run.starts_with(shape.prefix) || run.size() < shape.prefix.size() + shape.least_rest) {
       continue;
     }
     const std::string_view rest = run.substr(shape.prefix.size());

@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "capture/nsys_leftovers.h"
 #include "capture/stale_runs.h"
 #include "capture/workload.h"
 
@@ -293,7 +294,8 @@ Check check_container(const Facts& facts) {
 // Remains of killed runs: processes first, because they may hold a GPU.
 Check check_leftovers(const Facts& facts) {
   const Leftovers found = find_leftovers(facts.system, facts.artifacts_dir);
-  if (found.bundles.empty() && found.processes.empty()) {
+  const std::vector<fs::path> of_nsys = find_nsys_leftovers(facts.system);
+  if (found.bundles.empty() && found.processes.empty() && of_nsys.empty()) {
     return {"leftovers", kOk,
             found.running.empty()
                 ? "no killed run"
@@ -320,6 +322,16 @@ Check check_leftovers(const Facts& facts) {
   for (const fs::path& scratch : found.scratch) {
     findings.push_back(fmt::format("its scratch folder {}", printable(scratch.string())));
     remedies.push_back(fmt::format("rm -r {}", shell_text({scratch.string()})));
+  }
+  if (!of_nsys.empty()) {
+    std::vector<std::string> remedy = {"rm", "-f"};
+    for (const fs::path& path : of_nsys) {
+      remedy.push_back(path.string());
+    }
+    findings.push_back(
+        fmt::format("a killed nsys left {} in {}: captures may end in \"Agent launcher failed\"",
+                    printable(of_nsys[0].filename().string()), of_nsys[0].parent_path().string()));
+    remedies.push_back(shell_text(remedy));
   }
   return {"leftovers", kWarn, fmt::format("{}", fmt::join(findings, "; ")),
           fmt::format("{}", fmt::join(remedies, "; "))};

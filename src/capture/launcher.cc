@@ -97,7 +97,13 @@ std::optional<LaunchedRank> launched_rank(const System& system) {
     if (!rank || !num_ranks) {
       continue;
     }
-    if (*num_ranks < 2 || *rank >= *num_ranks) {
+    if (*num_ranks > 0 && *rank >= *num_ranks) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}={} is not a rank of {}={}", names.rank, *rank, names.num_ranks,
+                              *num_ranks),
+                  "a launcher sets both; unset them where there is none");
+    }
+    if (*num_ranks < 2) {
       return std::nullopt;
     }
     LaunchedRank found;

@@ -23,7 +23,8 @@ struct LaunchedRank {
 };
 
 // nullopt if no launcher started this process, or only one rank. Throws kUsage if the launcher has
-// no name shared by all ranks and LLMPROF_RUN_ID is not set, or if a number is malformed.
+// no name shared by all ranks and LLMPROF_RUN_ID is not set, if a number is malformed, or if the
+// rank is not one of the job's.
 std::optional<LaunchedRank> launched_rank(const System& system);
 
 }  // namespace llmprof

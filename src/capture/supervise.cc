@@ -22,12 +22,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -35,6 +38,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "capture/pipe.h"
@@ -57,10 +61,9 @@ constexpr std::size_t kKeptOutput = 8 * kKiB;
 constexpr std::size_t kLongestLine = 400;
 
 std::atomic<int> interrupts{0};
-
-void count_interrupt(int /*signal*/) {
-  interrupts.fetch_add(1);
-}
+std::atomic<int> acknowledged{0};
+std::atomic<int> last_signal{0};
+std::atomic<bool> is_supervising{false};
 
 constexpr std::array<int, 3> kCountedSignals = {SIGINT, SIGTERM, SIGHUP};
 
@@ -75,6 +78,97 @@ void signal_all(const std::vector<RunningProcess>& processes, int signal) {
   for (const RunningProcess& process : processes) {
     ::kill(process.pid, signal);
   }
+}
+
+// Ends this program if it does not do so itself after a signal that no supervised program takes
+// up: scrubbing a large log or writing a report knows nothing of signals.
+class EndWatch {
+ public:
+  // From a signal handler, too.
+  static void wake() {
+    if (is_ready) {
+      ::sem_post(&wake_ups);
+    }
+  }
+
+  static void start() {
+    if (is_ready) {
+      return;
+    }
+    ::sem_init(&wake_ups, 0, 0);
+    is_over = false;
+    is_ready = true;
+    // Signals are the main thread's: a system call of this one must not be what they interrupt.
+    sigset_t all{};
+    sigset_t before{};
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    watcher = std::thread(watch);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  static void stop() {
+    if (!is_ready) {
+      return;
+    }
+    is_over = true;
+    ::sem_post(&wake_ups);
+    watcher.join();
+    is_ready = false;
+    ::sem_destroy(&wake_ups);
+  }
+
+  static void add(std::function<void()> clean_up) {
+    const std::scoped_lock lock(guard);
+    clean_ups.push_back(std::move(clean_up));
+  }
+  static void drop() {
+    const std::scoped_lock lock(guard);
+    clean_ups.pop_back();
+  }
+
+ private:
+  static void watch() {
+    while (::sem_wait(&wake_ups) != 0) {
+    }
+    const Clock::time_point until = Clock::now() + kTimeToEnd;
+    while (Clock::now() < until) {
+      if (is_over) {
+        return;
+      }
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+    signal_all(descendants(), SIGKILL);
+    remove_doomed_files();
+    const std::scoped_lock lock(guard);
+    for (const std::function<void()>& clean_up : clean_ups) {
+      clean_up();
+    }
+    // By the signal itself, as every other command ends.
+    ::signal(last_signal, SIG_DFL);
+    ::kill(::getpid(), last_signal);
+    while (true) {
+      ::pause();
+    }
+  }
+
+  static constexpr milliseconds kTimeToEnd{1500};
+  static inline std::atomic<bool> is_ready{false};
+  static inline std::atomic<bool> is_over{false};
+  static inline sem_t wake_ups{};
+  static inline std::thread watcher;
+  static inline std::mutex guard;
+  static inline std::vector<std::function<void()>> clean_ups;
+};
+
+void count_interrupt(int signal) {
+  const int reason = errno;
+  last_signal = signal;
+  interrupts.fetch_add(1);
+  if (!is_supervising) {
+    EndWatch::wake();
+  }
+  errno = reason;
 }
 
 // Reaps zombies that were handed to us; the leader has been waited for by pid before.
@@ -180,7 +274,8 @@ class Supervision {
   StepResult run() {
     // Orphaned grandchildren come to this process, so that they can be ended too.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    interrupts_before_ = interrupts.load();
+    // Those that came after the last step and that nobody saw are this step's.
+    interrupts_before_ = acknowledged.load();
     start_ = Clock::now();
     last_sign_ = start_;
     pid_ = start_process(step_.process, output_.write_end(), output_.write_end());
@@ -393,11 +488,34 @@ const char* step_end_name(StepEnd end) {
 
 StepResult supervise(const Step& step,
                      const std::function<void(const StepProgress&)>& on_progress) {
-  return Supervision(step, on_progress).run();
+  is_supervising = true;
+  StepResult result;
+  try {
+    result = Supervision(step, on_progress).run();
+  } catch (...) {
+    is_supervising = false;
+    throw;
+  }
+  is_supervising = false;
+  if (result.end == StepEnd::kInterrupted || result.end == StepEnd::kAborted) {
+    InterruptCounter::acknowledge();
+  } else if (InterruptCounter::num_new() > 0) {
+    EndWatch::wake();  // it came too late for the program
+  }
+  return result;
 }
 
+namespace {
+
+int num_counters = 0;
+
+}  // namespace
+
 InterruptCounter::InterruptCounter() {
-  interrupts = 0;
+  if (num_counters++ == 0) {
+    interrupts = 0;
+    acknowledged = 0;
+  }
   for (const int signal : kCountedSignals) {
     previous_.push_back(::signal(signal, count_interrupt));
     if (previous_.back() == SIG_IGN && signal == SIGHUP) {
@@ -406,14 +524,41 @@ InterruptCounter::InterruptCounter() {
   }
 }
 
+InterruptCounter::InterruptCounter(std::function<void()> clean_up) : InterruptCounter() {
+  is_watched_ = true;
+  EndWatch::add(std::move(clean_up));
+  EndWatch::start();
+}
+
 InterruptCounter::~InterruptCounter() {
+  --num_counters;
+  if (is_watched_ && num_counters == 0) {
+    EndWatch::stop();
+  }
   for (std::size_t i = 0; i < kCountedSignals.size(); ++i) {
     ::signal(kCountedSignals[i], previous_[i]);
+  }
+  if (is_watched_) {
+    EndWatch::drop();
+    if (num_counters == 0 && num_new() > 0) {
+      ::raise(last_signal);
+    }
+  }
+  if (num_counters == 0) {
+    acknowledge();
   }
 }
 
 int InterruptCounter::count() {
   return interrupts.load();
+}
+
+int InterruptCounter::num_new() {
+  return interrupts.load() - acknowledged.load();
+}
+
+void InterruptCounter::acknowledge() {
+  acknowledged = interrupts.load();
 }
 
 }  // namespace llmprof

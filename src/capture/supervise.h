@@ -78,18 +78,26 @@ struct StepResult {
 StepResult supervise(const Step& step, const std::function<void(const StepProgress&)>& on_progress);
 
 // While one exists, SIGINT, SIGTERM and SIGHUP are counted and handled by supervise() instead of
-// ending this program.
+// ending this program. They may be nested; the outermost starts the count.
 class InterruptCounter {
  public:
   InterruptCounter();
+  // As above, and a signal that comes while no program is supervised gives this program a second
+  // and a half to end by itself. Then all its descendants are killed, temporary files are removed,
+  // `clean_up` is called, and the signal ends it. A signal that nobody acknowledges ends it when
+  // the outermost counter goes. `clean_up` runs in another thread.
+  explicit InterruptCounter(std::function<void()> clean_up);
   ~InterruptCounter();
   InterruptCounter(const InterruptCounter&) = delete;
   InterruptCounter& operator=(const InterruptCounter&) = delete;
 
   static int count();
+  static int num_new();       // since the last acknowledgement
+  static void acknowledge();  // all so far: somebody acts on them
 
  private:
   std::vector<void (*)(int)> previous_;
+  bool is_watched_ = false;
 };
 
 }  // namespace llmprof

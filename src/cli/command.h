@@ -107,6 +107,7 @@ Command layers_command();
 Command launch_command();
 Command list_command();
 Command load_command();
+Command mcp_command();
 Command merge_command();
 Command model_command();
 Command ncu_command();
@@ -115,6 +116,7 @@ Command ranges_command();
 Command report_command();
 Command run_command();
 Command scrub_command();
+Command skill_command();
 Command view_command();
 
 // --json, as every reading command has it.

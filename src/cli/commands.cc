@@ -24,6 +24,7 @@ std::vector<Command> all_commands() {
   add("Compare", {compare_command(), gate_command(), baseline_command()});
   add("Many ranks", {merge_command(), fleet_command()});
   add("Files", {export_command(), scrub_command(), artifacts_command(), view_command()});
+  add("Agents", {skill_command(), mcp_command()});
   add("Other", {list_command(), completion_command()});
   return commands;
 }

@@ -89,12 +89,19 @@ void ConsoleProgress::show_output(const std::string& output) {
   if (!shows_output_ || output.empty() || (mode_ != Mode::kLine && mode_ != Mode::kPlain)) {
     return;
   }
+  // Whole lines, but a very long one in pieces: what is kept must not grow with it, or every piece
+  // would cost as much as all before, and the program would wait for us.
+  constexpr std::size_t kLongestKept = 65'536;
+  const std::size_t before = unfinished_.size();
   unfinished_ += output;
-  const std::size_t end = unfinished_.find_last_of("\r\n");
+  std::size_t end = output.find_last_of("\r\n");
+  if (end == std::string::npos && unfinished_.size() > kLongestKept) {
+    end = output.size() - 1;
+  }
   if (end != std::string::npos) {
     clear_line();
-    console_.err(std::string_view(unfinished_).substr(0, end + 1));
-    unfinished_.erase(0, end + 1);
+    console_.err(std::string_view(unfinished_).substr(0, before + end + 1));
+    unfinished_.erase(0, before + end + 1);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "ingest/nsys_numbers.h"
 #include "ingest/sqlite_file.h"
 
 namespace llmprof {
@@ -128,6 +129,9 @@ Recording load_input(const InputFile& file, unsigned num_threads) {
       std::visit([](auto& held) -> CaptureInfo& { return held.capture; }, recording);
   capture.path = file.path().string();
   capture.format = importer.format;
+  if (const Trace* trace = std::get_if<Trace>(&recording)) {
+    require_16_bits(trace->processes.size(), trace->devices.size());
+  }
   return recording;
 }
 

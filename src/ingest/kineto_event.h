@@ -20,6 +20,7 @@ enum class KinetoKind : std::uint8_t {
   kMemset,
   kLegacyLaunch,   // before Kineto: the operator's end of an arrow to a kernel
   kLegacyArrival,  // and the kernel's end, just before the kernel itself
+  kSession,        // the time in which the profiler recorded
 };
 
 // The kind of an event with this `cat`; nullopt if it is not kept.

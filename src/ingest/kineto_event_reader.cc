@@ -36,6 +36,7 @@ constexpr Category kCategories[] = {
     {"Operator", KinetoKind::kOperator}, {"Runtime", KinetoKind::kCall},
     {"Kernel", KinetoKind::kKernel},     {"Memcpy", KinetoKind::kCopy},
     {"Memset", KinetoKind::kMemset},     {"cpu_to_cuda", KinetoKind::kLegacyLaunch},
+    {"Trace", KinetoKind::kSession},
 };
 
 bool is_gpu(KinetoKind kind) {
@@ -253,7 +254,8 @@ bool KinetoEventReader::finish(const Fields& fields) {
   const auto duration =
       is_arrow(event.kind) ? std::optional<std::int64_t>(0) : ns_of_microseconds(fields.dur);
   // GPU work is placed by its device, host work by its thread.
-  const bool has_place = is_gpu(event.kind) || ((pid || fields.pid == "CPU functions") && tid) ||
+  const bool has_place = is_gpu(event.kind) || event.kind == KinetoKind::kSession ||
+                         ((pid || fields.pid == "CPU functions") && tid) ||
                          (event.kind == KinetoKind::kLegacyArrival && tid);
   if (!start || !duration || *duration < 0 || !has_place) {
     is_unusable = true;

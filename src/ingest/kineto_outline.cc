@@ -45,6 +45,7 @@ std::uint64_t* count_of_kind(KinetoKind kind, TraceOutline& outline) {
     case KinetoKind::kMemset:
       return &outline.num_copies;
     case KinetoKind::kLegacyArrival:
+    case KinetoKind::kSession:
       break;
   }
   return nullptr;

@@ -20,6 +20,8 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "ingest/bounded_text.h"
+#include "ingest/nsys_numbers.h"
 #include "trace/op_inputs.h"
 
 namespace llmprof {
@@ -29,7 +31,6 @@ constexpr std::int64_t kDayNs = 86'400'000'000'000;
 constexpr std::int64_t kMostSpanNs = 30 * kDayNs;  // between the first event and any other
 // Sums of durations stay far below 2^63, whatever the file contains.
 constexpr std::int64_t kMostSumNs = 4'000 * kDayNs;
-constexpr std::size_t kMostDevices = 1024;
 constexpr std::size_t kMostProcesses = UINT16_MAX;
 constexpr std::size_t kMostKept = UINT32_MAX - 1;
 
@@ -81,7 +82,7 @@ void KinetoTrace::add(const KinetoEvent& event) {
       add_gpu_work(event);
       break;
     case KinetoKind::kCall:
-      add_call(event, trace_.strings.intern(event.name));
+      add_call(event, intern_bounded(trace_.strings, event.name));
       break;
     case KinetoKind::kLegacyLaunch:
       add_call(event, trace_.strings.intern("launch"));
@@ -93,14 +94,18 @@ void KinetoTrace::add(const KinetoEvent& event) {
       add_range(event);
       break;
     case KinetoKind::kOperator:
-      add_op(event, trace_.strings.intern(event.name), OpKind::kOperator);
+      add_op(event, intern_bounded(trace_.strings, event.name), OpKind::kOperator);
       // Some exporters write the module's path into the operator: one event, two rows.
       if (!event.module_path.empty()) {
-        add_op(event, trace_.strings.intern(event.module_path), OpKind::kModule);
+        add_op(event, intern_bounded(trace_.strings, event.module_path), OpKind::kModule);
       }
       break;
     case KinetoKind::kModule:
-      add_op(event, trace_.strings.intern(event.name), OpKind::kModule);
+      add_op(event, intern_bounded(trace_.strings, event.name), OpKind::kModule);
+      break;
+    case KinetoKind::kSession:
+      trace_.capture.session_start_ns =
+          std::min(trace_.capture.session_start_ns.value_or(event.start_ns), event.start_ns);
       break;
   }
 }
@@ -139,7 +144,7 @@ void KinetoTrace::add_kernel(const KinetoEvent& event) {
     kernel.correlation = std::exchange(legacy_correlation_, kNone);
   }
   add_gpu_columns(kernels_, kernel);
-  kernels_.name.push_back(trace_.strings.intern(event.name));
+  kernels_.name.push_back(intern_bounded(trace_.strings, event.name));
   kernels_.shape.push_back(shape_of(event.shape));
   kernels_.graph_node.push_back(node_of(event.graph_node));
 }
@@ -168,7 +173,7 @@ void KinetoTrace::add_call(const KinetoEvent& event, StringId name) {
 
 void KinetoTrace::add_range(const KinetoEvent& event) {
   add_host_columns(ranges_, event);
-  ranges_.text.push_back(trace_.strings.intern(event.name));
+  ranges_.text.push_back(intern_bounded(trace_.strings, event.name));
 }
 
 void KinetoTrace::add_op(const KinetoEvent& event, StringId name, OpKind kind) {

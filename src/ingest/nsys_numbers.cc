@@ -6,6 +6,8 @@
 // that was (TARGET_INFO_CUDA_DEVICE), device 0 of two processes may be two GPUs.
 #include "ingest/nsys_numbers.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "ingest/nsys_columns.h"
 
@@ -26,8 +28,12 @@ Number number_in(std::vector<Row>& table, std::map<Key, Number>& numbers, const 
 }  // namespace
 
 void require_16_bits(std::size_t num_processes, std::size_t num_devices) {
-  if (num_processes > UINT16_MAX || num_devices > UINT16_MAX) {
-    throw Error(ErrorKind::kInput, "the recording has more than 65,535 processes or GPUs");
+  if (num_processes > UINT16_MAX) {
+    throw Error(ErrorKind::kInput, "the recording has more than 65,535 processes");
+  }
+  if (num_devices > kMostDevices) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("the recording has more than {} GPUs: no machine has", kMostDevices));
   }
 }
 
@@ -58,6 +64,7 @@ std::uint32_t TraceNumbers::thread(std::uint64_t global_tid) {
 std::uint16_t TraceNumbers::device(const DeviceKey& key) {
   const auto gpu = gpu_of_.find({pid_of(key.global_pid), key.ordinal});
   const bool is_known = gpu != gpu_of_.end();
+  require_16_bits(trace_.processes.size(), trace_.devices.size());
   const std::pair<bool, std::int64_t> identity{is_known, is_known ? gpu->second : key.ordinal};
   return number_in(trace_.devices, devices_, identity, [&] {
     DeviceInfo device;

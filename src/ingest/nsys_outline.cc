@@ -18,13 +18,13 @@
 #include "base/error.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_keys.h"
+#include "ingest/nsys_numbers.h"
 #include "ingest/sqlite_file.h"
 
 namespace llmprof {
 namespace {
 
 constexpr std::uint64_t kLeastRowBytes = 8;  // of a record with a start and an end
-constexpr std::uint64_t kMostDevices = 1024;
 constexpr std::uint64_t kSampledRows = 4096;
 
 std::uint64_t number_from(const SqliteFile& file, const std::string& sql) {
@@ -107,6 +107,15 @@ TraceOutline outline_nsys_sqlite(const InputFile& input) {
           number_from(file, fmt::format("SELECT count(*) FROM {}", table)), 1, kMostDevices);
       break;
     }
+  }
+  // Rows may name more GPUs than the machine is said to have.
+  const std::vector<std::string> columns = file.columns_of("CUPTI_ACTIVITY_KIND_KERNEL");
+  if (std::find(columns.begin(), columns.end(), "deviceId") != columns.end()) {
+    outline.num_devices = std::clamp<std::uint64_t>(
+        number_from(file, fmt::format("SELECT count(DISTINCT deviceId) FROM (SELECT deviceId FROM "
+                                      "CUPTI_ACTIVITY_KIND_KERNEL LIMIT {})",
+                                      kSampledRows)),
+        outline.num_devices, kMostDevices);
   }
   outline.source = "the last row id of each table";
   return outline;

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "ingest/bounded_text.h"
 #include "ingest/ingest.h"
 #include "ingest/nsys_columns.h"
 #include "ingest/nsys_graph_nodes.h"
@@ -128,8 +129,8 @@ class Loader {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
         const std::int64_t id = row[StringRow::kId].as_integer();
         const std::string_view text = row[StringRow::kValue].as_text();
-        names_.add(id, trace_.strings.intern(text));
-        api_names_.add(id, trace_.strings.intern(without_version(text)));
+        names_.add(id, intern_bounded(trace_.strings, text));
+        api_names_.add(id, intern_bounded(trace_.strings, without_version(text)));
       });
     }
   }
@@ -332,7 +333,7 @@ class Loader {
         const auto global_tid = static_cast<std::uint64_t>(row[NvtxRow::kThread].as_integer());
         const std::int64_t domain_id = row[NvtxRow::kDomainId].as_integer();
         const StringId text = row[NvtxRow::kText].kind == SqlValue::Kind::kText
-                                  ? trace_.strings.intern(row[NvtxRow::kText].text)
+                                  ? intern_bounded(trace_.strings, row[NvtxRow::kText].text)
                                   : names_[row[NvtxRow::kTextId].as_integer()];
         const std::int64_t event_type = row[NvtxRow::kEventType].as_integer();
         // Domains may be created after their first use, so they are resolved at the end.

@@ -176,9 +176,7 @@ SqliteFile::SqliteFile(const fs::path& path) : path_(path), bytes_(map_file(path
     if (sqlite3_open_v2(uri.c_str(), &connection_, kFlags, nullptr) != SQLITE_OK) {
       refuse(path, fmt::format("cannot be opened: {}", sqlite3_errmsg(connection_)), "");
     }
-    // Hostile schemas may contain views and triggers that call functions; we need none of them.
-    sqlite3_db_config(connection_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-    sqlite3_db_config(connection_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    guard_.guard(connection_, bytes_.size());
     sqlite3_exec(connection_, "PRAGMA cell_size_check = ON", nullptr, nullptr, nullptr);
     query("SELECT count(*) FROM sqlite_master", [](const auto&) {});
   } catch (...) {
@@ -207,10 +205,36 @@ bool SqliteFile::has_table(const std::string& name) const {
   return !columns_of(name).empty();
 }
 
+void SqliteFile::each_column(
+    const std::string& table,
+    const std::function<void(const std::vector<SqlValue>&)>& column) const {
+  // The kind first: SQLite would work out the columns of a view.
+  query(
+      "SELECT type, substr(sql, 1, 40) FROM sqlite_master WHERE type IN ('table', 'view') AND "
+      "lower(name) = lower('" +
+          table + "')",
+      [&](const auto& row) {
+        const bool is_virtual = to_lower(row[1].as_text()).starts_with("create virtual");
+        if (is_virtual || row[0].as_text() != "table") {
+          refuse(path_,
+                 fmt::format("has a {} under the name {}, and only tables are read",
+                             is_virtual ? "virtual table" : "view", table),
+                 "nsys export writes tables: run it again");
+        }
+      });
+  query("PRAGMA table_xinfo(" + sql_name(table) + ")", [&](const auto& row) {
+    if (row[6].as_integer() != 0) {
+      refuse(path_,
+             fmt::format("has a computed column in table {}, and only stored ones are read", table),
+             "nsys export writes none: run it again");
+    }
+    column(row);
+  });
+}
+
 std::vector<std::string> SqliteFile::columns_of(const std::string& table) const {
   std::vector<std::string> columns;
-  query("PRAGMA table_xinfo(" + sql_name(table) + ")",
-        [&](const auto& row) { columns.emplace_back(row[1].as_text()); });
+  each_column(table, [&](const auto& row) { columns.emplace_back(row[1].as_text()); });
   return columns;
 }
 
@@ -242,8 +266,7 @@ TableScan::TableScan(const SqliteFile& file, const std::string& table,
   column_index_.assign(columns_.size(), -1);
   bool is_plain = true;
   int position = 0;
-  // cid, name, type, notnull, default, pk, hidden
-  file.query("PRAGMA table_xinfo(" + sql_name(table) + ")", [&](const auto& row) {
+  file.each_column(table, [&](const auto& row) {
     const std::string_view name = row[1].as_text();
     slot_of_.push_back(-1);
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -263,7 +286,6 @@ TableScan::TableScan(const SqliteFile& file, const std::string& table,
                            type.find("doub") != std::string::npos;
       is_plain = is_plain && row[4].is_null() && !is_real;
     }
-    is_plain = is_plain && row[6].as_integer() == 0;
     ++position;
   });
   if (position == 0) {
@@ -279,8 +301,7 @@ TableScan::TableScan(const SqliteFile& file, const std::string& table,
       [&](const auto& row) {
         root_page = static_cast<std::uint32_t>(row[0].as_integer());
         const std::string sql = to_lower(row[1].as_text());
-        is_plain = is_plain && sql.find("without") == std::string::npos &&
-                   sql.find("virtual") == std::string::npos;
+        is_plain = is_plain && sql.find("without") == std::string::npos;
       });
   constexpr std::uint32_t kUtf8 = 1;
   is_plain = is_plain && root_page != 0 && sqlite_pages::big_endian(file.bytes(), 56, 4) == kUtf8;

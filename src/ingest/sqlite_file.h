@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/sqlite_guard.h"
 #include "ingest/sqlite_pages.h"
 
 struct sqlite3;
@@ -35,7 +36,12 @@ class SqliteFile {
   void passed(std::size_t num_bytes) const;
   static constexpr std::size_t kMostMapped = std::size_t{16} << 20;
   bool has_table(const std::string& name) const;
-  // In table order; empty if there is no such table.
+  // Calls back with cid, name, type, notnull, default, pk and hidden of each column, in table
+  // order; never if there is no such table. Throws kInput for a view, a virtual table and a table
+  // with computed columns: reading them would run what the file says.
+  void each_column(const std::string& table,
+                   const std::function<void(const std::vector<SqlValue>&)>& column) const;
+  // In table order; empty if there is no such table. Throws as above.
   std::vector<std::string> columns_of(const std::string& table) const;
 
   // For small tables: runs a query on this connection and calls back for each row.
@@ -48,6 +54,7 @@ class SqliteFile {
   std::filesystem::path path_;
   std::string_view bytes_;                          // the whole file, mapped
   mutable std::atomic<std::size_t> num_passed_{0};  // since pages were given back
+  SqliteGuard guard_;
   sqlite3* connection_ = nullptr;
 };
 

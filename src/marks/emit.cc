@@ -28,7 +28,8 @@ namespace {
 constexpr std::size_t kNumModules = sizeof(kNvtxTableSizes) / sizeof(kNvtxTableSizes[0]);
 constexpr std::size_t kMostSlots = 16;
 
-constexpr const char* kNames[] = {"request", "prefill", "decode_all", "decode_step", "verify"};
+constexpr const char* kNames[] = {"request",     "prefill", "decode_all",
+                                  "decode_step", "verify",  "warmup"};
 constexpr int kNumNames = sizeof(kNames) / sizeof(kNames[0]);
 constexpr int kDecodeStep = 3;
 

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -61,6 +62,10 @@ std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* us
     received.answer.content_type = value;
   } else if (name.starts_with("x-clickhouse-")) {
     received.answer.is_clickhouse = true;
+    if (name == "x-clickhouse-exception-code") {
+      const std::int64_t code = parse_whole(value).value_or(-1);
+      received.answer.exception_code = code > 0 && code <= INT32_MAX ? static_cast<int>(code) : -1;
+    }
   }
   return size * count;
 }

@@ -20,6 +20,8 @@ struct HttpAnswer {
   std::string content_type;
   std::string body;            // complete, unless there is a failure
   bool is_clickhouse = false;  // has a header that every ClickHouse response has
+  // Of a header X-ClickHouse-Exception-Code, whatever the status is. 0: none; -1: not a number.
+  int exception_code = 0;
 };
 
 struct HttpOptions {

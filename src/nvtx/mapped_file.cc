@@ -6,24 +6,35 @@
 // Records are stored directly into a shared mapping. Whatever was stored belongs to the kernel, so
 // no flush is needed, whether the program ends by exit, _exit, a signal or exec.
 //
-// Address space for the whole file is reserved once; the file grows under it, one chunk at a time.
-// A store into a page that the disk has no room for would kill the program with SIGBUS, so each
-// chunk is written with zeros first. The file size limit is checked before that, because the kernel
-// answers a write beyond it with SIGXFSZ. The file is reopened for each chunk: a program that
-// closes all descriptors and reuses the number would otherwise have its own file grown by us.
+// The file is mapped in windows of some MiB, as it grows, and all mappings together take at most a
+// sixteenth of a limit on the address space: the rest is the program's. Within a window space is
+// claimed one chunk at a time. A store into a page that the disk has no room for would be a SIGBUS,
+// so each chunk is written with zeros first. The file size limit is checked before that, because
+// the kernel answers a write beyond it with SIGXFSZ.
+//
+// The program may install a system call filter at any time, and a filter may kill. After the start
+// only calls are made that a program cannot do without: mmap, munmap, madvise, pwrite, fstat,
+// getrlimit and gettid. In particular nothing is opened: the descriptor is kept, under a high
+// number. A program that closes all descriptors and reuses the number must not have its own file
+// grown, so it is compared before every use, and only where it is gone the file is opened again.
+//
+// If somebody truncates the file, or a copy-on-write file system (btrfs) fills up to the last
+// block, a store is a SIGBUS after all. Unless the program handles that signal itself, a handler
+// puts plain memory in place of the lost pages, and recording stops. Every other SIGBUS ends the
+// program as it would without us.
 //
 // System calls go through syscall(): the libc wrappers are cancellation points, and a thread must
 // not end inside an NVTX call. Nothing here takes a lock: a thread may die or be forked while
 // inside.
 //
-// What it gets wrong: truncating the file under a running program kills the program, and so may a
-// copy-on-write file system (btrfs) that fills up to the last block. On a file system in memory,
-// the chunks are memory that cannot be reclaimed.
+// What it gets wrong: a program with a SIGBUS handler of its own gets that signal where the file is
+// truncated. On a file system in memory, the chunks are memory that cannot be reclaimed.
 #include "nvtx/mapped_file.h"
 
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +44,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,7 +52,11 @@ namespace llmprof {
 namespace {
 
 constexpr std::uint64_t kDefaultMaxBytes = std::uint64_t{1} << 30;
-constexpr std::size_t kFewestChunks = 16;
+constexpr std::size_t kWindowChunks = 32;
+constexpr std::size_t kWindowBytes = kWindowChunks * kRangeChunkBytes;
+constexpr std::size_t kMaxWindows = kMaxRangeChunks / kWindowChunks;
+constexpr std::uint64_t kShareOfLimit = 16;
+constexpr int kHighDescriptor = 200;
 constexpr int kMaxYields = 100000;
 
 enum FileState : int { kNone, kOpening, kOpen, kFailed };
@@ -48,16 +64,21 @@ enum FileState : int { kNone, kOpening, kOpen, kFailed };
 // State of the open file. Plain and constant-initialized, because ranges may start before main().
 struct RangeFile {
   std::atomic<int> state{kNone};
-  char* base = nullptr;
-  std::size_t max_chunks = 0;
+  char* base = nullptr;  // of the header
+  std::atomic<int> descriptor{-1};
+  dev_t device = 0;
+  ino_t inode = 0;
   std::atomic<std::size_t> next_chunk{0};
+  std::atomic<bool> is_lost{false};  // it was truncated: nothing more is recorded
   std::uint32_t number = 1;
   char path[PATH_MAX] = {};
 };
 
 RangeFile g_file;
 std::atomic<bool> g_has_chunk[kMaxRangeChunks];  // by chunk: may be stored to
-char g_directory[PATH_MAX - 64];                 // empty: not set
+std::atomic<char*> g_windows[kMaxWindows];       // where they are mapped
+std::atomic<std::uint64_t> g_mapped_bytes{0};
+char g_directory[PATH_MAX - 64];  // empty: not set
 std::size_t g_max_chunks = 0;
 
 RangeFileHeader* header() {
@@ -167,19 +188,79 @@ long create_file() {
   return -1;
 }
 
-// With a limit on the address space, takes as much as there is.
-bool map_file(long fd) {
-  for (g_file.max_chunks = g_max_chunks;; g_file.max_chunks /= 2) {
-    void* const base = mmap(nullptr, chunk_offset(g_file.max_chunks), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_NORESERVE, static_cast<int>(fd), 0);
-    if (base != MAP_FAILED) {
-      g_file.base = static_cast<char*>(base);
+// The file that was created, if the descriptor still is its.
+bool is_our_file(int fd) {
+  struct stat facts = {};
+  return fd >= 0 && syscall(SYS_fstat, fd, &facts) == 0 && facts.st_dev == g_file.device &&
+         facts.st_ino == g_file.inode;
+}
+
+// Under a number that programs, which count from 3, rarely meet.
+void keep_descriptor(long fd) {
+  struct stat facts = {};
+  if (syscall(SYS_fstat, fd, &facts) != 0) {
+    return;
+  }
+  g_file.device = facts.st_dev;
+  g_file.inode = facts.st_ino;
+  g_file.descriptor = static_cast<int>(syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, kHighDescriptor));
+}
+
+// What was mapped at `address`, replaced by plain memory.
+bool replace(char* start, std::size_t bytes, const char* address) {
+  if (start == nullptr || address < start || address >= start + bytes) {
+    return false;
+  }
+  g_file.is_lost = true;
+  return mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+              0) != MAP_FAILED;
+}
+
+bool replace_lost_pages(const char* address) {
+  if (replace(g_file.base, kRangeFileHeaderBytes, address)) {
+    return true;
+  }
+  const std::size_t num_windows = g_file.next_chunk / kWindowChunks + 1;
+  for (std::size_t i = 0; i < num_windows && i < kMaxWindows; ++i) {
+    if (replace(g_windows[i], kWindowBytes, address)) {
       return true;
     }
-    if (g_file.max_chunks <= kFewestChunks) {
-      return false;
+  }
+  return false;
+}
+
+void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
+  const int kept = errno;
+  const bool is_access = info->si_code > 0;
+  if (!is_access || !replace_lost_pages(static_cast<const char*>(info->si_addr))) {
+    // Not ours: the access is repeated, or the signal sent again, and ends the program.
+    struct sigaction plain = {};
+    plain.sa_handler = SIG_DFL;
+    sigaction(signal, &plain, nullptr);
+    if (!is_access) {
+      syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), signal);
     }
   }
+  errno = kept;
+}
+
+void watch_bus_errors() {
+  struct sigaction now = {};
+  if (sigaction(SIGBUS, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 ||
+      now.sa_handler != SIG_DFL) {
+    return;  // the program's own
+  }
+  struct sigaction ours = {};
+  ours.sa_sigaction = on_bus_error;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigaction(SIGBUS, &ours, nullptr);
+}
+
+bool map_header(long fd) {
+  void* const base = mmap(nullptr, kRangeFileHeaderBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                          static_cast<int>(fd), 0);
+  g_file.base = base == MAP_FAILED ? nullptr : static_cast<char*>(base);
+  return g_file.base != nullptr;
 }
 
 bool make_file() {
@@ -195,25 +276,75 @@ bool make_file() {
   if (fd < 0) {
     return false;
   }
-  const bool is_made = allocate(fd, 0, kRangeFileHeaderBytes) && map_file(fd) &&
+  const bool is_made = allocate(fd, 0, kRangeFileHeaderBytes) && map_header(fd) &&
                        populate(g_file.base, kRangeFileHeaderBytes);
+  if (is_made) {
+    keep_descriptor(fd);
+  }
   syscall(SYS_close, fd);
   if (!is_made) {
     syscall(SYS_unlinkat, AT_FDCWD, g_file.path, 0);
     return false;
   }
+  watch_bus_errors();
   write_header();
   return true;
 }
 
-bool allocate_chunk(std::uint64_t offset) {
-  const long fd = syscall(SYS_openat, AT_FDCWD, g_file.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
-  if (fd < 0) {
-    return false;
+// The kept descriptor, or one that the caller must close; -1 if there is none.
+struct UsedDescriptor {
+  UsedDescriptor() : fd(g_file.descriptor), is_kept(is_our_file(static_cast<int>(fd))) {
+    if (!is_kept) {
+      fd = syscall(SYS_openat, AT_FDCWD, g_file.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
+    }
   }
-  const bool is_there = allocate(fd, offset, kRangeChunkBytes);
-  syscall(SYS_close, fd);
-  return is_there && populate(g_file.base + offset, kRangeChunkBytes);
+  ~UsedDescriptor() {
+    if (!is_kept && fd >= 0) {
+      syscall(SYS_close, fd);
+    }
+  }
+  UsedDescriptor(const UsedDescriptor&) = delete;
+  UsedDescriptor& operator=(const UsedDescriptor&) = delete;
+
+  long fd;
+  bool is_kept;
+};
+
+// The window's address; two threads may map it at once, and one of them is late.
+char* map_window(long fd, std::size_t window) {
+  char* known = g_windows[window].load(std::memory_order_acquire);
+  if (known != nullptr) {
+    return known;
+  }
+  if (!take_address_space(kWindowBytes)) {
+    return nullptr;
+  }
+  void* const mapped =
+      mmap(nullptr, kWindowBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+           static_cast<int>(fd), static_cast<off_t>(chunk_offset(window * kWindowChunks)));
+  if (mapped == MAP_FAILED) {
+    give_address_space(kWindowBytes);
+    return nullptr;
+  }
+  if (g_windows[window].compare_exchange_strong(known, static_cast<char*>(mapped))) {
+    return static_cast<char*>(mapped);
+  }
+  munmap(mapped, kWindowBytes);
+  give_address_space(kWindowBytes);
+  return known;
+}
+
+char* allocate_chunk(std::size_t chunk) {
+  const UsedDescriptor file;
+  if (file.fd < 0 || !allocate(file.fd, chunk_offset(chunk), kRangeChunkBytes)) {
+    return nullptr;
+  }
+  char* const window = map_window(file.fd, chunk / kWindowChunks);
+  if (window == nullptr) {
+    return nullptr;
+  }
+  char* const start = window + chunk % kWindowChunks * kRangeChunkBytes;
+  return populate(start, kRangeChunkBytes) ? start : nullptr;
 }
 
 void raise_to(std::uint64_t& value, std::uint64_t least) {
@@ -224,6 +355,21 @@ void raise_to(std::uint64_t& value, std::uint64_t least) {
 }
 
 }  // namespace
+
+bool take_address_space(std::size_t bytes) {
+  rlimit limit = {};
+  const std::uint64_t before = g_mapped_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      before + bytes > limit.rlim_cur / kShareOfLimit) {
+    give_address_space(bytes);
+    return false;
+  }
+  return true;
+}
+
+void give_address_space(std::size_t bytes) {
+  g_mapped_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+}
 
 std::int64_t monotonic_ns() {
   return clock_ns(CLOCK_MONOTONIC);
@@ -247,13 +393,23 @@ bool open_range_file() {
 
 void forget_range_file() {
   if (g_file.base != nullptr) {
-    munmap(g_file.base, chunk_offset(g_file.max_chunks));
+    munmap(g_file.base, kRangeFileHeaderBytes);
     g_file.base = nullptr;
   }
   const std::size_t used = g_file.next_chunk.exchange(0);
   for (std::size_t i = 0; i < used && i < kMaxRangeChunks; ++i) {
     g_has_chunk[i].store(false, std::memory_order_relaxed);
   }
+  for (std::size_t i = 0; i < kMaxWindows && i * kWindowChunks < used; ++i) {
+    if (char* const window = g_windows[i].exchange(nullptr); window != nullptr) {
+      munmap(window, kWindowBytes);
+      give_address_space(kWindowBytes);
+    }
+  }
+  if (const int fd = g_file.descriptor.exchange(-1); is_our_file(fd)) {
+    syscall(SYS_close, fd);
+  }
+  g_file.is_lost = false;
   ++g_file.number;
   g_file.state.store(kNone);
 }
@@ -262,24 +418,21 @@ std::uint32_t range_file_number() {
   return g_file.number;
 }
 
-char* claim_range_chunk() {
+RangeChunk claim_range_chunk() {
   std::size_t chunk = g_file.next_chunk.load(std::memory_order_relaxed);
   do {
-    if (chunk >= g_file.max_chunks) {
-      return nullptr;
+    if (chunk >= g_max_chunks || g_file.is_lost.load(std::memory_order_relaxed)) {
+      return {};
     }
   } while (!g_file.next_chunk.compare_exchange_weak(chunk, chunk + 1));
-  const std::uint64_t offset = chunk_offset(chunk);
-  if (!allocate_chunk(offset)) {
-    return nullptr;  // and stays a hole, should a later one succeed
+  char* const start = allocate_chunk(chunk);
+  if (start == nullptr) {
+    return {};  // and stays a hole, should a later one succeed
   }
+  const std::uint64_t offset = chunk_offset(chunk);
   raise_to(header()->end_bytes, offset + kRangeChunkBytes);
   g_has_chunk[chunk].store(true, std::memory_order_release);
-  return g_file.base + offset;
-}
-
-std::uint64_t range_record_offset(const RangeRecord* record) {
-  return static_cast<std::uint64_t>(reinterpret_cast<const char*>(record) - g_file.base);
+  return {start, offset};
 }
 
 RangeRecord* range_record_at(std::uint64_t offset) {
@@ -287,10 +440,12 @@ RangeRecord* range_record_at(std::uint64_t offset) {
     return nullptr;
   }
   const std::size_t chunk = (offset - kRangeFileHeaderBytes) / kRangeChunkBytes;
-  if (chunk >= g_file.max_chunks || !g_has_chunk[chunk].load(std::memory_order_acquire)) {
+  if (chunk >= g_max_chunks || !g_has_chunk[chunk].load(std::memory_order_acquire)) {
     return nullptr;
   }
-  return reinterpret_cast<RangeRecord*>(g_file.base + offset);
+  char* const window = g_windows[chunk / kWindowChunks].load(std::memory_order_acquire);
+  return reinterpret_cast<RangeRecord*>(
+      window + (offset - chunk_offset(chunk / kWindowChunks * kWindowChunks)));
 }
 
 void count_lost_range() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "nvtx/range_file.h"
@@ -21,13 +22,23 @@ void forget_range_file();
 // 1, plus one for each forget_range_file(). Records with another number belong to another file.
 std::uint32_t range_file_number();
 
-// kRangeChunkBytes of zeros, backed by disk space, for the calling thread only; nullptr if the disk
-// is full or a limit is reached.
-char* claim_range_chunk();
+// kRangeChunkBytes of zeros in the file, and where they are in it.
+struct RangeChunk {
+  char* start = nullptr;
+  std::uint64_t offset = 0;
+};
 
-// The position of a record in the file, and the inverse: nullptr for an impossible offset.
-std::uint64_t range_record_offset(const RangeRecord* record);
+// A chunk backed by disk space, for the calling thread only; without a start if the disk is full or
+// a limit is reached.
+RangeChunk claim_range_chunk();
+
+// The record at a position in the file; nullptr for an impossible one.
 RangeRecord* range_record_at(std::uint64_t offset);
+
+// Address space that the recorder is about to map. False, and nothing is counted, if with it the
+// recorder would take more than a sixteenth of the program's limit (RLIMIT_AS).
+bool take_address_space(std::size_t bytes);
+void give_address_space(std::size_t bytes);
 
 // Counters in the file's header, for the reader's diagnostics.
 void count_lost_range();

@@ -45,7 +45,7 @@ extern "C" void* __dso_handle;
 namespace llmprof {
 namespace {
 
-constexpr std::size_t kMaxOpen = 65536;  // push/pop ranges open at once, by thread
+constexpr std::size_t kMaxOpen = 8192;  // push/pop ranges open at once, by thread
 constexpr std::size_t kNameSlots = 512;
 constexpr std::size_t kShelfSlots = 64;
 constexpr std::uint32_t kRetryAfter = 4096;  // lost ranges, then the disk is asked again
@@ -65,6 +65,7 @@ struct NameSlot {
 struct ThreadState {
   char* next;  // the rest of its chunk
   char* end;
+  std::uint64_t end_offset;  // of `end` in the file
   std::uint32_t id;
   std::uint32_t retry_in;
   std::uint32_t free_open;  // a list by `below`
@@ -79,6 +80,7 @@ std::atomic<std::uint32_t> g_next_plain_name{kMaxRegisteredNames};
 std::atomic<ThreadState*> g_shelf[kShelfSlots];
 std::atomic<bool> g_handles_fork{false};
 thread_local ThreadState* t_state = nullptr;
+thread_local bool t_has_ended = false;
 
 // The program may call NVTX between a failed call and its check of errno.
 class KeptErrno {
@@ -110,15 +112,16 @@ __attribute__((noinline)) char* take_from_new_chunk(ThreadState& state, std::siz
     return nullptr;
   }
   const KeptErrno kept;
-  char* const chunk = claim_range_chunk();
-  if (chunk == nullptr) {
+  const RangeChunk chunk = claim_range_chunk();
+  if (chunk.start == nullptr) {
     state.retry_in = kRetryAfter;
     return nullptr;
   }
-  commit_thread(chunk, state.id);
-  state.next = chunk + kRangeRecordBytes + bytes;
-  state.end = chunk + kRangeChunkBytes;
-  return chunk + kRangeRecordBytes;
+  commit_thread(chunk.start, state.id);
+  state.next = chunk.start + kRangeRecordBytes + bytes;
+  state.end = chunk.start + kRangeChunkBytes;
+  state.end_offset = chunk.offset + kRangeChunkBytes;
+  return chunk.start + kRangeRecordBytes;
 }
 
 inline char* take(ThreadState& state, std::size_t bytes) {
@@ -130,10 +133,12 @@ inline char* take(ThreadState& state, std::size_t bytes) {
   return start;
 }
 
-// The rest of the chunk goes to the next thread; this thread's open ranges stay open.
+// The rest of the chunk goes to the next thread; this thread's open ranges stay open. What it marks
+// from here on (in destructors of its keys) is not recorded: nobody would take the state back.
 void release_state(void* /*unused*/) {
   ThreadState* const state = t_state;
   t_state = nullptr;
+  t_has_ended = true;
   if (state == nullptr) {
     return;
   }
@@ -144,6 +149,7 @@ void release_state(void* /*unused*/) {
     }
   }
   munmap(state, sizeof(ThreadState));
+  give_address_space(sizeof(ThreadState));
 }
 
 ThreadState* state_from_shelf() {
@@ -168,8 +174,12 @@ __attribute__((noinline)) ThreadState* new_thread_state() {
   if (!open_range_file()) {
     return nullptr;
   }
+  if (t_has_ended) {
+    count_lost_range();
+    return nullptr;
+  }
   ThreadState* state = state_from_shelf();
-  if (state == nullptr) {
+  if (state == nullptr && take_address_space(sizeof(ThreadState))) {
     state = static_cast<ThreadState*>(zeroed_memory(sizeof(ThreadState)));
   }
   if (state == nullptr) {
@@ -367,7 +377,10 @@ std::uint64_t start_range(const BeginningRange& range) {
   if (record == nullptr) {
     return 0;
   }
-  return std::uint64_t{range_file_number() & 0xffff} << 48 | range_record_offset(record);
+  // It is in the thread's chunk, as every record that was just begun.
+  const std::uint64_t offset =
+      state->end_offset - static_cast<std::uint64_t>(state->end - reinterpret_cast<char*>(record));
+  return std::uint64_t{range_file_number() & 0xffff} << 48 | offset;
 }
 
 void end_range(std::uint64_t number) {

@@ -12,27 +12,35 @@
 
 #include <sys/mman.h>
 
+#include "nvtx/mapped_file.h"
+
 namespace llmprof {
 
 namespace {
 
-constexpr std::size_t kTextsBytes = std::size_t{64} << 20;
+constexpr std::size_t kMostTextsBytes = std::size_t{64} << 20;
+constexpr std::size_t kLeastTextsBytes = std::size_t{64} << 10;
 
 RegisteredText g_domains[kMaxDomains];        // 0: the default domain, which has no text
 RegisteredText g_names[kMaxRegisteredNames];  // 0: none
 std::atomic<std::uint32_t> g_num_domains{1};
 std::atomic<std::uint32_t> g_num_names{1};
 std::atomic<char*> g_texts{nullptr};
-std::atomic<std::size_t> g_texts_used{0};
+std::atomic<std::size_t> g_texts_used{sizeof(std::size_t)};  // it begins with its own size
 
 // Copies a text; nullptr if the table is full.
 const char* keep_text(const char* text, std::size_t num_bytes) {
   char* const texts = g_texts.load(std::memory_order_acquire);
-  if (texts == nullptr || g_texts_used.load(std::memory_order_relaxed) + num_bytes > kTextsBytes) {
+  if (texts == nullptr) {
+    return nullptr;
+  }
+  std::size_t size = 0;
+  std::memcpy(&size, texts, sizeof(size));
+  if (g_texts_used.load(std::memory_order_relaxed) + num_bytes > size) {
     return nullptr;
   }
   const std::size_t at = g_texts_used.fetch_add(num_bytes, std::memory_order_relaxed);
-  if (at + num_bytes > kTextsBytes) {
+  if (at + num_bytes > size) {
     return nullptr;
   }
   std::memcpy(texts + at, text, num_bytes);
@@ -69,12 +77,28 @@ void* zeroed_memory(std::size_t bytes) {
 }
 
 void reserve_texts() {
-  if (g_texts.load() == nullptr) {
-    char* none = nullptr;
-    void* const memory = zeroed_memory(kTextsBytes);
-    if (!g_texts.compare_exchange_strong(none, static_cast<char*>(memory)) && memory != nullptr) {
-      munmap(memory, kTextsBytes);
+  if (g_texts.load(std::memory_order_acquire) != nullptr) {
+    return;
+  }
+  // Twice the size is asked for: at most half of the recorder's share is for texts.
+  std::size_t size = kMostTextsBytes;
+  while (size >= kLeastTextsBytes && !take_address_space(2 * size)) {
+    size /= 2;
+  }
+  if (size < kLeastTextsBytes) {
+    return;
+  }
+  give_address_space(size);
+  void* const memory = zeroed_memory(size);
+  if (memory != nullptr) {
+    std::memcpy(memory, &size, sizeof(size));
+  }
+  char* none = nullptr;
+  if (memory == nullptr || !g_texts.compare_exchange_strong(none, static_cast<char*>(memory))) {
+    if (memory != nullptr) {
+      munmap(memory, size);
     }
+    give_address_space(size);
   }
 }
 

@@ -11,7 +11,7 @@ namespace llmprof {
 // forked child.
 
 constexpr std::size_t kMaxDomains = 1024;
-constexpr std::size_t kMaxRegisteredNames = 1 << 20;  // plain names are numbered from here
+constexpr std::size_t kMaxRegisteredNames = 1 << 18;  // plain names are numbered from here
 
 // A plain struct, so that a table of a million entries is all zeros and needs no constructor.
 // Threads access it through atomic_ref.

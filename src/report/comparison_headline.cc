@@ -14,7 +14,7 @@ namespace llmprof {
 namespace {
 
 std::string percent_change(double base, double candidate) {
-  return fmt::format("{:+.1f} %", base == 0 ? 0 : (candidate / base - 1) * 100);
+  return format_change(base == 0 ? 0 : candidate / base - 1);
 }
 
 std::string metric_change(const MetricChange& row) {

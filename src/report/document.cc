@@ -50,7 +50,7 @@ std::string number_text(double number, Unit unit) {
     case Unit::kDifference:
       return (number < 0 ? "-" : "+") + format_duration_ns(std::llround(std::abs(number)));
     case Unit::kRatio:
-      return fmt::format("{:+.2f} %", (number - 1) * 100);
+      return format_change(number - 1, 2);
   }
   return "";
 }

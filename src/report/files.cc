@@ -45,4 +45,8 @@ std::vector<std::pair<std::string, std::string>> report_files(
           {"operators.md", markdown_text(operators_document(metrics, rows(kOperatorRows)))}};
 }
 
+std::string report_page(const Metrics& metrics, const Timeline& timeline) {
+  return page_html(metrics, metrics_json(metrics), timeline, {});
+}
+
 }  // namespace llmprof

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/kernel_names.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -22,7 +23,11 @@ namespace {
 constexpr std::size_t kMostNamed = 12;  // gaps, folders and failures in a sentence
 
 std::string percent(const Json& fraction) {
-  return fraction.is_number() ? fmt::format("{:+.1f} %", fraction.get<double>() * 100) : "n/a";
+  return fraction.is_number() ? format_change(fraction.get<double>()) : "n/a";
+}
+
+std::string short_kernel(const std::string& name) {
+  return printable(short_kernel_names({name}).front());
 }
 
 std::string joined(const Json& texts) {
@@ -85,12 +90,11 @@ std::string late_sentence(const Json& row) {
     text +=
         number_of(reason, "kernel_share_fraction") >= 1.0 / 3
             ? fmt::format(": kernel {} takes {:.2f}x as long as on the others",
-                          printable(text_of(reason, "kernel").substr(0, 100)),
+                          short_kernel(text_of(reason, "kernel")),
                           number_of(reason, "kernel_ratio"))
             : fmt::format(
                   ": all kernels together take {:.2f}x as long as on the others, most of all {}",
-                  number_of(reason, "compute_ratio"),
-                  printable(text_of(reason, "kernel").substr(0, 100)));
+                  number_of(reason, "compute_ratio"), short_kernel(text_of(reason, "kernel")));
   }
   return text;
 }
@@ -138,7 +142,7 @@ Section summary(const Json& fleet) {
   if (!kernels.empty()) {
     section.paragraphs.push_back(
         fmt::format("kernel {} in {} is slow on {} of {} ranks: up to {:.2f}x, about {} lost",
-                    printable(text_of(kernels[0], "kernel").substr(0, 100)),
+                    short_kernel(text_of(kernels[0], "kernel")),
                     printable(text_of(kernels[0], "stage")), integer_of(kernels[0], "slow_ranks"),
                     integer_of(kernels[0], "ranks"), number_of(kernels[0], "slow_ratio"),
                     format_duration_ns(integer_of(kernels[0], "excess_ns"))));

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/units.h"
 #include "report/fleet.h"
 #include "report/html_parts.h"
 #include "report/section_parts.h"
@@ -44,7 +45,7 @@ std::string cell_html(const Json& rank, const Json& fraction) {
   const double off = fraction.get<double>();
   const char* kind = shade(off);
   return fmt::format(
-      "<td class=\"{}\" title=\"rank {}: {:+.1f} %\">{}</td>", kind, number, off * 100,
+      "<td class=\"{}\" title=\"rank {}: {}\">{}</td>", kind, number, format_change(off),
       std::string_view(kind) == "z" ? "&middot;" : fmt::format("{:+.0f}", off * 100));
 }
 

@@ -355,6 +355,8 @@ Json contract_json(const std::vector<BreachMetrics>& breaches);
 std::vector<std::pair<std::string, std::string>> report_files(
     const Metrics& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
     PassTimer* timer = nullptr);
+// report.html alone, which links to no other file.
+std::string report_page(const Metrics& metrics, const Timeline& timeline);
 
 // kernel_name,device,stage,family,total_ns,calls,mean_ns,min_ns,max_ns with full names. Scripts
 // rely on it.

@@ -85,7 +85,7 @@ ReportTable slow_request_table(const Metrics& metrics, std::size_t most) {
                                 {"prefill, CPU", Unit::kDuration, &Row::prefill_host_ns},
                                 {"others", Unit::kDuration, &Row::other_steps_ns},
                                 {"delivery", Unit::kDuration, &Row::delivery_ns},
-                                {"steps", Unit::kText, &Row::told}},
+                                {"joined", Unit::kText, &Row::told}},
                                most, [](const Row& row) { return !row.is_sample; });
   table.title = "Slowest to the first token";
   return table;

@@ -267,13 +267,19 @@ Section quality_section(const Metrics& metrics, const SectionOptions& options) {
     section.notes.push_back(fmt::format("{} ({}): {}", printable(breach.reason),
                                         printable(breach.pass), printable(breach.sentence)));
   }
-  if (!options.is_terminal) {
+  const bool has_messages = !options.is_terminal || options.is_verbose;
+  if (has_messages) {
     for (const std::string& message : metrics.tool_messages) {
       section.notes.push_back(tool_of(metrics) + ": " + printable(message));
     }
   }
   if (section.notes.empty()) {
     section.missing = "Nothing is missing or odd";
+    if (!metrics.tool_messages.empty()) {
+      section.missing +=
+          fmt::format("; {} left {}, which -v lists", tool_of(metrics),
+                      count_of(static_cast<std::int64_t>(metrics.tool_messages.size()), "message"));
+    }
   }
   return section;
 }

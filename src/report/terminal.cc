@@ -2,7 +2,7 @@
 //
 // Terminal form of documents: wrapped sentences, aligned columns, numbers to the right.
 //
-// Sentences and shares are wrapped with a hanging indent; names in a last column are truncated.
+// Sentences and shares are wrapped with a hanging indent; tables are fitted to the width.
 // Without a window nothing is, so that scripts and files get everything.
 #include <algorithm>
 
@@ -15,7 +15,8 @@ namespace llmprof {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kLeastLast = 20;
+constexpr std::size_t kGoodLast = 20;   // of a last column of words or names
+constexpr std::size_t kLeastLast = 10;  // below, a table is wider than the terminal
 
 enum class Weight { kBold, kDim, kWarning, kAlarm };
 
@@ -35,54 +36,189 @@ bool is_left(Unit unit) {
   return unit == Unit::kText || unit == Unit::kName || unit == Unit::kShares;
 }
 
-std::string table_terminal(const ReportTable& table, TerminalForm form) {
-  std::vector<std::size_t> widths;
-  for (const ReportColumn& column : table.columns) {
-    widths.push_back(display_width(column.title));
-  }
-  std::vector<std::vector<std::string>> cells;
-  for (const ReportRow& row : table.rows) {
-    std::vector<std::string>& made = cells.emplace_back();
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      made.push_back(shown(row.cells[i]));
-      widths[i] = std::max(widths[i], display_width(made.back()));
+// A table as text, fitted to the terminal's width: first columns without a value go, then headings
+// take several lines, then names are truncated. The last column holds shares and long names: it
+// takes the width that is left.
+class FittedTable {
+ public:
+  FittedTable(const ReportTable& table, std::size_t width) : table_(table), width_(width) {
+    for (const ReportRow& row : table.rows) {
+      std::vector<std::string>& made = cells_.emplace_back();
+      made.reserve(table.columns.size());
+      for (const ReportValue& cell : row.cells) {
+        made.push_back(shown(cell));
+      }
+      made.resize(table.columns.size());
+    }
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      columns_.push_back({i, {table.columns[i].title}, 0});
+    }
+    measure();
+    if (!fits()) {
+      drop_empty_columns();
+    }
+    if (!fits()) {
+      break_headings();
+    }
+    if (!fits()) {
+      truncate_names();
     }
   }
-  // Only the last column is fitted to the terminal's width; it holds shares and long names.
-  std::size_t before_last = kGap;
-  for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
-    before_last += widths[i] + kGap;
+
+  std::string text(TerminalForm form) const {
+    std::string text = table_.title.empty() ? "" : wrapped("  " + table_.title, width_, 2) + "\n";
+    std::size_t num_lines = 1;
+    for (const Column& column : columns_) {
+      num_lines = std::max(num_lines, column.heading.size());
+    }
+    for (std::size_t i = 0; i < num_lines; ++i) {
+      // Headings end on the line above the rows.
+      const auto heading = [&](const Column& column) {
+        const std::size_t skipped = num_lines - column.heading.size();
+        return i < skipped ? std::string() : column.heading[i - skipped];
+      };
+      text += styled(Weight::kDim, line_of(heading), form) + "\n";
+    }
+    for (std::size_t row = 0; row < cells_.size(); ++row) {
+      const std::string line =
+          line_of([&](const Column& column) { return cells_[row][column.index]; });
+      text += (last_width() == SIZE_MAX ? line : wrapped(line, width_, before_last())) + "\n";
+      if (!table_.rows[row].detail.empty()) {
+        text += wrapped("      " + table_.rows[row].detail, width_, 6) + "\n";
+      }
+    }
+    return text;
   }
-  const std::size_t last =
-      form.width > before_last + kLeastLast ? form.width - before_last : SIZE_MAX;
-  const bool has_words = !table.columns.empty() && table.columns.back().unit != Unit::kName;
-  std::string text = table.title.empty() ? "" : wrapped("  " + table.title, form.width, 2) + "\n";
-  const auto add_line = [&](const auto& cell_at, bool is_heading) {
+
+ private:
+  struct Column {
+    std::size_t index = 0;
+    std::vector<std::string> heading;  // lines
+    std::size_t width = 0;
+  };
+
+  // Widths as they would be without any limit.
+  void measure() {
+    for (Column& column : columns_) {
+      column.width = 0;
+      for (const std::string& line : column.heading) {
+        column.width = std::max(column.width, display_width(line));
+      }
+      for (const std::vector<std::string>& row : cells_) {
+        column.width = std::max(column.width, display_width(row[column.index]));
+      }
+    }
+  }
+
+  std::size_t before_last() const {
+    std::size_t width = kGap;
+    for (std::size_t i = 0; i + 1 < columns_.size(); ++i) {
+      width += columns_[i].width + kGap;
+    }
+    return width;
+  }
+
+  // What is left for the last column; SIZE_MAX where that is too little to be of use.
+  std::size_t last_width() const {
+    const std::size_t before = before_last();
+    return width_ > before + kLeastLast ? width_ - before : SIZE_MAX;
+  }
+
+  bool is_fitted_last() const { return is_left(table_.columns[columns_.back().index].unit); }
+
+  // Without a terminal (width 0) everything fits.
+  bool fits() const {
+    if (width_ == 0 || columns_.empty()) {
+      return true;
+    }
+    const std::size_t last = columns_.back().width;
+    return before_last() + (is_fitted_last() ? std::min(last, kGoodLast + 1) : last) <= width_;
+  }
+
+  // A column in which every row is n/a says nothing that its absence does not.
+  void drop_empty_columns() {
+    std::vector<Column> kept;
+    for (Column& column : columns_) {
+      const bool is_empty = std::all_of(
+          cells_.begin(), cells_.end(),
+          [&](const std::vector<std::string>& row) { return row[column.index] == "n/a"; });
+      if (!is_empty) {
+        kept.push_back(std::move(column));
+      }
+    }
+    columns_ = std::move(kept);
+  }
+
+  // Headings break between words, into as many lines as keep the column as narrow as its cells.
+  void break_headings() {
+    for (Column& column : columns_) {
+      std::size_t width = 0;
+      for (const std::vector<std::string>& row : cells_) {
+        width = std::max(width, display_width(row[column.index]));
+      }
+      const std::string& title = table_.columns[column.index].title;
+      column.heading.clear();
+      for (const std::string_view word : split(title, ' ')) {
+        const bool goes_on =
+            !column.heading.empty() &&
+            display_width(column.heading.back()) + 1 + display_width(word) <= width;
+        if (goes_on) {
+          column.heading.back().append(" ").append(word);
+        } else {
+          column.heading.emplace_back(word);
+        }
+      }
+    }
+    measure();
+  }
+
+  // The widest column of names gives way first. Numbers are never cut: half a number is a wrong
+  // one.
+  void truncate_names() {
+    constexpr std::size_t kLeastName = 12;
+    while (!fits()) {
+      Column* widest = nullptr;
+      for (std::size_t i = 0; i + 1 < columns_.size(); ++i) {
+        Column& column = columns_[i];
+        const bool is_name = is_left(table_.columns[column.index].unit);
+        if (is_name && column.width > kLeastName &&
+            (widest == nullptr || column.width > widest->width)) {
+          widest = &column;
+        }
+      }
+      if (widest == nullptr) {
+        return;
+      }
+      --widest->width;
+    }
+  }
+
+  template <typename CellOf>
+  std::string line_of(const CellOf& cell_of) const {
     std::string line;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      const bool is_cut = i + 1 == widths.size() && !has_words;
-      const std::string cell = is_cut ? shortened_inside(cell_at(i), last) : cell_at(i);
-      const std::size_t pad = widths[i] - std::min(widths[i], display_width(cell));
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const Column& column = columns_[i];
+      const Unit unit = table_.columns[column.index].unit;
+      const bool is_last = i + 1 == columns_.size();
+      std::string cell = cell_of(column);
+      if (!is_last) {
+        cell = shortened_inside(cell, column.width);
+      } else if (unit == Unit::kName) {
+        cell = shortened_inside(cell, last_width());
+      }
+      const std::size_t pad = column.width - std::min(column.width, display_width(cell));
       line.append(kGap, ' ');
-      line += is_left(table.columns[i].unit) ? cell + std::string(pad, ' ')
-                                             : std::string(pad, ' ') + cell;
+      line += is_left(unit) ? cell + std::string(pad, ' ') : std::string(pad, ' ') + cell;
     }
     line.resize(line.find_last_not_of(' ') + 1);
-    if (is_heading) {
-      text += styled(Weight::kDim, line, form) + "\n";
-    } else {
-      text += (last == SIZE_MAX ? line : wrapped(line, form.width, before_last)) + "\n";
-    }
-  };
-  add_line([&](std::size_t i) { return table.columns[i].title; }, true);
-  for (std::size_t row = 0; row < cells.size(); ++row) {
-    add_line([&](std::size_t i) { return cells[row][i]; }, false);
-    if (!table.rows[row].detail.empty()) {
-      text += wrapped("      " + table.rows[row].detail, form.width, 6) + "\n";
-    }
+    return line;
   }
-  return text;
-}
+
+  const ReportTable& table_;
+  std::size_t width_;
+  std::vector<std::vector<std::string>> cells_;
+  std::vector<Column> columns_;
+};
 
 // The saving, the name of the rule and its sentence, and below them what to do.
 std::string advice_terminal(const Advice& advice, TerminalForm form) {
@@ -127,7 +263,7 @@ std::string section_terminal(const Section& section, TerminalForm form) {
     text += advice_terminal(advice, form);
   }
   for (const ReportTable& table : section.tables) {
-    text += table.rows.empty() ? "" : table_terminal(table, form);
+    text += table.rows.empty() ? "" : FittedTable(table, form.width).text(form);
   }
   for (const std::string& note : section.notes) {
     add(2, note);

@@ -61,6 +61,17 @@ void post(const std::string& url, const std::string& body, std::chrono::seconds 
   }
 }
 
+// The last line that is not indented: the error of a Python traceback, or of a program with a hint.
+std::string last_statement(const std::string& said) {
+  std::string found;
+  for (const std::string_view line : split(said, '\n')) {
+    if (!line.empty() && line.front() != ' ' && line.front() != '\t') {
+      found = line;
+    }
+  }
+  return found;
+}
+
 void run_client(const AttachOptions& options) {
   Process process{options.client, options.environment};
   process.timeout = options.most_wait;
@@ -68,7 +79,7 @@ void run_client(const AttachOptions& options) {
   if (!ended.succeeded()) {
     const std::string said = ended.err.empty() ? ended.out : ended.err;
     throw Error(ErrorKind::kFailure, fmt::format("the client exited with code {}: {}",
-                                                 ended.exit_code, printable(last_line(said))));
+                                                 ended.exit_code, printable(last_statement(said))));
   }
 }
 

@@ -182,13 +182,14 @@ void name_graph_kernels(const fs::path& recording, const GraphNameFiles& names,
   name_nodes_by_nvtx(trace);
   const std::vector<std::string> annotations =
       names.annotations.empty() ? std::vector<std::string>() : std::vector{names.annotations};
-  read_name_files(annotations, files.annotations_beside(), files, trace,
-                  [&](const std::string& file) { files.annotate(file); });
+  using Files = std::vector<std::string>;
+  read_name_files(annotations, names.is_search_allowed ? files.annotations_beside() : Files(),
+                  files, trace, [&](const std::string& file) { files.annotate(file); });
   if (!trace.captured_launches.empty()) {
     name_nodes_by_order(trace, trace);
   }
-  read_name_files(names.capture_traces, files.captures_beside(), files, trace,
-                  [&](const std::string& file) { files.align(file); });
+  read_name_files(names.capture_traces, names.is_search_allowed ? files.captures_beside() : Files(),
+                  files, trace, [&](const std::string& file) { files.align(file); });
 }
 
 }  // namespace llmprof

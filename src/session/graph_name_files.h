@@ -15,6 +15,7 @@ namespace llmprof {
 struct GraphNameFiles {
   std::string annotations;                  // of PyTorch, by node id
   std::vector<std::string> capture_traces;  // of the capture, or of the program without graphs
+  bool is_search_allowed = true;            // also beside the recording
 };
 
 // Names the kernels of CUDA graphs by what the recording itself holds, then by the files that are

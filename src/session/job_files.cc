@@ -16,6 +16,7 @@
 #include "analysis/clock_alignment.h"
 #include "analysis/rank_names.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace llmprof {
 namespace {
@@ -76,6 +77,32 @@ Trace trace_of(const InputFile& file, const std::string& label, unsigned num_thr
       "use the recordings that the totals were made from");
 }
 
+// A process that neither used a GPU nor ran operators nor marked steps, as the front end of an
+// engine does, which its profiler also records. It is not a rank, and nothing tells its time.
+bool is_without_work(const Trace& trace) {
+  return trace.kernels.size() + trace.copies.size() + trace.graphs.size() + trace.api_calls.size() +
+             trace.ranges.size() + trace.ops.size() ==
+         0;
+}
+
+// Leaves out the files without work, unless all are.
+Diagnostics leave_out_idle_files(std::vector<TracePart>& parts) {
+  Diagnostics notes;
+  if (std::all_of(parts.begin(), parts.end(),
+                  [](const TracePart& part) { return is_without_work(part.trace); })) {
+    return notes;
+  }
+  std::erase_if(parts, [&](const TracePart& part) {
+    if (is_without_work(part.trace)) {
+      notes.push_back({"file_without_work", Severity::kInfo, 1,
+                       fmt::format("{} is left out: it has no GPU work, operators or marks",
+                                   printable(part.file.path))});
+    }
+    return is_without_work(part.trace);
+  });
+  return notes;
+}
+
 }  // namespace
 
 void check_job_files(const std::vector<std::string>& paths) {
@@ -114,8 +141,11 @@ Trace load_job(const JobFiles& job) {
     part.file.rank = part.file.name.rank ? part.file.name.rank : part.trace.capture.rank;
     check_formats(parts.front(), part);
   }
+  Diagnostics notes = leave_out_idle_files(parts);
   sort_by_rank(parts);
-  const Diagnostics notes = align_clocks(job.rules, job.parallelism, parts);
+  for (const Diagnostic& note : align_clocks(job.rules, job.parallelism, parts)) {
+    notes.push_back(note);
+  }
   Trace whole = join_traces(std::move(parts));
   whole.diagnostics.insert(whole.diagnostics.end(), notes.begin(), notes.end());
   return whole;

@@ -120,4 +120,21 @@ GpuMatch named_gpu(const std::string& given, const GpuAttributes& attributes) {
   return {table.front(), "", {}};
 }
 
+EfficiencySetup model_setup(const ModelChoice& choice) {
+  EfficiencySetup setup = choice.setup;
+  NamedModel named = named_model(choice.model);
+  setup.model_name = named.name;
+  setup.llm = std::move(named.llm);
+  if (!choice.gpu_name.empty()) {
+    setup.gpu = named_gpu(choice.gpu_name);
+  }
+  if (!choice.image.empty()) {
+    if (!setup.llm.vision) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} takes no images", printable(named.name)));
+    }
+    setup.image = image_cost(*setup.llm.vision, image_of(choice.image));
+  }
+  return setup;
+}
+
 }  // namespace llmprof

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/efficiency.h"
 #include "model/gpu.h"
 #include "model/llm.h"
 
@@ -31,5 +32,15 @@ std::vector<GpuSpec> known_gpus();
 // The GPU that a user or a recording names; `given` may also be a YAML file of the same form, whose
 // first row is used.
 GpuMatch named_gpu(const std::string& given, const GpuAttributes& attributes = {});
+
+// What a user says of the model behind a recording. `setup` holds its numbers; the names complete
+// it. Empty names: the recorded GPU, no image.
+struct ModelChoice {
+  std::string model;
+  std::string gpu_name;
+  std::string image;
+  EfficiencySetup setup;
+};
+EfficiencySetup model_setup(const ModelChoice& choice);
 
 }  // namespace llmprof

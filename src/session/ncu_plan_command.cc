@@ -5,8 +5,13 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/units.h"
+#include "capture/reason.h"
 #include "session/nvtx_marks.h"
 #include "session/operator_table.h"
 
@@ -28,6 +33,23 @@ Json group_json(const LaunchGroup& group) {
 constexpr std::size_t kMostExcluded = 200;
 
 }  // namespace
+
+void require_plannable(const Profile& profile, const std::string& recording) {
+  const Analysis& analysis = profile.analysis;
+  if (!profile.trace || profile.trace->kernels.size() == 0) {
+    throw Error(
+        ErrorKind::kContract,
+        fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels), recording),
+        "llmprof analyze says what it holds");
+  }
+  if (2 * analysis.opaque_graph_ns > analysis.kernel_ns) {
+    throw Error(ErrorKind::kContract,
+                fmt::format("graph_opaque: {} of GPU time lies in CUDA graphs recorded as a whole",
+                            format_fraction(static_cast<double>(analysis.opaque_graph_ns) /
+                                            static_cast<double>(analysis.kernel_ns))),
+                "record their nodes: nsys profile --cuda-graph-trace=node, as llmprof run does");
+  }
+}
 
 NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& profile,
                   double program_s) {

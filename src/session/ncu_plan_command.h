@@ -10,6 +10,9 @@
 
 namespace llmprof {
 
+// Throws kContract if a recording has no kernels that ncu could be pointed to.
+void require_plannable(const Profile& profile, const std::string& recording);
+
 // The plan for this particular ncu: gated if the configuration requests it and the recording has
 // the marks. `program_s`: one run of the program without a profiler; 0 if unknown.
 NcuPlan make_plan(const RunOptions& options, const NcuTool& ncu, const Profile& profile,

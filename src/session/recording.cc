@@ -25,6 +25,7 @@
 #include "session/memory_fit.h"
 #include "session/named_model.h"
 #include "session/operator_table.h"
+#include "session/server_setup.h"
 
 namespace llmprof {
 namespace {
@@ -179,6 +180,40 @@ std::string reading_options(const RecordingOptions& options) {
   return "";
 }
 
+// Names the GPUs of a recording that does not: traces of some PyTorch versions, and filtered
+// exports. Rates and findings then have peaks to compare with. Throws kUsage if it names them all.
+void name_gpus(const ProfileWants& wants, Trace& trace) {
+  if (wants.gpu_name.empty()) {
+    return;
+  }
+  const GpuMatch match = named_gpu(wants.gpu_name);
+  const std::string name = match.gpu ? match.gpu->name : wants.gpu_name;
+  bool is_used = trace.devices.empty() || wants.model;
+  for (DeviceInfo& device : trace.devices) {
+    if (device.name.empty()) {
+      device.name = name;
+      is_used = true;
+    }
+  }
+  if (!is_used) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--gpu-name: the recording names its GPU: {}",
+                            printable(trace.devices.front().name)),
+                "leave --gpu-name out; with --model it compares with the peaks of another GPU");
+  }
+}
+
+// The table of GPUs, with that of the user's file in front.
+std::vector<GpuSpec> gpus_with(const std::string& gpu_name) {
+  std::vector<GpuSpec> gpus = known_gpus();
+  if (gpu_name.ends_with(".yaml")) {
+    if (const GpuMatch match = named_gpu(gpu_name); match.gpu) {
+      gpus.insert(gpus.begin(), *match.gpu);
+    }
+  }
+  return gpus;
+}
+
 // Loads the recording, or those of one job, and profiles it alone.
 Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions& options,
                    const System& system, const ProfileWants& wants) {
@@ -204,6 +239,9 @@ Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions
                            options.memory_limit_bytes, num_threads});
   }();
   Trace* trace = std::get_if<Trace>(&recording);
+  if (trace != nullptr) {
+    name_gpus(wants, *trace);
+  }
   if (trace != nullptr && paths.size() == 1) {
     const PassTimer::Scope pass(wants.timer, "graph names");
     name_graph_kernels(recording_in(paths.front()), options.graph_names, options.memory_limit_bytes,
@@ -268,8 +306,12 @@ Profile profile_recording(const std::string& path, const RecordingOptions& optio
   return profile_recordings({path}, options, system, wants);
 }
 
-Profile profile_recordings(const std::vector<std::string>& paths, const RecordingOptions& options,
+Profile profile_recordings(const std::vector<std::string>& paths, const RecordingOptions& given,
                            const System& system, const ProfileWants& wants) {
+  RecordingOptions options = given;
+  if (options.requests.empty() && paths.size() == 1) {
+    options.requests = requests_in(paths.front());
+  }
   Evidence evidence;
   evidence.requests = requests_of(options, wants.timer);
   Profile made = profile_of(paths, options, system, wants);
@@ -284,7 +326,7 @@ Profile profile_recordings(const std::vector<std::string>& paths, const Recordin
   }
   evidence.model = wants.model;
   evidence.batch = wants.batch;
-  evidence.gpus = known_gpus;
+  evidence.gpus = [name = wants.gpu_name] { return gpus_with(name); };
   complete(made, std::move(evidence), wants.timer);
   return made;
 }
@@ -379,6 +421,12 @@ std::vector<std::string> counters_in(const std::filesystem::path& bundle) {
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+std::string requests_in(const std::filesystem::path& bundle) {
+  std::error_code ignored;
+  const std::filesystem::path file = bundle / "nsys" / kRequestsFile;
+  return std::filesystem::is_regular_file(file, ignored) ? file.string() : "";
 }
 
 void keep_stage(const std::string& stage, Analysis& analysis) {

@@ -44,6 +44,7 @@ struct ProfileWants {
   bool has_timeline = false;
   bool has_export = false;               // a trace is written from it: counts for the memory limit
   std::optional<EfficiencySetup> model;  // with a GPU, or without one for the recorded GPU
+  std::string gpu_name;                  // of GPUs that the recording does not name
   std::optional<std::int64_t> batch;     // sequences of a decode step
   PassTimer* timer = nullptr;
 };
@@ -95,6 +96,9 @@ std::optional<Counters> counters_of(const std::vector<std::string>& files,
 
 // The ncu reports of a bundle, sorted; none where it is not a bundle.
 std::vector<std::string> counters_in(const std::filesystem::path& bundle);
+
+// What the client of a server measured; empty where that is not in the bundle.
+std::string requests_in(const std::filesystem::path& bundle);
 
 // Leaves only one stage's rows in what is shown. Throws kUsage when there is no such stage.
 void keep_stage(const std::string& stage, Analysis& analysis);

@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "bundle/manifest.h"
+#include "bundle/scrub.h"
 #include "capture/mark_module.h"
 #include "capture/stale_runs.h"
 #include "config/compose.h"
@@ -104,6 +105,9 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
     setup.server = server_setup_of(request.server, config, command);
     setup.work_argv.insert(setup.work_argv.end(), setup.server->arguments.begin(),
                            setup.server->arguments.end());
+  } else if (!request.server.service_limits.empty()) {
+    throw Error(ErrorKind::kUsage, "--slo requires --server",
+                "llmprof run --server COMMAND --slo ttft=500ms,itl=50ms");
   }
   setup.passes = passes_of(setup.options, setup.target);
   setup.machine = machine_facts(system);
@@ -207,6 +211,21 @@ int exit_code_of(const std::vector<Breach>& breaches) {
   return code;
 }
 
+std::vector<Breach> breaches_of(const RunSetup& setup, const RunSession& session) {
+  std::vector<Breach> breaches = setup.missing;
+  breaches.insert(breaches.end(), session.breaches().begin(), session.breaches().end());
+  const bool has_captured =
+      std::any_of(session.passes().begin(), session.passes().end(), [](const PassRecord& record) {
+        return record.status != "skipped" && record.name != "prepare";
+      });
+  if (!has_captured) {
+    breaches.push_back({Reason::kNothingCaptured, "run",
+                        "no pass could run, so nothing was captured",
+                        "llmprof doctor says what is missing", ""});
+  }
+  return breaches;
+}
+
 // A word that is not an override is usually the program, without the -- before it.
 void check_dashes(const RunRequest& request) {
   const auto word = std::find_if(
@@ -284,7 +303,10 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   for (const std::string& note : prepared.notes) {
     progress.note(note);
   }
-  const InterruptCounter interrupts;
+  const InterruptCounter interrupts([scratch = scratch_folder(artifacts, system)] {
+    std::error_code ignored;
+    std::filesystem::remove_all(scratch, ignored);
+  });
   RunSession session(setup, artifacts, system, progress);
   session.prepare();
   const Json model = target_json(config, session.model());
@@ -293,31 +315,29 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   const Json inputs = provenance_inputs(request, config, setup, model);
   write_provenance(artifacts, {machine, system.environment, *config.tree, inputs}, now);
   session.run_passes();
-  std::vector<Breach> breaches = setup.missing;
-  breaches.insert(breaches.end(), session.breaches().begin(), session.breaches().end());
-  const bool has_captured =
-      std::any_of(session.passes().begin(), session.passes().end(), [](const PassRecord& record) {
-        return record.status != "skipped" && record.name != "prepare";
-      });
-  if (!has_captured) {
-    breaches.push_back({Reason::kNothingCaptured, "run",
-                        "no pass could run, so nothing was captured",
-                        "llmprof doctor says what is missing", ""});
-  }
-  const int code = exit_code_of(breaches);
+  session.look_for_signal("run");
+  std::vector<Breach> breaches = breaches_of(setup, session);
   Metrics metrics = write_run_report(setup, session, breaches, artifacts,
                                      std::chrono::system_clock::to_time_t(now));
   Json run = {{"command", request.command.empty() ? setup.work_argv : request.command},
-              {"exit_code", code},
               {"model", model}};
   run["workload_exit_code"] = session.workload_exit_code();
   run["passes"] = Json::array();
   for (const PassRecord& record : session.passes()) {
     run["passes"].push_back(pass_json(record));
   }
-  run["contract"] = verdict_json(config, breaches, code == kExitOk);
-  std::filesystem::remove(artifacts.path(kRunningFile));
-  write_manifest(artifacts, run);
+  const SecretValues values = secret_values(system.environment);
+  int code = kExitOk;
+  // Written again where a signal comes meanwhile: exit code and manifest say the same.
+  do {
+    breaches = breaches_of(setup, session);
+    code = exit_code_of(breaches);
+    run["exit_code"] = code;
+    run["contract"] = verdict_json(config, breaches, code == kExitOk);
+    std::error_code ignored;
+    std::filesystem::remove(artifacts.path(kRunningFile), ignored);
+    write_manifest(artifacts, without_values(scrub_tree(run), values));
+  } while (session.look_for_signal("run"));
   RunOutcome outcome;
   outcome.code = code;
   outcome.workload_exit_code = session.workload_exit_code();

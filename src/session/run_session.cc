@@ -27,6 +27,7 @@
 #include "base/units.h"
 #include "bundle/scrub.h"
 #include "bundle/scrub_files.h"
+#include "capture/nsys_leftovers.h"
 #include "capture/nvtx_library.h"
 #include "capture/nvtx_timer.h"
 #include "capture/stale_runs.h"
@@ -156,6 +157,18 @@ void RunSession::add(std::vector<Breach> breaches) {
   }
 }
 
+bool RunSession::look_for_signal(const std::string& pass) {
+  if (InterruptCounter::num_new() == 0) {
+    return false;
+  }
+  InterruptCounter::acknowledge();
+  if (!is_interrupted_) {
+    add({{Reason::kInterrupted, pass, "stopped by a signal; what was captured before is kept", "",
+          ""}});
+  }
+  return true;
+}
+
 // How the program of a pass ended. A server ends because it is stopped; what counts is its load.
 std::vector<Breach> RunSession::check_program(const Pass& pass, const StepResult& step,
                                               const std::vector<int>& expected_codes) const {
@@ -212,7 +225,8 @@ void RunSession::finish(PassRecord record) {
 StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
                                 const StepLimits& limits, PassRecord& record) {
   const std::string folder = pass.folder;
-  const std::string line = shell_text(scrub_arguments(command.argv)) + "\n";
+  const SecretValues values = secret_values(system_.environment);
+  const std::string line = values.without(shell_text(scrub_arguments(command.argv))) + "\n";
   command_lines_[folder] += line;
   artifacts_.write(folder + "/cmd.txt", command_lines_[folder]);
   record.commands.push_back(command.argv);
@@ -223,8 +237,10 @@ StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
   step.log = artifacts_.path(folder + "/log.txt");
   step.outputs = {artifacts_.path(folder), scratch_};
   step.limits = limits;
+  DoomedFile unscrubbed(step.log);  // rather none than one with keys in it
   StepResult result =
       supervise(step, [&](const StepProgress& progress) { progress_.update(progress); });
+  look_for_signal(pass.name);
   if (!result.left_over.empty()) {
     progress_.note(fmt::format("killed leftover processes: {}",
                                printable(fmt::format("{}", fmt::join(result.left_over, ", ")))));
@@ -235,13 +251,8 @@ StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
                       step.log.string()),
           "free some space, or write elsewhere", "artifacts.dir=/path/with/space", false}});
   }
-  try {
-    scrub_log(step.log, secret_values(system_.environment));
-  } catch (const Error&) {
-    std::error_code ignored;
-    fs::remove(step.log, ignored);  // rather none than one with keys in it
-    throw;
-  }
+  scrub_log(step.log, values);
+  unscrubbed.spare();
   workload_exit_code_ = result.exit_code;
   record.steps.push_back(result);
   return result;
@@ -283,6 +294,15 @@ void RunSession::run(const Pass& pass) {
   progress_.begin(pass.name);
   const std::size_t before = breaches_.size();
   PassRecord record{pass.name, "", {}, {}, {}};
+  // Until they are searched, they go where a signal ends this program.
+  DoomedFile recording(artifacts_.path("nsys/run.sqlite"));
+  DoomedFile report(artifacts_.path("nsys/run.nsys-rep"));
+  if (pass.kind != PassKind::kNsys) {
+    recording.spare();
+  }
+  if (pass.kind != PassKind::kNsys || setup_.options.keeps_report) {
+    report.spare();
+  }
   try {
     make_inner_folder(artifacts_.path(pass.folder), 0700);
     run_body(pass, record);
@@ -292,6 +312,8 @@ void RunSession::run(const Pass& pass) {
   }
   read_mark_notes(pass);
   leave_out_secrets(pass);
+  recording.spare();
+  report.spare();
   progress_.end(outcome_of(breaches_, before));
   finish(std::move(record));
 }
@@ -315,6 +337,7 @@ void RunSession::run_body(const Pass& pass, PassRecord& record) {
 
 // Why a pass is left out; nothing where it can run.
 std::optional<Reason> RunSession::obstacle(const Pass& pass) {
+  look_for_signal(pass.name);
   if (const auto reason = stop_reason()) {
     return reason;
   }
@@ -386,6 +409,14 @@ std::optional<Reason> RunSession::nsys_obstacle() {
   return std::nullopt;
 }
 
+// They would let this capture fail; only what is provably nobody's goes.
+void RunSession::remove_leftovers_of_nsys() {
+  for (const fs::path& path : remove_nsys_leftovers(system_)) {
+    progress_.note(
+        fmt::format("removed {}, which a killed nsys had left", printable(path.string())));
+  }
+}
+
 void RunSession::run_nsys(const Pass& pass, PassRecord& record) {
   const Gate& gate = inputs_.gate;
   if (gate.kind == GateWish::Kind::kMark) {
@@ -396,11 +427,13 @@ void RunSession::run_nsys(const Pass& pass, PassRecord& record) {
   for (const std::string& note : command.notes) {
     progress_.note(note);
   }
+  remove_leftovers_of_nsys();
   const fs::path report = inputs_.bundle / "nsys/run.nsys-rep";
   const auto start = fs::file_time_type::clock::now();
   StepResult step = run_step(pass, command, setup_.options.limits, record);
-  for (int retry = 0; retry < kMostRetries && agent_has_failed(step); ++retry) {
+  for (int retry = 0; retry < kMostRetries && !is_interrupted_ && agent_has_failed(step); ++retry) {
     progress_.note("nsys failed to start its agent before it started the program; trying again");
+    remove_leftovers_of_nsys();
     step = run_step(pass, command, setup_.options.limits, record);
   }
   const bool has_report = keep_report(report, step, start);
@@ -493,7 +526,7 @@ void RunSession::read_requests() {
     return;
   }
   try {
-    requests_ = RequestEvidence{load_requests(file), {}};
+    requests_ = RequestEvidence{load_requests(file), setup_.server->limits};
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), "", false}});
   }

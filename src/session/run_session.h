@@ -40,6 +40,10 @@ class RunSession {
   void prepare();     // makes the model's file if need be, and reads what the model costs
   void run_passes();  // the others
 
+  // Records a signal that came while no program ran; no further pass starts. Returns whether there
+  // was one.
+  bool look_for_signal(const std::string& pass);
+
   const std::vector<PassRecord>& passes() const { return passes_; }
   const std::vector<Breach>& breaches() const { return breaches_; }
   // The profile of this run's recording; nullopt if there is none.
@@ -56,6 +60,7 @@ class RunSession {
   void run_baseline(const Pass& pass, PassRecord& record);
   void run_operators(const Pass& pass, PassRecord& record);
   void run_companion(const Pass& pass, PassRecord& record);
+  void remove_leftovers_of_nsys();
   void run_nsys(const Pass& pass, PassRecord& record);
   void run_ncu(const Pass& pass, PassRecord& record);
   void write_marks();

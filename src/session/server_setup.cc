@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "capture/workload.h"
 #include "config/reader.h"
+#include "session/recording.h"
 #include "session/run_passes.h"
 
 namespace llmprof {
@@ -65,6 +66,7 @@ ServerSetup server_setup_of(const ServerRequest& request, const Config& config,
     setup.ready_url = setup.url + reader.optional_text("workload.server.ready").value_or("/health");
   }
   setup.ready_timeout_s = request.ready_timeout_s;
+  setup.limits = service_limits_of(request.service_limits);
   setup.arguments = reader.texts("workload.server.arguments");
   if (const auto start = reader.optional_text("workload.server.start")) {
     setup.start_url = setup.url + *start;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/requests/request_results.h"
+
 namespace llmprof {
 
 struct Config;
@@ -20,6 +22,7 @@ struct ServerRequest {
   std::string client;   // one line; {url} and {requests} are filled in; empty: llmprof load
   std::string warmup;   // the same
   std::int64_t ready_timeout_s = 600;
+  std::string service_limits;  // of --slo
 
   bool is_wanted() const { return !command.empty() || !ready.empty() || !client.empty(); }
 };
@@ -34,6 +37,7 @@ struct ServerSetup {
   std::string stop_url;
   std::vector<std::string> warmup;  // {url} and {requests} are filled in for each pass
   std::vector<std::string> client;
+  ServiceLimits limits;
 };
 
 // `command` is the server's. Throws kUsage if nothing says where the server will answer.

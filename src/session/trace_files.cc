@@ -14,8 +14,11 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "export/chrome.h"
+#include "export/parquet.h"
 #include "export/perfetto.h"
 #include "export/pprof.h"
+#include "export/tables.h"
+#include "session/version.h"
 
 namespace llmprof {
 namespace {
@@ -34,7 +37,35 @@ constexpr ExportFormat kFormats[] = {
     {"pftrace", kPftraceFile, write_pftrace},
     {"pprof", kPprofFile, nullptr},
     {"chrome", "trace.json", write_chrome_trace},
+    {"parquet", "tables", nullptr},
 };
+
+// One file for each table, in a folder that is made if it is not there.
+ExportResult write_tables(const std::filesystem::path& folder, const Profile& profile) {
+  if (folder.extension() == ".parquet") {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--out {}: a folder is needed", printable(folder.string())),
+                "it gets kernels.parquet, steps.parquet, layers.parquet and launches.parquet");
+  }
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot create {}: {}", printable(folder.string()), failure.message()));
+  }
+  const RecordingTables tables(profile);
+  for (const ColumnTable& table : tables.tables()) {
+    FileWriter file(folder / (table.name + ".parquet"));
+    write_parquet(table, tables.metadata_of(table), "llmprof version " + program_version(), file);
+    file.commit();
+  }
+  ExportResult result{folder, std::nullopt};
+  if (!profile.trace) {
+    result.notes.push_back({"no_events", Severity::kInfo, 0,
+                            "a summary of kernels has no events: only kernels.parquet is written"});
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -55,6 +86,9 @@ ExportResult write_export(const std::string& format_name, const std::filesystem:
       std::find_if(std::begin(kFormats), std::end(kFormats),
                    [&](const ExportFormat& row) { return format_name == row.name; });
   const std::filesystem::path file = out.empty() ? format->file : out;
+  if (format_name == "parquet") {
+    return write_tables(file, profile);
+  }
   if (format->write == nullptr) {
     write_file(file, pprof_profile(profile));
     return {file, std::nullopt};

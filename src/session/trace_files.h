@@ -16,10 +16,11 @@ namespace llmprof {
 // "pftrace", ...
 const std::vector<std::string>& export_formats();
 
-// The file that an export wrote, and its statistics.
+// The file or folder that an export wrote, and its statistics.
 struct ExportResult {
   std::filesystem::path file;
-  std::optional<ExportedTrace> trace;  // absent: the format holds the kernel table alone
+  std::optional<ExportedTrace> trace;  // absent: the format holds tables
+  Diagnostics notes = {};              // what is not in it, and why
 };
 // If `out` is empty, the format's own file name is used. Throws kInput if the format needs a trace
 // and the profile is of a kernel summary.

@@ -140,6 +140,45 @@ void write_sqlite(const fs::path& golden, const char* name, const fs::path& out)
   execute_sql(file, "PRAGMA page_size=512;" + read_file(golden / name / "run.sqlite.sql"));
 }
 
+// One message of each kind.
+std::string mcp_seed() {
+  std::string lines =
+      R"({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-03-26", "capabilities": {}}})"
+      "\n"
+      R"({"jsonrpc": "2.0", "method": "notifications/initialized"})"
+      "\n"
+      R"({"jsonrpc": "2.0", "id": "a", "method": "tools/list"})"
+      "\n"
+      R"([{"jsonrpc": "2.0", "id": 2, "method": "ping"}])"
+      "\n"
+      R"({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}})"
+      "\n";
+  for (const char* call :
+       {R"("open", "arguments": {"path": ".", "max_tokens": 200, "continuation": "/entries"})",
+        R"("explain", "arguments": {"key": "launch_bound"})",
+        R"("explain", "arguments": {"key": "kernels[].total_ns"})",
+        R"("kernels", "arguments": {"path": "../x", "top": 3, "steps": "1..2", "marks": ["a=b"]})",
+        R"("compare", "arguments": {"base": ["a"], "candidate": ["b"], "from": "1s", "gpu": 0})",
+        R"("plan_capture", "arguments": {"engine": "vllm"})"}) {
+    lines +=
+        std::string(R"({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": )") +
+        call + "}}\n";
+  }
+  return lines;
+}
+
+// Rows, a nested row and a text that no page holds.
+std::string page_seed() {
+  Json document = {{"a/b~c", Json::array()},
+                   {"text", std::string(1000, 'x')},
+                   {"deep", {{"x", {{"y", {1, 2}}}}}}};
+  for (int i = 0; i < 50; ++i) {
+    document["a/b~c"].push_back({{"name", "row"}, {"value", i}});
+  }
+  document["a/b~c"].push_back(Json::array({std::string(400, 'y'), std::string(400, 'z')}));
+  return to_json_line(document);
+}
+
 void run(const fs::path& golden, const fs::path& out) {
   for (const char* name :
        {"analyze-model", "analyze-graph", "analyze-graph-nodes", "analyze-nocuda"}) {
@@ -202,6 +241,9 @@ void run(const fs::path& golden, const fs::path& out) {
   write_seed(out, "summary", "merged", fleet_bytes(merge.finish()));
   write_seed(out, "ranges", "two", ranges_seed());
   write_seed(out, "budgets", "two", read_file(golden / "gate-budget/budgets.yaml"));
+  write_seed(out, "mcp", "session", mcp_seed());
+  write_seed(out, "json_page", "model.json", kMixture);
+  write_seed(out, "json_page", "rows.json", page_seed());
 }
 
 }  // namespace

@@ -11,11 +11,13 @@
 
 #include <unistd.h>
 
+#include "agents/mcp_server.h"
 #include "analysis/graph_names.h"
 #include "analysis/profile.h"
 #include "analysis/step_markers.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_page.h"
 #include "base/yaml.h"
 #include "capture/nvtx_timer.h"
 #include "cli/commands/budgets.h"
@@ -66,6 +68,19 @@ class MemoryFile {
         ("llmprof-fuzz-" + std::to_string(getpid()));
     return kPath;
   }
+};
+
+// A folder without files, as long as the process runs.
+struct EmptyFolder {
+  EmptyFolder() { std::filesystem::create_directories(path); }
+  ~EmptyFolder() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+  EmptyFolder(const EmptyFolder&) = delete;
+  EmptyFolder& operator=(const EmptyFolder&) = delete;
+
+  const std::filesystem::path path = MemoryFile::path().string() + "-root";
 };
 
 void check_analysis(const Analysis& analysis) {
@@ -193,6 +208,43 @@ void run_summary(std::string_view bytes) {
   }
 }
 
+// Messages, a line each, to a server whose folder is empty. Every answer is one line of JSON.
+void run_mcp(std::string_view bytes) {
+  static const EmptyFolder kFolder;
+  McpServer server(McpTools(kFolder.path, {}, std::nullopt), "0");
+  for (int i = 0; i < 20 && !bytes.empty(); ++i) {
+    const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+    const std::string_view line = bytes.substr(0, end);
+    ids_of_message(line);
+    if (const auto said = server.answer(line)) {
+      must(said->find('\n') == std::string::npos, "an answer has two lines");
+      parse_json(*said, "the answer");
+    }
+    bytes.remove_prefix(std::min(end + 1, bytes.size()));
+  }
+}
+
+// Pages of a document are within their budget, lead on, and hold the document together.
+void run_json_page(std::string_view bytes) {
+  constexpr std::size_t kMostPages = 100'000;
+  const Json document = parse_json(bytes, "fuzz.json");
+  PageRequest request{kLeastTokens, ""};
+  std::size_t num_pages = 0;
+  std::size_t size_bytes = 0;
+  do {
+    const std::string text = json_page(document, request);
+    must(text.size() <= kLeastTokens * kBytesPerToken, "a page is too large");
+    const Json page = parse_json(text, "the page");
+    size_bytes += to_json_line(page.at("value")).size();
+    must(page.at("next") != request.after || request.after.empty(), "a page does not go on");
+    request.after = page.at("next").is_null() ? "" : page.at("next").get<std::string>();
+    must(++num_pages < kMostPages, "pages do not end");
+  } while (!request.after.empty());
+  const bool is_cut = size_bytes < to_json_line(document).size();
+  must(!is_cut || document.is_structured() || document.is_string(),
+       "a document is not in its pages");
+}
+
 // An answer of the reader; whatever else is thrown leaves, and is found.
 template <void (*kRun)(std::string_view)>
 bool answered(std::string_view bytes) {
@@ -226,6 +278,8 @@ constexpr std::array kTargets = {
     FuzzTarget{"summary", answered<run_summary>},
     FuzzTarget{"budgets", answered<run_budgets>},
     FuzzTarget{"step_marker", answered<run_step_marker>},
+    FuzzTarget{"mcp", answered<run_mcp>},
+    FuzzTarget{"json_page", answered<run_json_page>},
 };
 
 }  // namespace

@@ -30,8 +30,8 @@ vtable for llmprof::api::Error""".splitlines()
 
 
 # What its headers are, and what they may want: the standard library, NVTX, and each other.
-HEADERS = {"error.h", "model.h", "nvtx.h", "recording.h"}
-WANTED = {"cstdint", "optional", "stdexcept", "string", "utility", "vector", "nvtx3/nvToolsExt.h"} | {f"llmprof/{name}" for name in HEADERS}
+HEADERS = {"c.h", "error.h", "model.h", "nvtx.h", "recording.h"}
+WANTED = {"stdint.h", "stddef.h", "cstdint", "optional", "stdexcept", "string", "utility", "vector", "nvtx3/nvToolsExt.h"} | {f"llmprof/{name}" for name in HEADERS}
 
 
 def run(*words, **more):
@@ -44,7 +44,10 @@ def check_symbols(library):
     listed = run("nm", "-DC", "--defined-only", library).splitlines()
     names = {re.sub(r"@@?LLMPROF_\d+$", "", line.split(" ", 2)[2]) for line in listed}
     names -= {"LLMPROF_0"}
-    assert names == set(SYMBOLS), names ^ set(SYMBOLS)
+    # Of the C interface, those that its header declares.
+    declared = set(re.findall(r"\b(llmprof_\w+)\(", (ROOT / "include/llmprof/c.h").read_text()))
+    assert declared, "no function in c.h"
+    assert names == set(SYMBOLS) | declared, names ^ (set(SYMBOLS) | declared)
 
 
 def check_headers(prefix):
@@ -102,7 +105,8 @@ def main():
     try:
         prefix = folder / "prefix"
         run("cmake", "--install", build, "--prefix", prefix)
-        for file in ("share/man/man1/llmprof.1.gz", "share/bash-completion/completions/llmprof", "bin/llmprof"):
+        for file in ("share/man/man1/llmprof.1.gz", "share/bash-completion/completions/llmprof", "bin/llmprof",
+                     "share/llmprof/skills/llmprof/SKILL.md"):
             assert (prefix / file).stat().st_size > 1000, file
         check_headers(prefix)
         check_consumer(prefix / "bin/llmprof", prefix, folder)

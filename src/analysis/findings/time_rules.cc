@@ -69,9 +69,11 @@ void add_bandwidth(const FindingContext& context, const StageLedger& row, Findin
     if (!rate.bus_min_bytes_per_s || !rate.bus_max_bytes_per_s) {
       continue;
     }
-    finding.sentence += fmt::format("; {} ran at {:.3g} to {:.3g} GB/s of bus bandwidth",
-                                    printable(rate.collective), *rate.bus_min_bytes_per_s / 1e9,
-                                    *rate.bus_max_bytes_per_s / 1e9);
+    const std::string least = fmt::format("{:.3g}", *rate.bus_min_bytes_per_s / 1e9);
+    const std::string most = fmt::format("{:.3g}", *rate.bus_max_bytes_per_s / 1e9);
+    finding.sentence +=
+        fmt::format("; {} ran at {} GB/s of bus bandwidth", printable(rate.collective),
+                    least == most ? most : least + " to " + most);
     const std::string path =
         fmt::format("collective_rates[collective={},group={},dtype={}].",
                     path_value(rate.collective), path_value(rate.group), path_value(rate.dtype));

@@ -5,10 +5,11 @@
 // Engines read prompts first come, first served: the prompt tokens of the steps, in order, belong
 // to the requests in the order in which they came. That says which steps are a request's own,
 // and which one finishes its prompt. The arrival of the first token says the latter too: the last
-// step that ended before. A request is claimed only if both name the same step, its steps read as
-// many prompts as they are marked with, and none began before it was sent. A cached prefix, a
-// request that is not in the file or another order of the scheduler break one of these. From then
-// on counting is not believed, until a step reads no prompt while none is waiting.
+// step with prompts that ended before, as only such a step makes first tokens. A request is claimed
+// only if both name the same step, its steps read as many prompts as they are marked with, and none
+// began before it was sent. A cached prefix, a request that is not in the file or another order of
+// the scheduler break one of these. From then on counting is not believed, until a step reads no
+// prompt while none is waiting.
 //
 // Besides, a request during which only one step read prompts has that step as its only one.
 //
@@ -40,6 +41,9 @@ class OrderReader {
     num_context_.push_back(0);
     for (const LoopStep& step : loop.steps) {
       num_context_.push_back(num_context_.back() + (step.context_tokens > 0 ? 1 : 0));
+      if (step.context_tokens > 0) {
+        context_steps_.push_back(static_cast<std::uint32_t>(num_context_.size()) - 2);
+      }
     }
   }
 
@@ -84,6 +88,13 @@ class OrderReader {
     join_.claim(row, RequestTold::kInferred, {&step, 1});
     set_tokens(row, step);
     return true;
+  }
+
+  // The last step that ended by then and read prompts; kNone: there is none.
+  std::uint32_t last_prompts_before(std::int64_t time_ns) const {
+    const std::uint32_t last = loop_.last_ended(time_ns);
+    const std::uint32_t num = last == kNone ? 0 : num_context_[last + 1];
+    return num == 0 ? kNone : context_steps_[num - 1];
   }
 
  private:
@@ -141,8 +152,8 @@ class OrderReader {
   bool judge(const Reading& reading) {
     const std::uint32_t row = reading.row;
     const std::uint32_t last = reading.steps.back();
-    const bool agrees = loop_.last_ended(arrival_ns(row) + times_.slack_ns) == last &&
-                        loop_.last_ended(arrival_ns(row) + times_.margin_ns) == last;
+    const bool agrees = last_prompts_before(arrival_ns(row) + times_.slack_ns) == last &&
+                        last_prompts_before(arrival_ns(row) + times_.margin_ns) == last;
     const bool is_later =
         loop_.steps[reading.steps.front()].begin_ns >= sent_ns(row) - times_.slack_ns;
     if (agrees && is_later && reading.is_counted) {
@@ -171,13 +182,15 @@ class OrderReader {
     }
   }
 
+  // What is read. All of it outlives the reader.
   const Requests& requests_;
   const EngineLoop& loop_;
   const JoinTimes& times_;
   RequestJoin& join_;
-  bool is_in_step_ = false;                 // counting is right so far
-  std::deque<Reading> waiting_;             // in order
-  std::vector<std::uint32_t> num_context_;  // by step: steps before it that read prompts
+  bool is_in_step_ = false;                   // counting is right so far
+  std::deque<Reading> waiting_;               // in order
+  std::vector<std::uint32_t> num_context_;    // by step: steps before it that read prompts
+  std::vector<std::uint32_t> context_steps_;  // the steps that read prompts
 };
 
 }  // namespace
@@ -201,10 +214,12 @@ void join_by_order(const Requests& requests, const EngineLoop& loop, const JoinT
   };
   // Prompts that are read one after another are finished in the order in which they reached the
   // server, which on the way may differ from the order in which they were sent.
+  OrderReader reader(requests, loop, times, join);
   std::vector<std::uint32_t> finished(requests.size());
   for (const std::uint32_t row : order) {
-    finished[row] =
-        loop.last_ended(requests.first_token_ns[row] + times.offset_ns + times.slack_ns) + 1;
+    finished[row] = reader.last_prompts_before(requests.first_token_ns[row] + times.offset_ns +
+                                               times.slack_ns) +
+                    1;
   }
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple(finished[a], server_ns(a), requests.first_token_ns[a],
@@ -212,7 +227,6 @@ void join_by_order(const Requests& requests, const EngineLoop& loop, const JoinT
            std::tuple(finished[b], server_ns(b), requests.first_token_ns[b],
                       std::string_view(requests.id[b]));
   });
-  OrderReader reader(requests, loop, times, join);
   reader.run(order);
   for (const std::uint32_t row : unknown) {
     reader.judge_alone(row);

@@ -155,6 +155,15 @@ class Summariser {
     summary.stutter_rule = late_.rule;
   }
 
+  std::vector<RequestOutline> all_rows() const {
+    std::vector<RequestOutline> rows;
+    rows.reserve(order_.size());
+    for (const std::uint32_t row : order_) {
+      rows.push_back(outline_of(row, false));
+    }
+    return rows;
+  }
+
   void add_rows(RequestsSummary& summary) const {
     std::vector<std::uint32_t> slow;
     for (const std::uint32_t row : order_) {
@@ -410,6 +419,11 @@ RequestsSummary summarise_requests(const JoinedRequests& joined, const ServiceLi
                     [](const DeviceSummary& device) { return device.num_kernels > 0; });
   summariser.add_rates(num_gpus, summary);
   return summary;
+}
+
+std::vector<RequestOutline> outline_requests(const JoinedRequests& joined,
+                                             const Analysis& analysis) {
+  return Summariser(joined, analysis).all_rows();
 }
 
 }  // namespace llmprof

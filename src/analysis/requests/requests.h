@@ -34,5 +34,8 @@ JoinedRequests join_requests(const Trace& trace, const Stages& stages, const Ana
 // Tables of it.
 RequestsSummary summarise_requests(const JoinedRequests& joined, const ServiceLimits& limits,
                                    const Analysis& analysis);
+// Every request, by time sent.
+std::vector<RequestOutline> outline_requests(const JoinedRequests& joined,
+                                             const Analysis& analysis);
 
 }  // namespace llmprof

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/analyze_plan.h"
+#include "cli/json_output.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
@@ -32,6 +33,7 @@ struct AnalyzeOptions {
   RowLimit top{10};
   std::string stage;
   bool json = false;
+  JsonPages pages;
   bool plan = false;
   bool verbose = false;
   bool quiet = false;
@@ -41,7 +43,7 @@ struct AnalyzeOptions {
   std::string model;
   std::string gpu_name;
   std::string image;
-  EfficiencySetup setup;  // what the command line says of it; model_setup() adds the rest
+  EfficiencySetup setup;  // what the command line says of it; setup_of() adds the rest
 };
 
 WrittenReport write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& options) {
@@ -70,31 +72,18 @@ std::string timer_text(const PassTimer& timer) {
 }
 
 // What the recording does not say of the model is given by options.
-std::optional<EfficiencySetup> model_setup(const AnalyzeOptions& options) {
+std::optional<EfficiencySetup> setup_of(const AnalyzeOptions& options) {
   if (options.model.empty()) {
     return std::nullopt;
   }
-  EfficiencySetup setup = options.setup;
-  NamedModel named = named_model(options.model);
-  setup.model_name = named.name;
-  setup.llm = std::move(named.llm);
-  setup.num_gpus = options.recording.parallelism.ranks_per_model();
-  if (!options.gpu_name.empty()) {
-    setup.gpu = named_gpu(options.gpu_name);
-  }
-  if (!options.image.empty()) {
-    if (!setup.llm.vision) {
-      throw Error(ErrorKind::kUsage, fmt::format("{} takes no images", printable(named.name)));
-    }
-    setup.image = image_cost(*setup.llm.vision, image_of(options.image));
-  }
-  return setup;
+  ModelChoice choice{options.model, options.gpu_name, options.image, options.setup};
+  choice.setup.num_gpus = options.recording.parallelism.ranks_per_model();
+  return model_setup(choice);
 }
 
 void check_model_options(const AnalyzeOptions& options) {
   const EfficiencySetup& setup = options.setup;
   const std::pair<const char*, bool> given[] = {
-      {"--gpu-name", !options.gpu_name.empty()},
       {"--prompt-tokens", setup.prompt_tokens.has_value()},
       {"--new-tokens", setup.new_tokens.has_value()},
       {"--context", setup.context.has_value()},
@@ -119,6 +108,7 @@ void say_what_was_written(const std::string& folder, std::vector<std::string> fi
 
 int run_analyze(const AnalyzeOptions& options, Context& context) {
   check_model_options(options);
+  check_pages(options.pages, options.json && !options.plan);
   if (options.plan) {
     return print_plan({options.files, options.out, options.trace_budget_bytes,
                        options.recording.memory_limit_bytes, options.json},
@@ -131,7 +121,8 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
   PassTimer timer;
   ProfileWants wants;
   wants.has_timeline = wants.has_export = !options.out.empty();
-  wants.model = model_setup(options);
+  wants.model = setup_of(options);
+  wants.gpu_name = options.gpu_name;
   wants.batch = options.setup.batch;
   wants.timer = &timer;
   Profile profile = profile_recordings(options.files, options.recording, context.system, wants);
@@ -149,7 +140,7 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
     metrics = metrics_of(profile.analysis);
   }
   if (options.json) {
-    context.console.out(metrics_json_text(metrics));
+    context.console.out(paged(metrics_json_text(metrics), options.pages));
   } else {
     const Document document = options.quiet ? section_document(metrics, {"summary"}, shown)
                                             : terminal_document(metrics, shown);
@@ -195,7 +186,8 @@ Command analyze_command() {
        &options->model,
        {},
        model_names},
-      {"--gpu-name", "NAME", "Use the peaks of this GPU instead of the recorded one",
+      {"--gpu-name", "NAME",
+       "The GPU if the recording does not name it; with --model, also another one to compare with",
        &options->gpu_name},
       {"--prompt-tokens", "N", "Prompt length in tokens, if no mark says",
        &options->setup.prompt_tokens},
@@ -213,6 +205,7 @@ Command analyze_command() {
       {"--image", "WxH", "Size of the image in the prompt, in pixels", &options->image},
       json_option(options->json),
   };
+  add_page_options(command, options->pages);
   add_request_options(command, options->recording);
   add_recording_options(command, options->recording);
   command.examples =

@@ -25,17 +25,49 @@ struct AttachCommandOptions {
   std::string traces;
   std::string client;
   std::optional<std::int64_t> num_seconds;
+  std::string requests;
+  std::string service_limits;
   std::string out = "llmprof-attach";
 };
 
+// What a client's command names the file of its requests by.
+constexpr std::string_view kRequestsPlace = "{requests}";
+
+// The client's words with {url} and {requests} filled in. A client that writes its requests needs a
+// file: beside the report if none is named.
+std::vector<std::string> client_words(AttachCommandOptions& options) {
+  std::vector<std::string> words = split_command(options.client);
+  const auto fill = [](std::string& word, std::string_view place, const std::string& value) {
+    for (std::size_t at = word.find(place); at != std::string::npos;
+         at = word.find(place, at + value.size())) {
+      word.replace(at, place.size(), value);
+    }
+  };
+  for (std::string& word : words) {
+    if (word.find(kRequestsPlace) != std::string::npos && options.requests.empty()) {
+      std::filesystem::create_directories(options.out);
+      options.requests = (std::filesystem::path(options.out) / "requests.jsonl").string();
+    }
+    fill(word, "{url}", options.attach.url);
+    fill(word, kRequestsPlace, options.requests);
+  }
+  return words;
+}
+
 // The files are ranks of one job, and `analyze` reads them as such.
-int analyze_files(const std::vector<std::filesystem::path>& files, const std::string& out,
-                  Context& context) {
+int analyze_files(const std::vector<std::filesystem::path>& files,
+                  const AttachCommandOptions& options, Context& context) {
   Process process{own_command("analyze"), context.system.environment};
   for (const std::filesystem::path& file : files) {
     process.argv.push_back(file.string());
   }
-  process.argv.insert(process.argv.end(), {"--out", out});
+  process.argv.insert(process.argv.end(), {"--out", options.out});
+  if (!options.requests.empty()) {
+    process.argv.insert(process.argv.end(), {"--requests", options.requests});
+  }
+  if (!options.service_limits.empty()) {
+    process.argv.insert(process.argv.end(), {"--slo", options.service_limits});
+  }
   process.timeout = std::chrono::hours(2);
   const ProcessResult ended = run_process(process);
   context.console.out(ended.out);
@@ -51,7 +83,7 @@ int run_attach(AttachCommandOptions options, Context& context) {
   attach.traces = options.traces;
   attach.environment = context.system.environment;
   if (!options.client.empty()) {
-    attach.client = build_work_argv(context.system, {}, split_command(options.client));
+    attach.client = build_work_argv(context.system, {}, client_words(options));
   }
   attach.window = std::chrono::seconds(options.num_seconds.value_or(attach.window.count()));
   std::vector<std::filesystem::path> files;
@@ -64,7 +96,7 @@ int run_attach(AttachCommandOptions options, Context& context) {
   for (const std::filesystem::path& file : files) {
     context.console.err(fmt::format("recorded {}\n", printable(file.string())));
   }
-  return is_interrupted ? kExitInterrupted : analyze_files(files, options.out, context);
+  return is_interrupted ? kExitInterrupted : analyze_files(files, options, context);
 }
 
 }  // namespace
@@ -80,7 +112,13 @@ Command attach_command() {
       required(
           {"--traces", "DIR", "Folder into which the engine writes its traces", &options->traces}),
       at_most(3600, {"--seconds", "N", "Length of the window (default 10)", &options->num_seconds}),
-      {"--client", "COMMAND", "Send this load, and record as long as it runs", &options->client},
+      {"--client", "COMMAND",
+       "Send this load, and record as long as it runs; {url} and {requests} are filled in",
+       &options->client},
+      {"--requests", "FILE", "Join requests to steps: the client's record of them",
+       &options->requests},
+      {"--slo", "LIMITS", "Goodput: requests within these, as ttft=500ms,itl=50ms",
+       &options->service_limits},
       {"--start", "PATH", "Path to POST to when the window opens", &attach.start_path},
       {"--stop", "PATH", "Path to POST to when it closes", &attach.stop_path},
       {"--body", "JSON", "Body of the first POST", &attach.body},
@@ -88,6 +126,7 @@ Command attach_command() {
   };
   command.examples =
       "  llmprof attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --seconds 5\n"
+      "  llmprof attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --client 'llmprof load {url} -o {requests}'\n"
       "  llmprof attach http://127.0.0.1:30000 --traces /tmp/sglang --body '{\"num_steps\": 20}'\n";
   command.run = [options](Context& context) { return run_attach(*options, context); };
   return command;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs to compare, from bundles, recordings and baselines. A baseline is one plain file with the
-// compared part of each run's metrics.json: small enough to be committed, readable without this
-// program.
+// Options, pages and exit codes of commands that compare.
 #include "cli/commands/comparison_inputs.h"
 
 #include <algorithm>
@@ -13,9 +11,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/text.h"
-#include "base/yaml.h"
 #include "cli/recording_options.h"
 #include "report/comparison.h"
 #include "report/run_summary.h"
@@ -25,78 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostMetricsBytes = 512 * kMiB;
-constexpr const char* kBaselineSchema = "llmprof.baseline";
-
-SharedJson inputs_of(const fs::path& bundle) {
-  std::error_code ignored;
-  const fs::path file = bundle / "inputs.yaml";
-  return std::make_shared<Json>(fs::is_regular_file(file, ignored)
-                                    ? parse_yaml(read_file(file), file.string())
-                                    : Json(nullptr));
-}
-
-// The runs of a baseline file; none when it is another file.
-std::vector<ComparedRun> baseline_runs(const std::string& path) {
-  std::error_code ignored;
-  if (fs::path(path).extension() != ".json" || !fs::is_regular_file(path, ignored)) {
-    return {};
-  }
-  constexpr std::size_t kHead = 200;
-  const std::string text = read_file(path, kMostMetricsBytes);
-  if (text.substr(0, kHead).find(kBaselineSchema) == std::string::npos) {
-    return {};
-  }
-  const Json file = parse_json(text, path);
-  std::vector<ComparedRun> runs;
-  const Json rows = file.is_object() ? file.value("runs", Json::array()) : Json::array();
-  for (const Json& row : rows) {
-    if (row.is_object() && row.contains("metrics")) {
-      const Json label = row.value("label", Json());
-      runs.push_back({label.is_string() ? label.get<std::string>() : path,
-                      std::make_shared<Json>(row.at("metrics")),
-                      std::make_shared<Json>(row.value("inputs", Json()))});
-    }
-  }
-  if (runs.empty()) {
-    throw Error(ErrorKind::kInput, fmt::format("{} is a baseline without runs", path));
-  }
-  return runs;
-}
-
 std::string page_of(const Comparison& comparison, const JudgeOptions& options) {
   constexpr std::size_t kLeastRows = 20;  // there is more room than in a terminal
   return comparison_page(comparison, std::max(options.top.rows, kLeastRows));
 }
 
 }  // namespace
-
-std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system,
-                                       const RecordingOptions& recording) {
-  std::vector<ComparedRun> runs;
-  for (const std::string& path : paths) {
-    std::vector<ComparedRun> of_baseline = baseline_runs(path);
-    if (of_baseline.empty()) {
-      runs.push_back({path, load_metrics(path, recording, system).json, inputs_of(path)});
-    } else {
-      std::move(of_baseline.begin(), of_baseline.end(), std::back_inserter(runs));
-    }
-  }
-  return runs;
-}
-
-std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
-                                     const std::vector<MetricBudget>& budgets) {
-  std::vector<RunSummary> summaries;
-  summaries.reserve(runs.size());
-  for (const ComparedRun& run : runs) {
-    const Metrics metrics =
-        with_context("in " + run.label, [&] { return metrics_from_json(*run.metrics); });
-    summaries.push_back(summary_of_run(run.label, metrics, *run.inputs));
-    add_budgeted(budgets, *run.metrics, summaries.back());
-  }
-  return summaries;
-}
 
 void add_judge_options(Command& command, JudgeOptions& target) {
   command.add({{"--effect", "PERCENT", "Smallest change that matters", &target.smallest_effect},
@@ -135,6 +65,7 @@ void add_output_options(Command& command, ComparisonOutput& target) {
               {"--format", "FORMAT", "terminal, html (the page, whole), md or json (every number)",
                &target.format}),
        {"-o,--out", "FILE", "Also write the page, one HTML file, there", &target.page}});
+  add_page_options(command, target.pages);
 }
 
 void write_page(const Comparison& comparison, const JudgeOptions& options,
@@ -146,8 +77,10 @@ void write_page(const Comparison& comparison, const JudgeOptions& options,
 
 void print_comparison(const Comparison& comparison, const JudgeOptions& options,
                       const ComparisonOutput& output, Context& context) {
-  if (output.json || output.format == "json") {
-    context.console.out(comparison_json(comparison));
+  const bool is_json = output.json || output.format == "json";
+  check_pages(output.pages, is_json);
+  if (is_json) {
+    context.console.out(paged(comparison_json(comparison), output.pages));
   } else if (output.format == "html" && output.page.empty()) {
     context.console.out(page_of(comparison, options));
   } else if (output.format == "html") {
@@ -184,16 +117,6 @@ fs::path baseline_file(const std::string& directory, const std::string& name) {
                 "a plain word, as main");
   }
   return fs::path(directory) / (name + ".json");
-}
-
-std::string baseline_json(const std::vector<ComparedRun>& runs) {
-  Json document = json_document("baseline", 1);
-  document["runs"] = Json::array();
-  for (const ComparedRun& run : runs) {
-    document["runs"].push_back(
-        {{"label", run.label}, {"inputs", *run.inputs}, {"metrics", compared_part(*run.metrics)}});
-  }
-  return to_json_text(document);
 }
 
 }  // namespace llmprof

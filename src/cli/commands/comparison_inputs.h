@@ -1,33 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What compare, gate and baseline share: runs as files, their options, and what a verdict exits
-// with.
+// What compare, gate and baseline share: options, output, and what a verdict exits with.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "compare/compare.h"
+#include "session/compared_runs.h"
 #include "session/recording.h"
 
 namespace llmprof {
-
-// A run as comparisons read it.
-struct ComparedRun {
-  std::string label;
-  SharedJson metrics;
-  SharedJson inputs;  // null where there is no bundle
-};
-
-// A bundle, a metrics.json, a recording, or a file of `llmprof baseline`, which may hold several.
-std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system,
-                                       const RecordingOptions& recording = {});
-// With the numbers that budgets name.
-std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
-                                     const std::vector<MetricBudget>& budgets = {});
 
 // Options that compare and gate share.
 struct JudgeOptions {
@@ -46,6 +32,7 @@ struct ComparisonOutput {
   std::string format = "terminal";  // html, md, json
   bool json = false;                // the same as format json
   std::string page;                 // a file to write the page to; empty: none
+  JsonPages pages = {};
 };
 void add_output_options(Command& command, ComparisonOutput& target);
 // Writes the page if it is asked for.
@@ -60,6 +47,5 @@ int exit_code_of(Verdict verdict);
 // Plain files: <directory>/<name>.json.
 inline constexpr const char* kBaselineDirectory = ".llmprof/baselines";
 std::filesystem::path baseline_file(const std::string& directory, const std::string& name);
-std::string baseline_json(const std::vector<ComparedRun>& runs);
 
 }  // namespace llmprof

@@ -23,6 +23,9 @@ int run_export(const ExportRequest& options, Context& context) {
   say_how_read(profile, context.console);
   const ExportResult written =
       write_export(options.format, options.out, options.budget_bytes, profile);
+  for (const Diagnostic& note : written.notes) {
+    context.console.err(fmt::format("llmprof: {}\n", note.sentence));
+  }
   if (written.trace) {
     for (const Diagnostic& diagnostic : written.trace->left_out) {
       context.console.err(fmt::format("llmprof: {}\n", diagnostic.sentence));
@@ -41,14 +44,16 @@ Command export_command() {
   auto options = std::make_shared<ExportRequest>();
   Command command;
   command.name = "export";
-  command.summary = "Convert a recording for Perfetto, pprof or Chrome";
+  command.summary = "Convert a recording for Perfetto, pprof, Chrome or data tools";
   command.options = {
       required({"FILE", "", recording_kinds(false) + ", or a bundle; several: ranks of one job",
                 &options->files}),
       {"--format", "FORMAT",
-       "pftrace (ui.perfetto.dev), pprof (go tool pprof) or chrome (JSON, chrome://tracing)",
+       "pftrace (ui.perfetto.dev), pprof (go tool pprof), chrome (JSON, chrome://tracing) or parquet "
+       "(DuckDB, polars, pandas: a folder of tables)",
        &options->format, export_formats()},
-      {"-o,--out", "FILE", "Write there; else trace.pftrace, kernels.pb.gz or trace.json",
+      {"-o,--out", "FILE",
+       "Write there; else trace.pftrace, kernels.pb.gz, trace.json or the folder tables",
        &options->out},
       {"--trace-budget", "BYTES",
        "Maximum size of the trace; beyond it, API calls are left out first",
@@ -58,7 +63,8 @@ Command export_command() {
   add_recording_options(command, options->recording);
   command.examples =
       "  llmprof export run.sqlite\n"
-      "  llmprof export llmprof-runs/20261115-101500 --format pprof --out kernels.pb.gz\n";
+      "  llmprof export llmprof-runs/20261115-101500 --format pprof --out kernels.pb.gz\n"
+      "  llmprof export run.sqlite --format parquet --out tables\n";
   command.run = [options](Context& context) { return run_export(*options, context); };
   return command;
 }

@@ -2,6 +2,7 @@
 //
 // llmprof gate: compare with a baseline, for continuous integration. The same verdict as compare
 // gives, budgets besides, and a test of the gate itself on the user's own runs.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -84,6 +85,26 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
                                                                              : kExitInconclusive;
 }
 
+// A budget that nothing can exceed would pass for ever.
+void check_budgets(const std::vector<MetricBudget>& budgets, const std::vector<RunSummary>& base,
+                   const std::vector<RunSummary>& candidate) {
+  const auto has = [](const std::vector<RunSummary>& runs, const std::string& key) {
+    return std::ranges::any_of(runs, [&](const RunSummary& run) {
+      return std::ranges::any_of(run.metrics,
+                                 [&](const RunMetric& metric) { return metric.key == key; });
+    });
+  };
+  for (const MetricBudget& budget : budgets) {
+    if (!has(base, budget.key) && !has(candidate, budget.key)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("the budget limits {}, which no run has", printable(budget.key)),
+                  fmt::format("llmprof explain BUNDLE {} says why it is n/a; take it out of the "
+                              "budget, or mark the program (docs/marking.md)",
+                              printable(budget.key)));
+    }
+  }
+}
+
 int run_gate(const GateCommandOptions& options, Context& context) {
   CompareOptions compare_options = compare_options_of(options.judge);
   if (!options.budgets.empty()) {
@@ -95,11 +116,11 @@ int run_gate(const GateCommandOptions& options, Context& context) {
   const std::vector<RunSummary> base =
       summaries_of(load_compared({baseline_path(options)}, context.system, options.judge.recording),
                    compare_options.budgets);
-  const Comparison comparison = compare_runs(
-      base,
+  const std::vector<RunSummary> candidate =
       summaries_of(load_compared(options.runs, context.system, options.judge.recording),
-                   compare_options.budgets),
-      compare_options);
+                   compare_options.budgets);
+  check_budgets(compare_options.budgets, base, candidate);
+  const Comparison comparison = compare_runs(base, candidate, compare_options);
   write_page(comparison, options.judge, options.output);
   if (options.ci == "github") {
     context.console.out(github_comparison(comparison));

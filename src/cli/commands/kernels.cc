@@ -5,6 +5,7 @@
 
 #include "base/exit_code.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
@@ -20,10 +21,12 @@ struct KernelsOptions {
   RowLimit top{20};
   std::string format = "terminal";
   bool is_json = false;
+  JsonPages pages;
   RecordingOptions recording;
 };
 
 int run_kernels(const KernelsOptions& options, Context& context) {
+  check_pages(options.pages, options.is_json);
   Profile profile = profile_recording(options.file, options.recording, context.system);
   say_how_read(profile, context.console);
   Analysis& analysis = profile.analysis;
@@ -32,7 +35,7 @@ int run_kernels(const KernelsOptions& options, Context& context) {
   }
   if (options.is_json) {
     analysis.kernels = top_n_kernels(analysis.kernels, options.top.rows);
-    context.console.out(metrics_json_text(metrics_of(analysis), "kernels"));
+    context.console.out(paged(metrics_json_text(metrics_of(analysis), "kernels"), options.pages));
   } else if (options.format == "csv") {
     context.console.out(kernels_csv(top_n_kernels(analysis.kernels, options.top.rows)));
   } else {
@@ -63,6 +66,7 @@ Command kernels_command() {
              {"--format", "FORMAT", "terminal, md or csv; csv has whole names", &options->format}),
       {"--json", "", "The rows as the part `kernels` of metrics.json", &options->is_json},
   };
+  add_page_options(command, options->pages);
   add_recording_options(command, options->recording);
   command.examples =
       "  llmprof kernels run.sqlite --top all --format csv\n"

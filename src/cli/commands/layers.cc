@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
@@ -29,6 +30,7 @@ struct LayersOptions {
   std::string gpu_name;
   std::optional<std::int64_t> batch;
   bool is_json = false;
+  JsonPages pages;
   bool has_kernels = false;
   RecordingOptions recording;
 };
@@ -60,6 +62,7 @@ std::string kernels_text(const Profile& profile) {
 }
 
 int run_layers(const LayersOptions& options, Context& context) {
+  check_pages(options.pages, options.is_json);
   ProfileWants wants;
   wants.batch = options.batch;
   if (!options.model.empty()) {
@@ -70,10 +73,8 @@ int run_layers(const LayersOptions& options, Context& context) {
     if (!options.gpu_name.empty()) {
       wants.model->gpu = named_gpu(options.gpu_name);
     }
-  } else if (!options.gpu_name.empty()) {
-    throw Error(ErrorKind::kUsage, "--gpu-name says where a model runs: which?",
-                "add --model NAME (llmprof list models) or --model PATH");
   }
+  wants.gpu_name = options.gpu_name;
   const Profile profile = profile_recording(options.file, options.recording, context.system, wants);
   say_how_read(profile, context.console);
   if (options.has_kernels) {
@@ -82,7 +83,7 @@ int run_layers(const LayersOptions& options, Context& context) {
   }
   const Metrics metrics = metrics_of(profile.analysis);
   if (options.is_json) {
-    context.console.out(metrics_json_text(metrics, "structure"));
+    context.console.out(paged(metrics_json_text(metrics, "structure"), options.pages));
     return kExitOk;
   }
   SectionOptions shown;
@@ -109,6 +110,7 @@ Command layers_command() {
       {"--kernels", "", "Each kernel with its pass, layer and part, as CSV", &options->has_kernels},
       {"--json", "", "The part `structure` of metrics.json", &options->is_json},
   };
+  add_page_options(command, options->pages);
   add_recording_options(command, options->recording);
   command.examples =
       "  llmprof layers run.sqlite\n"

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/recording_options.h"
 #include "config/compose.h"
 #include "ingest/ingest.h"
@@ -25,6 +26,7 @@ namespace {
 
 struct PlanCommandOptions {
   bool json = false;
+  JsonPages pages;
   std::string recording;
   RecordingOptions reading;  // only the marks: ncu counts launches from the start of the program
   std::string file;
@@ -83,6 +85,7 @@ void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& com
 }
 
 int run_plan(const PlanCommandOptions& options, Context& context) {
+  check_pages(options.pages, options.json);
   const RunOptions run_options =
       run_options_of(compose(user_file(options.file), options.overrides));
   std::vector<std::string> notes;
@@ -91,20 +94,7 @@ int run_plan(const PlanCommandOptions& options, Context& context) {
   reading.rules = reading.rules.empty() ? run_options.rules : reading.rules;
   const Profile profile = profile_for_plan(options.recording, reading, context.system);
   say_how_read(profile, context.console);
-  const Analysis& analysis = profile.analysis;
-  if (!profile.trace || profile.trace->kernels.size() == 0) {
-    throw Error(ErrorKind::kContract,
-                fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels),
-                            options.recording),
-                "llmprof analyze says what it holds");
-  }
-  if (2 * analysis.opaque_graph_ns > analysis.kernel_ns) {
-    throw Error(ErrorKind::kContract,
-                fmt::format("graph_opaque: {} of GPU time lies in CUDA graphs recorded as a whole",
-                            format_fraction(static_cast<double>(analysis.opaque_graph_ns) /
-                                            static_cast<double>(analysis.kernel_ns))),
-                "record their nodes: nsys profile --cuda-graph-trace=node, as llmprof run does");
-  }
+  require_plannable(profile, options.recording);
   const NcuPlan plan = make_plan(run_options, ncu, profile, program_seconds(options.recording));
   std::vector<std::vector<std::string>> commands;
   const std::vector<SeenMark> seen = seen_marks(*profile.trace);
@@ -116,7 +106,7 @@ int run_plan(const PlanCommandOptions& options, Context& context) {
     context.console.err(fmt::format("llmprof: {}\n", note));
   }
   if (options.json) {
-    context.console.out(plan_json(plan, commands));
+    context.console.out(paged(plan_json(plan, commands), options.pages));
   } else {
     print(plan, commands, context.console);
   }
@@ -136,6 +126,7 @@ Command plan_command() {
       config_option(options->file),
       override_option(options->overrides),
   };
+  add_page_options(command, options->pages);
   add_mark_options(command, options->reading);
   command.examples = "  llmprof plan run.sqlite run.top_n_kernels=5\n";
   command.run = [options](Context& context) { return run_plan(*options, context); };

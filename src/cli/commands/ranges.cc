@@ -5,6 +5,7 @@
 
 #include "base/exit_code.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/recording_options.h"
 #include "ingest/ingest.h"
 #include "report/metrics.h"
@@ -19,10 +20,12 @@ struct RangesOptions {
   RowLimit top{20};
   std::string format = "text";
   bool is_json = false;
+  JsonPages pages;
   RecordingOptions recording;
 };
 
 int run_ranges(const RangesOptions& options, Context& context) {
+  check_pages(options.pages, options.is_json);
   Profile profile = profile_recording(options.file, options.recording, context.system);
   say_how_read(profile, context.console);
   std::vector<RangeTotal>& ranges = profile.analysis.ranges;
@@ -34,7 +37,8 @@ int run_ranges(const RangesOptions& options, Context& context) {
     return kExitOk;
   }
   if (options.is_json) {
-    context.console.out(metrics_json_text(metrics_of(profile.analysis), "ranges"));
+    context.console.out(
+        paged(metrics_json_text(metrics_of(profile.analysis), "ranges"), options.pages));
     return kExitOk;
   }
   SectionOptions shown;
@@ -59,6 +63,7 @@ Command ranges_command() {
              {"--format", "FORMAT", "text or csv; csv has whole names", &options->format}),
       {"--json", "", "The rows as the part `ranges` of metrics.json", &options->is_json},
   };
+  add_page_options(command, options->pages);
   add_recording_options(command, options->recording);
   command.run = [options](Context& context) { return run_ranges(*options, context); };
   return command;

@@ -28,6 +28,7 @@ struct ReportCommandOptions {
   RowLimit top{10};
   std::string ci;
   bool verbose = false;
+  bool is_json = false;
   RecordingOptions recording;
 };
 
@@ -46,7 +47,11 @@ Document document_for(const ReportCommandOptions& options, const Metrics& metric
   return shown.is_terminal ? terminal_document(metrics, shown) : report_document(metrics, shown);
 }
 
-int run_report(const ReportCommandOptions& options, Context& context) {
+int run_report(const ReportCommandOptions& given, Context& context) {
+  ReportCommandOptions options = given;
+  if (options.is_json) {
+    options.format = "json";
+  }
   if (const auto& known = export_formats(); std::ranges::count(known, options.format) > 0) {
     return run_export({options.files, options.format, "", kTraceBudgetBytes, options.recording},
                       context);
@@ -98,16 +103,19 @@ Command report_command() {
       required({"BUNDLE", "", "A bundle, a metrics.json, or a recording; several: ranks of one job",
                 &options->files}),
       one_of(
-          {"terminal", "html", "md", "json", "csv", "pftrace", "pprof", "chrome"},
+          {"terminal", "html", "md", "json", "csv", "pftrace", "pprof", "chrome", "parquet"},
           {"--format", "FORMAT",
            "terminal, html (the page, whole), md, json (every value with its key) or csv (the tables); "
-           "pftrace, pprof and chrome as llmprof export",
+           "pftrace, pprof, chrome and parquet as llmprof export",
            &options->format}),
       {"--section", "LIST", "Only these: " + fmt::format("{}", fmt::join(section_ids(), ", ")),
        &options->sections},
       {"--top", "N", "Rows per table, or all", &options->top},
       ci_option(options->ci),
-      {"-v,--verbose", "", "Also say which rules could not be checked, and why", &options->verbose},
+      {"-v,--verbose", "",
+       "Also say which rules could not be checked, and why, and what the profiler said",
+       &options->verbose},
+      {"--json", "", "The same as --format json", &options->is_json},
   };
   add_request_options(command, options->recording);
   add_recording_options(command, options->recording);

@@ -241,6 +241,8 @@ Command run_command() {
        &options->request.server.warmup},
       {"--ready-timeout", "SECONDS", "For the server to be ready",
        &options->request.server.ready_timeout_s},
+      {"--slo", "LIMITS", "Goodput of a server: requests within these, as ttft=500ms,itl=50ms",
+       &options->request.server.service_limits},
       {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &options->request.plan},
       {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (llmprof-runs)",
        &options->request.out},

@@ -86,6 +86,19 @@ RunOutcome run_into(const fs::path& folder, const Side& side, Context& context) 
   return run_once(options, context);
 }
 
+// The same, but a signal that came between two runs, or at the end of this one, is kept in mind.
+RunOutcome run_unless_stopped(const fs::path& folder, const Side& side, Context& context) {
+  RunOutcome outcome;
+  if (InterruptCounter::count() == 0) {
+    outcome = run_into(folder, side, context);
+  }
+  if (InterruptCounter::count() > 0) {
+    InterruptCounter::acknowledge();
+    outcome.code = kExitInterrupted;
+  }
+  return outcome;
+}
+
 struct RepeatedRuns {
   const RunCommandOptions& options;
   fs::path group;
@@ -118,7 +131,7 @@ std::string in_words(const RunOutcome& outcome) {
 int warm_up(RepeatedRuns& runs, Context& context) {
   const fs::path folder = runs.group / "warmup";
   for (const Side& side : runs.sides) {
-    const RunOutcome outcome = run_into(folder, side, context);
+    const RunOutcome outcome = run_unless_stopped(folder, side, context);
     say(runs, context, fmt::format("warm-up of {}, not counted: {}", side.name, in_words(outcome)));
     if (outcome.code != kExitOk) {
       say(runs, context,
@@ -135,7 +148,7 @@ int repeat(RepeatedRuns& runs, Context& context) {
   const std::size_t whole = runs.repeats * runs.sides.size();
   for (std::size_t n = 0; n < whole; ++n) {
     Side& side = runs.sides[runs.side_of(n)];
-    const RunOutcome outcome = run_into(runs.group / side.name, side, context);
+    const RunOutcome outcome = run_unless_stopped(runs.group / side.name, side, context);
     say(runs, context,
         fmt::format("run {} of {}, {}: {}", n + 1, whole, side.name, in_words(outcome)));
     if (outcome.code != kExitOk) {
@@ -197,7 +210,7 @@ int run_repeats(const RunCommandOptions& options, Context& context) {
   for (const Side& side : runs.sides) {
     prepare_run(side.options.request, context.system);  // a mistake shows before anything runs
   }
-  const InterruptCounter interrupts;
+  const InterruptCounter interrupts([] {});
   int code = warm_up(runs, context);
   if (code == kExitOk) {
     code = repeat(runs, context);

@@ -4,6 +4,12 @@
 //
 // An acknowledgement deletes the only other copy of the rows, so it must come from ClickHouse and
 // be empty: a proxy's login page with status 200 does not count, and neither does a truncated body.
+// A server may notice an error after it has sent status 200. It then adds a header or writes the
+// exception into the body; both are looked for.
+//
+// Only errors that are about the rows by their kind make a batch unacceptable. All others,
+// including those of releases to come, may pass: the batch is kept.
+//
 // Every response of ClickHouse has a header X-ClickHouse-Server-Display-Name (18.16 and later),
 // which is checked.
 //
@@ -28,15 +34,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Errors worth a retry, from src/Common/ErrorCodes.cpp of ClickHouse. All others mean that the
-// statement or its rows are wrong.
-constexpr std::array<int, 21> kLaterCodes = {
-    32,    // attempt to read after eof: a node of the cluster went away
+// Kinds of errors, from src/Common/ErrorCodes.cpp of ClickHouse. What is in none of these lists may
+// pass, but perhaps not for these rows.
+constexpr std::array<int, 36> kLaterCodes = {
+    3,     // unexpected end of file: a node of the cluster went away
+    32,    // attempt to read after eof: the same
+    74,    // cannot read from a file descriptor
+    75,    // cannot write to it
+    76,    // cannot open a file: too many are open
     159,   // timeout exceeded
+    160,   // too slow
+    164,   // readonly: a server in maintenance; a user's own right is 497
+    173,   // cannot allocate memory
+    198,   // DNS error
+    201,   // quota exceeded
     202,   // too many simultaneous queries
     203,   // no free connection
     209,   // socket timeout
     210,   // network error
+    218,   // table is being dropped
     225,   // no ZooKeeper
     236,   // aborted
     241,   // memory limit
@@ -48,15 +64,45 @@ constexpr std::array<int, 21> kLaterCodes = {
     279,   // all connection tries failed
     285,   // too few live replicas
     286,   // unsatisfied quorum for the previous write
+    290,   // limit exceeded
+    305,   // cannot assign the block to a replica
     319,   // unknown status of insert
     394,   // query was cancelled
+    425,   // system error
+    439,   // cannot schedule a task
+    499,   // the object store's
     999,   // Keeper's
     1000,  // a network exception of Poco
 };
-constexpr std::array<int, 8> kNotThereCodes = {
+// The rows themselves cannot be read or stored.
+constexpr std::array<int, 14> kBadRowsCodes = {
+    6,    // cannot parse text
+    26,   // cannot parse a quoted string
+    27,   // input is not what the format wants
+    33,   // cannot read all data
+    38,   // cannot parse a date
+    41,   // cannot parse a time
+    70,   // cannot convert the type
+    72,   // cannot parse a number
+    117,  // incorrect data
+    128,  // array too large
+    131,  // string too large
+    321,  // value is out of range of its type
+    349,  // NULL in a column without
+    469,  // violated constraint
+};
+// Users, tables or statements do not fit this server; waiting does not help, and the rows are good.
+constexpr std::array<int, 15> kNotThereCodes = {
+    16,                  // no such column
+    20,                  // number of columns does not match
+    46,                  // unknown function
+    47,                  // unknown identifier
+    53,                  // type mismatch
     60,                  // unknown table
+    62,                  // syntax error
+    73,                  // unknown format
     81,                  // unknown database
-    164,                 // readonly user
+    115,                 // unknown setting
     192, 193, 194, 516,  // users and passwords
     497,                 // not enough privileges
 };
@@ -66,15 +112,25 @@ bool contains(const std::array<int, N>& codes, int code) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
-// The number after "Code: ", or 0.
-int error_code_of(std::string_view body) {
+constexpr int kSomeCode = -1;  // an exception whose code cannot be read
+
+// The code of the exception that a body tells of; 0 if it tells of none. Rows are tab-separated and
+// start with a number, so that none of their lines looks like "Code: 241. DB::Exception: ...".
+int exception_in(std::string_view body) {
   constexpr std::string_view kMark = "Code: ";
-  const std::size_t at = body.find(kMark);
-  int code = 0;
-  if (at != std::string_view::npos) {
-    std::from_chars(body.data() + at + kMark.size(), body.data() + body.size(), code);
+  if (body.find("__exception__\r\n") != std::string_view::npos) {  // since 25.11
+    return kSomeCode;
   }
-  return code;
+  for (std::size_t at = body.find(kMark); at != std::string_view::npos;
+       at = body.find(kMark, at + 1)) {
+    const std::string_view line = body.substr(at, std::min(body.find('\n', at), body.size()) - at);
+    if ((at == 0 || body[at - 1] == '\n') && line.find("DB::Exception") != std::string_view::npos) {
+      int code = 0;
+      std::from_chars(line.data() + kMark.size(), line.data() + line.size(), code);
+      return code > 0 ? code : kSomeCode;
+    }
+  }
+  return 0;
 }
 
 // The first line of a server's message, safe to print.
@@ -84,8 +140,17 @@ std::string said(std::string_view body) {
   return line.empty() ? "nothing" : line;
 }
 
+// The same of an error, whose code may be in a header alone.
+std::string said(const HttpAnswer& answer, int code) {
+  const std::string text = said(answer.body);
+  return code == 0 || text.starts_with("Code: ")
+             ? text
+             : fmt::format("HTTP {} with exception code {}: {}", answer.status, code, text);
+}
+
 std::string hint_for(int code, const std::string& database) {
-  if (code == 60 || code == 81) {
+  const bool is_of_user = (code >= 192 && code <= 194) || code == 497 || code == 516;
+  if (!is_of_user) {
     return fmt::format("llmprof fleet init --to URL makes the tables (database {})", database);
   }
   return "credentials: LLMPROF_CLICKHOUSE_USER and LLMPROF_CLICKHOUSE_PASSWORD, or --credentials "
@@ -168,11 +233,12 @@ std::string ClickHouse::send_once(const std::string& url, const std::string& par
   if (answer.failure != HttpFailure::kNothing) {
     throw failed_below_http(url, answer);
   }
-  const int code = error_code_of(answer.body);
-  if (answer.is_clickhouse && answer.status == 200) {
+  const int code = answer.exception_code != 0 ? answer.exception_code : exception_in(answer.body);
+  if (answer.is_clickhouse && answer.status == 200 && code == 0) {
     return answer.body;
   }
-  const bool is_busy = answer.status == 429 || answer.status >= 500;
+  const bool is_busy =
+      answer.status == 408 || answer.status == 425 || answer.status == 429 || answer.status >= 500;
   if (!answer.is_clickhouse && code == 0) {
     const std::string type =
         answer.content_type.empty() ? "no type" : printable(answer.content_type.substr(0, 60));
@@ -181,17 +247,18 @@ std::string ClickHouse::send_once(const std::string& url, const std::string& par
         fmt::format("{} does not answer like ClickHouse (HTTP {}, {})", url, answer.status, type),
         "is this the HTTP port of ClickHouse? 8123 is its usual one");
   }
-  const std::string message = fmt::format("{}: {}", url, said(answer.body));
+  const std::string message = fmt::format("{}: {}", url, said(answer, code));
   if (contains(kNotThereCodes, code)) {
     throw ServerError(Refusal::kNotThere, message, hint_for(code, options_.database));
   }
-  if (contains(kLaterCodes, code) || (code == 0 && is_busy)) {
-    throw ServerError(Refusal::kNotNow, message);
+  if (contains(kBadRowsCodes, code)) {
+    throw ServerError(Refusal::kBadRows, message);
   }
-  throw ServerError(Refusal::kBadRows, message);
+  const bool is_later = contains(kLaterCodes, code) || (code == 0 && is_busy);
+  throw ServerError(is_later ? Refusal::kNotNow : Refusal::kUnknown, message);
 }
 
-// Only kNotNow is retried, until the patience ends.
+// What may pass is tried again, until the patience ends.
 std::string ClickHouse::send(const std::string& parameters, std::string_view body) {
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(options_.patience_s);
   double wait_s = 0.25;
@@ -199,7 +266,9 @@ std::string ClickHouse::send(const std::string& parameters, std::string_view bod
     try {
       return send_once(options_.urls[node_], parameters, body);
     } catch (const ServerError& error) {
-      if (error.refusal() != Refusal::kNotNow || Clock::now() >= deadline) {
+      const bool may_pass =
+          error.refusal() == Refusal::kNotNow || error.refusal() == Refusal::kUnknown;
+      if (!may_pass || Clock::now() >= deadline) {
         throw;
       }
     }

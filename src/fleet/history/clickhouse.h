@@ -37,11 +37,12 @@ std::string checked_server_url(const std::string& url);
 // Why a statement failed. Sent rows must be kept, unless kBadRows.
 enum class Refusal {
   kNotNow,    // may succeed later, or through another node
+  kUnknown,   // as kNotNow, but other rows may be accepted meanwhile
   kNotThere,  // credentials, tables or the server itself are wrong
   kBadRows,   // the server will never accept these rows
 };
 
-// An Error with its reason: kEnvironment for the first two kinds, kInput for the last.
+// An Error with its reason: kInput for kBadRows, kEnvironment for all others.
 class ServerError : public Error {
  public:
   ServerError(Refusal refusal, std::string message, std::string hint = {})

@@ -16,7 +16,7 @@ void KernelSums::add(const KernelSums& other) {
   min_ns = std::min(min_ns, other.min_ns);
   max_ns = std::max(max_ns, other.max_ns);
   for (const auto& [step, count] : other.histogram) {
-    histogram[step] += count;
+    histogram[step] = saturated_sum(histogram[step], count);
   }
 }
 

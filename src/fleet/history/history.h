@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fleet/history/clickhouse.h"
+#include "fleet/summary/saturated_sum.h"
 
 namespace llmprof {
 
@@ -27,8 +28,9 @@ struct WideSum {
 
   void add(std::int64_t value) { add_parts(value / kBillion, value % kBillion); }
   void add_parts(std::int64_t more_billions, std::int64_t more_rest) {
-    rest += more_rest;
-    billions += more_billions + rest / kBillion;
+    // A server or a file may hold any number: sums stay at the largest one instead of overflowing.
+    rest = saturated_sum(rest, more_rest);
+    billions = saturated_sum(saturated_sum(billions, more_billions), rest / kBillion);
     rest %= kBillion;
   }
   void add(const WideSum& other) { add_parts(other.billions, other.rest); }

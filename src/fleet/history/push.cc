@@ -87,6 +87,37 @@ bool seal(ClickHouse& server, const KnownRun& run) {
   return true;
 }
 
+constexpr std::size_t kMostUnknown = 3;
+
+// Asks for the version before rows are sent: an answer that is none says nothing about the rows.
+void check_server(ClickHouse& server) {
+  try {
+    server.dialect();
+  } catch (const ServerError&) {
+    throw;
+  } catch (const Error& error) {
+    throw ServerError(Refusal::kNotThere, error.what(), error.hint());
+  }
+}
+
+// Sections are sent in order; the last one makes the ranks visible. Throws kInput only if the batch
+// is damaged or its rows can never be stored.
+void send_batch(Spool& spool, const fs::path& path, ClickHouse& server, DrainedCounts& counts) {
+  const SpooledBatch batch = spool.load(path);
+  check_server(server);
+  std::uint64_t rows = 0;
+  for (const SpooledSection& section : batch.sections) {
+    check_identifier("a batch's table", section.table);
+    server.insert(section.table, section.sha256, section.bytes);
+    rows += section.table == "kernels" || section.table == "stages" ? section.rows : 0;
+  }
+  spool.remove(path);
+  ++counts.batches;
+  counts.ranks += batch.num_ranks;
+  counts.rows += rows;
+  counts.run_keys.insert(batch.run_keys.begin(), batch.run_keys.end());
+}
+
 }  // namespace
 
 SpooledCounts spool_summaries(const std::vector<fs::path>& files, std::uint64_t batch_rows,
@@ -118,23 +149,24 @@ SpooledCounts spool_summaries(const std::vector<fs::path>& files, std::uint64_t 
 
 DrainedCounts drain(Spool& spool, ClickHouse& server) {
   DrainedCounts counts;
+  // One batch that the server cannot take for unknown reasons must not hold up the others; several
+  // mean that the server itself is in trouble.
+  std::vector<ServerError> kept;
   for (const fs::path& path : spool.waiting()) {
     try {
-      // Sections are sent in order; the last one makes the ranks visible.
-      const SpooledBatch batch = spool.load(path);
-      for (const SpooledSection& section : batch.sections) {
-        check_identifier("a batch's table", section.table);
-        server.insert(section.table, section.sha256, section.bytes);
-        counts.rows += section.table == "kernels" || section.table == "stages" ? section.rows : 0;
-      }
-      spool.remove(path);
-      ++counts.batches;
-      counts.ranks += batch.num_ranks;
-      counts.run_keys.insert(batch.run_keys.begin(), batch.run_keys.end());
+      send_batch(spool, path, server, counts);
     } catch (const Error& error) {
       std::error_code ignored;
       if (!fs::exists(path, ignored)) {
         continue;  // another process has sent it
+      }
+      const auto* refused = dynamic_cast<const ServerError*>(&error);
+      if (refused != nullptr && refused->refusal() == Refusal::kUnknown) {
+        kept.push_back(*refused);
+        if (kept.size() == kMostUnknown) {
+          break;
+        }
+        continue;
       }
       if (error.kind() != ErrorKind::kInput) {
         throw;
@@ -142,6 +174,9 @@ DrainedCounts drain(Spool& spool, ClickHouse& server) {
       counts.set_aside.push_back(
           fmt::format("{}: {}", spool.set_aside(path).string(), error.what()));
     }
+  }
+  if (!kept.empty()) {
+    throw ServerError(kept.front());
   }
   return counts;
 }
@@ -153,7 +188,6 @@ std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_ke
       ++num_sealed;
     }
   }
-  // Only batches that the server will never accept are set aside; other errors end the upload.
   return num_sealed;
 }
 

@@ -36,7 +36,7 @@ struct DrainedCounts {
 };
 
 // Sends waiting batches, oldest first, and removes acknowledged ones. Throws ServerError if the
-// server stays unreachable; unsent batches are kept.
+// server stays unreachable or keeps refusing some for a reason that may pass; these are kept.
 DrainedCounts drain(Spool& spool, ClickHouse& server);
 
 // Seals those of the runs with these keys (all runs if empty) that are complete and whose rows have

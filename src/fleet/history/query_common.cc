@@ -18,8 +18,9 @@ constexpr std::size_t kMostNotes = 20;
 
 Json wide_json(const WideSum& sum) {
   constexpr std::int64_t kMost = INT64_MAX / WideSum::kBillion - 1;
-  return sum.billions <= kMost ? Json(sum.billions * WideSum::kBillion + sum.rest)
-                               : Json(sum.value());
+  return sum.billions <= kMost && sum.billions >= -kMost
+             ? Json(sum.billions * WideSum::kBillion + sum.rest)
+             : Json(sum.value());
 }
 
 double mean_of(const WideSum& total, const WideSum& count) {

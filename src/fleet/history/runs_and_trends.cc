@@ -134,7 +134,11 @@ Json fleet_trend(HistorySource& history, const FleetFilter& filter) {
   std::map<std::tuple<std::int64_t, std::string, std::string, std::string, std::string>, Line>
       lines;
   for (const StageSums& sum : sums) {
-    const KnownRun& run = *by_key.at(sum.run_key);
+    const auto known = by_key.find(sum.run_key);
+    if (known == by_key.end()) {
+      throw Error(ErrorKind::kInput, "the server answered with a run that was not asked for");
+    }
+    const KnownRun& run = *known->second;
     const std::string stage = names[sum.stage_key];
     if (!filter.stage.empty() && stage != filter.stage) {
       continue;

@@ -31,8 +31,27 @@ constexpr std::size_t kRunsAtOnce = 2000;
 constexpr std::size_t kNamesAtOnce = 5000;
 constexpr auto kLagPatience = std::chrono::seconds(10);
 
+constexpr std::int64_t kLastSecond = 253'402'300'799;  // of the year 9999
+constexpr std::uint64_t kMostBins = 488;               // of durations that an int64 can hold
+
+Error wrong_number(const char* what) {
+  return {ErrorKind::kInput, fmt::format("the server answered with {}", what)};
+}
+
 std::int64_t signed_number(const std::string& text) {
-  return static_cast<std::int64_t>(server_number(text));
+  const std::uint64_t number = server_number(text);
+  if (number > INT64_MAX) {
+    throw wrong_number("a number that is too large");
+  }
+  return static_cast<std::int64_t>(number);
+}
+
+std::int64_t second_of(const std::string& text) {
+  const std::int64_t second = signed_number(text);
+  if (second > kLastSecond) {
+    throw wrong_number("a time after the year 9999");
+  }
+  return second;
 }
 
 WideSum wide(const std::string& billions, const std::string& rest) {
@@ -105,7 +124,7 @@ std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
     run.gpu = row[6];
     run.engine = row[7];
     run.engine_version = row[8];
-    run.started_unix_s = signed_number(row[9]);
+    run.started_unix_s = second_of(row[9]);
     run.day = run.started_unix_s / 86400;
     run.kernel_rows = server_number(row[10]);
     run.stage_rows = server_number(row[11]);
@@ -143,9 +162,15 @@ void ServerHistory::add_kernels(const std::string& sql, std::uint64_t expected, 
     cell.total_ns = wide(row[6], row[7]);
     cell.min_ns = signed_number(row[8]);
     cell.max_ns = signed_number(row[9]);
+    if (cell.min_ns > cell.max_ns) {
+      throw wrong_number("a shortest time above the longest");
+    }
     const std::vector<std::uint64_t> steps = server_numbers(row[10]);
     const std::vector<std::uint64_t> counts = server_numbers(row[11]);
     for (std::size_t i = 0; i < std::min(steps.size(), counts.size()); ++i) {
+      if (steps[i] >= kMostBins || counts[i] > INT64_MAX) {
+        throw wrong_number("a histogram that cannot be");
+      }
       cell.histogram[static_cast<int>(steps[i])] = static_cast<std::int64_t>(counts[i]);
     }
     sums.add(cell);

@@ -47,6 +47,20 @@ Error damaged_spool(const fs::path& path) {
   return {ErrorKind::kInput, fmt::format("{} is not a complete batch", path.string())};
 }
 
+// A file that cannot be read now may be good; one that is too large is not.
+std::string readable_batch(const fs::path& path) {
+  try {
+    return read_file(path, kLargestBatch);
+  } catch (const Error& error) {
+    std::error_code failure;
+    const std::uint64_t size = fs::file_size(path, failure);
+    if (!failure && size > kLargestBatch) {
+      throw;
+    }
+    throw Error(ErrorKind::kFailure, error.what(), error.hint());
+  }
+}
+
 }  // namespace
 
 Spool::Spool(fs::path folder) : folder_(std::move(folder)) {
@@ -110,7 +124,7 @@ std::vector<fs::path> Spool::waiting() const {
 }
 
 SpooledBatch Spool::load(const fs::path& path) const {
-  const std::string bytes = read_file(path, kLargestBatch);
+  const std::string bytes = readable_batch(path);
   const std::size_t end = bytes.find('\n');
   if (end == std::string::npos) {
     throw damaged_spool(path);

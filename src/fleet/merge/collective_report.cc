@@ -8,8 +8,9 @@
 // ranks' time is waiting for that rank.
 //
 // Lateness propagates: a rank that waits in a small group for its slow member is late at the next
-// global collective, together with its whole group. So a rank that itself waited a lot passes the
-// waiting it caused on to the rank it waited for, and so on.
+// global collective, together with its whole group. So a rank that itself waited a lot in one group
+// passes the waiting it caused in others on to the rank it waited for, and so on. Within a group
+// nothing is passed on: there, the ranks that wait are each other's.
 //
 // What it gets wrong: in a collective whose members leave at different times (a broadcast's root),
 // the ones that leave early are assigned too little transfer. If communicators are only inferred
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -106,9 +108,15 @@ std::unordered_map<std::string, std::int64_t> usual_last(const FleetSummary& fle
   return usual;
 }
 
-// Passes on the waiting caused by ranks that waited themselves to the rank they waited for
-// (`waited_for`, an index; a rank itself if it waited for nobody).
-void trace_back(const std::vector<std::size_t>& waited_for, FleetReport& report) {
+// Where a rank waited most.
+struct LongestWait {
+  std::size_t rank = 0;  // an index: the rank it waited for; itself if it waited for nobody
+  std::string_view communicator = {};
+  std::int64_t caused_ns = 0;  // what it caused in other communicators
+};
+
+// Passes on the waiting caused by ranks that waited themselves to the rank they waited for.
+void trace_back(const std::vector<LongestWait>& waited, FleetReport& report) {
   constexpr int kMostHops = 8;  // levels of groups within groups
   std::vector<double> waits;
   waits.reserve(report.ranks.size());
@@ -119,10 +127,13 @@ void trace_back(const std::vector<std::size_t>& waited_for, FleetReport& report)
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     std::size_t origin = i;
     for (int hop = 0; hop < kMostHops && waits[origin] > 0 && waits[origin] >= much; ++hop) {
-      origin = waited_for[origin];
+      origin = waited[origin].rank;
     }
-    RankVerdict& verdict = report.ranks[origin];
-    verdict.blamed_ns = saturated_sum(verdict.blamed_ns, report.ranks[i].caused_ns);
+    const auto blame = [&](std::size_t rank, std::int64_t time_ns) {
+      report.ranks[rank].blamed_ns = saturated_sum(report.ranks[rank].blamed_ns, time_ns);
+    };
+    blame(origin, waited[i].caused_ns);
+    blame(i, report.ranks[i].caused_ns - waited[i].caused_ns);
   }
 }
 
@@ -135,11 +146,11 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
   }
   const Transfers transfers(fleet.collectives);
   const std::unordered_map<std::string, std::int64_t> usual = usual_last(fleet);
-  std::vector<std::size_t> waited_for(fleet.ranks.size());
+  std::vector<LongestWait> waited(fleet.ranks.size());
   // Per rank: its time in collectives, and the rank it waited for most.
   for (std::size_t i = 0; i < fleet.ranks.size(); ++i) {
     RankVerdict& verdict = report.ranks[i];
-    waited_for[i] = i;
+    waited[i].rank = i;
     std::int64_t longest_ns = 0;
     for (const CommunicatorShare& share : fleet.ranks[i].communicators) {
       verdict.collectives.total_ns = saturated_sum(verdict.collectives.total_ns, share.total_ns);
@@ -147,7 +158,8 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
       const auto last = usual.find(share.communicator);
       if (waiting_ns > longest_ns && last != usual.end() && places.contains(last->second)) {
         longest_ns = waiting_ns;
-        waited_for[i] = places.at(last->second);
+        waited[i].rank = places.at(last->second);
+        waited[i].communicator = share.communicator;
       }
     }
     // More than the total only occurs in a manipulated file.
@@ -178,9 +190,12 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
       RankVerdict& verdict = report.ranks[last->second];
       ++verdict.num_last;
       verdict.caused_ns = saturated_sum(verdict.caused_ns, one.total_ns - transfer_ns);
+      if (LongestWait& wait = waited[last->second]; wait.communicator != one.communicator) {
+        wait.caused_ns = saturated_sum(wait.caused_ns, one.total_ns - transfer_ns);
+      }
     }
   }
-  trace_back(waited_for, report);
+  trace_back(waited, report);
 }
 
 }  // namespace llmprof

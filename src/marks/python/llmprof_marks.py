@@ -11,7 +11,7 @@ import sys
 MODULES = {"transformers": "transformers.generation.utils"}
 MOST_NOTES = 20
 # In the order of libllmprof_marks.so.
-NAMES = ("request", "prefill", "decode_all", "decode_step", "verify")
+NAMES = ("request", "prefill", "decode_all", "decode_step", "verify", "warmup")
 REQUEST, PREFILL, DECODE_ALL, DECODE_STEP, VERIFY = range(5)
 
 _notes = set()

@@ -38,6 +38,12 @@ TEST(PossibleMarks, AreNamedByTheirWords) {
                   "--mark warmup='warmup'", "--step 'train_step'", "--mark decode='app:it'\\''s'"));
 }
 
+TEST(PossibleMarks, PartsOfStepsAreNotOffered) {
+  EXPECT_THAT(options_for({range("benchmark_loop", 100), range("computing softmax", 20, 128),
+                           range("prefill", 3)}),
+              ElementsAre("--mark decode='benchmark_loop'", "--mark prefill='prefill'"));
+}
+
 TEST(PossibleMarks, NumberedNamesAreOnePrefix) {
   EXPECT_THAT(options_for({range("ProfilerStep#11", 3), range("ProfilerStep#12", 3)}),
               ElementsAre("--step 'ProfilerStep#*'"));

@@ -135,6 +135,28 @@ TEST(Requests, OrderIsBelievedOnlyWhereArrivalsAgree) {
   EXPECT_EQ(cached.told[1], RequestTold::kNot);
 }
 
+// Only steps with prompts make first tokens: one that arrives late, after further decode steps, is
+// still of the last such step. One that arrives after the next prompts were read is not claimed.
+TEST(Requests, FirstTokensMayArriveLate) {
+  EngineLoop loop = loop_of_four();
+  const std::int64_t context[] = {0, 8, 0, 0};
+  for (std::size_t i = 0; i < 4; ++i) {
+    loop.steps[i].context_tokens = context[i];
+    loop.steps[i].context_requests = context[i] > 0 ? 1 : 0;
+  }
+  Requests requests;
+  add(requests, 90, 8, {380});
+  RequestJoin join(requests);
+  join_by_order(requests, loop, {}, join);
+  EXPECT_THAT(join.told, ElementsAre(RequestTold::kInferred));
+  EXPECT_THAT(join.prefill_of(0), ElementsAre(1));
+  loop.steps[2].context_tokens = 5;
+  loop.steps[2].context_requests = 1;
+  RequestJoin other(requests);
+  join_by_order(requests, loop, {}, other);
+  EXPECT_NE(other.told[0], RequestTold::kInferred);
+}
+
 TEST(Requests, OffsetsAreBoundedFromBothSides) {
   const EngineLoop loop = loop_of_four();
   Requests requests;

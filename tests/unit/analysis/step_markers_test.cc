@@ -249,6 +249,17 @@ std::vector<std::string> phases_of(const std::string& engine) {
   return texts;
 }
 
+TEST(HostPhases, EachCallOfFsdpIsOneOfMany) {
+  const auto phases = find_host_phases(
+      {range_of("FSDP::pre_forward (block.1), op_id = 7", 50, 40),
+       range_of("FSDP::pre_forward (block.2), op_id = 9", 30, 1), range_of("FSDP::root", 5, 0)},
+      "");
+  ASSERT_EQ(phases.size(), 2U);
+  EXPECT_EQ(phases[0].phase, "FSDP::pre_forward");
+  EXPECT_EQ(phases[0].host_ns, 80);
+  EXPECT_EQ(phases[0].kernel_ns, 41);
+}
+
 TEST(HostPhases, ByHostTimeAndOnlyOfKnownEngines) {
   EXPECT_THAT(phases_of(""), ElementsAre("SGLang|scheduler.run_batch|90|80",
                                          "vLLM|gpu_model_runner: forward|50|40",

@@ -71,6 +71,14 @@ TEST(Units, FractionsAreNotClamped) {
   EXPECT_EQ(format_fraction(0.713), "71.3 %");
   EXPECT_EQ(format_fraction(0.0519), "5.19 %");
   EXPECT_EQ(format_fraction(3.42), "342 %");
+  EXPECT_EQ(format_fraction(-0.000001), "0.00 %");
+}
+
+TEST(Units, AChangeOfNothingHasNoSign) {
+  EXPECT_EQ(format_change(0.0123), "+1.2 %");
+  EXPECT_EQ(format_change(-0.0123, 2), "-1.23 %");
+  EXPECT_EQ(format_change(-0.0004), "0.0 %");
+  EXPECT_EQ(format_change(0, 2), "0.00 %");
 }
 
 TEST(Units, CountsAndNounsAgree) {

@@ -60,6 +60,14 @@ TEST(Launcher, TheInnermostIsBelieved) {
   EXPECT_EQ(rank_in(inside_torchrun)->run_id, "slurm-9.0");
 }
 
+TEST(Launcher, ARankMustBeOneOfTheJob) {
+  expect_error(
+      [] {
+        rank_in({{"RANK", "8"}, {"WORLD_SIZE", "8"}});
+      },
+      ErrorKind::kUsage, HasSubstr("RANK=8 is not a rank of WORLD_SIZE=8"), HasSubstr("unset"));
+}
+
 TEST(Launcher, AJobNeedsAName) {
   const std::map<std::string, std::string> mpi = {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
   expect_error([&] { rank_in(mpi); }, ErrorKind::kUsage, HasSubstr("not of which job"),

@@ -276,13 +276,23 @@ TEST_F(Supervise, TwoInterruptsAbort) {
   EXPECT_EQ(num_sent, 2);
 }
 
-TEST_F(Supervise, InterruptsOfAnEarlierStepAreNotThisOnes) {
+TEST_F(Supervise, AnInterruptBetweenTwoStepsStopsTheNextUnlessAcknowledged) {
   const auto before = ::signal(SIGHUP, SIG_DFL);  // under nohup nobody hears it
   {
     const InterruptCounter counter;
     ::raise(SIGHUP);
-    EXPECT_EQ(InterruptCounter::count(), 1);
+    EXPECT_EQ(InterruptCounter::num_new(), 1);
+    EXPECT_EQ(run("sleep 20").end, StepEnd::kInterrupted);
+    EXPECT_EQ(InterruptCounter::num_new(), 0);
     EXPECT_EQ(run("exit 0").end, StepEnd::kItself);
+    {
+      const InterruptCounter inner;  // does not start over
+      EXPECT_EQ(InterruptCounter::count(), 1);
+    }
+    ::raise(SIGHUP);
+    InterruptCounter::acknowledge();
+    EXPECT_EQ(run("exit 0").end, StepEnd::kItself);
+    EXPECT_EQ(InterruptCounter::count(), 2);
   }
   ::signal(SIGHUP, before);
 }

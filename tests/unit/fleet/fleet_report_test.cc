@@ -88,6 +88,20 @@ TEST(FleetReport, LatenessIsTracedToWhereItBegan) {
   EXPECT_FALSE(report.ranks[2].is_straggler);
 }
 
+// In one group, what the late rank waited for others is not time that others waited for it.
+TEST(FleetReport, WaitingInOneGroupStaysWithItsCause) {
+  std::vector<RankSummary> ranks = {rank_of(0, 100, 10), rank_of(1, 100, 10)};
+  ranks[0].collectives = {{"all", 0, "decode", "nccl", 0, 105},
+                          {"all", 1, "decode", "nccl", 0, 5},
+                          {"all", 2, "decode", "nccl", 0, 65}};
+  ranks[1].collectives = {{"all", 0, "decode", "nccl", 0, 5},
+                          {"all", 1, "decode", "nccl", 0, 85},
+                          {"all", 2, "decode", "nccl", 0, 5}};
+  const FleetReport report = report_fleet(merged(ranks));
+  EXPECT_EQ(report.ranks[0].blamed_ns, 80);
+  EXPECT_EQ(report.ranks[1].blamed_ns, 160);
+}
+
 TEST(FleetReport, ASlowGpuIsNoSlowKernelAndTheOtherWayRound) {
   std::vector<RankSummary> ranks;
   for (std::int64_t rank = 0; rank < 8; ++rank) {

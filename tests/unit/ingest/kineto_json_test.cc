@@ -102,7 +102,7 @@ TEST(KinetoJson, ReadsWhatTheProfilerWritesToday) {
     {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 9, "ts": 121,
      "dur": 1, "args": {"device": 0, "stream": 9, "correlation": 79, "bytes": 16}},
     {"ph": "X", "cat": "Trace", "ts": 1, "dur": 2, "pid": "Spans", "tid": "PyTorch Profiler",
-     "name": "PyTorch Profiler (0)"},
+     "name": "PyTorch Profiler"},
     {"name": "process_name", "ph": "M", "ts": 0, "pid": 9, "tid": 0, "args": {"name": "python"}}
   ],
   "traceName": "a.json", "baseTimeNanoseconds": 1719853884000000000
@@ -155,6 +155,21 @@ TEST(KinetoJson, KnowsUtcAsFarAsTheFileDoes) {
   EXPECT_EQ(utc_of("12345.678", ""), std::nullopt);  // since the start of something
   EXPECT_EQ(utc_of("1", R"(, "baseTimeNanoseconds": 17)"), std::nullopt);
   EXPECT_EQ(utc_of("1", R"(, "baseTimeNanoseconds": 99999999999999999999)"), std::nullopt);
+}
+
+// The span of the profiler itself says when recording began: an idle server has no other event.
+TEST(KinetoJson, KnowsWhenRecordingBegan) {
+  const Trace trace = load_text(
+      R"({"schemaVersion": 1, "traceEvents": [
+      {"ph": "X", "cat": "Trace", "ts": 100, "dur": 900, "pid": "Spans", "tid": "PyTorch Profiler",
+       "name": "PyTorch Profiler", "args": {
+  "Op count" : 0}},
+      {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 500, "dur": 2,
+       "args": {"device": 0}}]
+})");
+  EXPECT_EQ(trace.capture.session_start_ns, 100'000);
+  EXPECT_EQ(trace.kernels.size(), 1U);
+  EXPECT_TRUE(trace.diagnostics.empty());
 }
 
 TEST(KinetoJson, ReadsTheSpellingOf2021) {

@@ -127,13 +127,22 @@ TEST(SqliteFile, UnusualTablesGoThroughSqlite) {
   execute_sql(
       path,
       "CREATE TABLE w(k TEXT PRIMARY KEY, v) WITHOUT ROWID; INSERT INTO w VALUES('b', 1), ('a', 2);"
-      "CREATE TABLE g(a INTEGER, b INTEGER AS (a * 2)); INSERT INTO g VALUES(21);"
       "CREATE TABLE empty(a);");
   compare_all_tables(path);
   const fs::path wide = directory.path() / "b.sqlite";
   execute_sql(
       wide, "PRAGMA encoding = 'UTF-16'; CREATE TABLE t(a TEXT); INSERT INTO t VALUES('größer');");
   compare_all_tables(wide);
+}
+
+// A computed column is a program of the file's author.
+TEST(SqliteFile, ComputedColumnsAreNotRead) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory.path() / "a.sqlite";
+  execute_sql(path, "CREATE TABLE g(a INTEGER, b INTEGER AS (a * 2)); INSERT INTO g VALUES(21);");
+  const SqliteFile file(path);
+  expect_error([&] { const TableScan scan(file, "g", {"a"}); }, ErrorKind::kInput,
+               HasSubstr("computed column in table g"), _);
 }
 
 TEST(SqliteFile, MissingTablesAndColumnsAreEmpty) {

@@ -178,6 +178,39 @@ void expect_all_sections(const Metrics& metrics, const std::string& what) {
   }
 }
 
+// Columns without a value go first, then headings break, then names are truncated.
+TEST(TerminalTable, IsFittedToTheWidth) {
+  Document document;
+  Section& section = document.sections.emplace_back();
+  section.id = "kernels";
+  section.title = "Kernels";
+  ReportTable& table = section.tables.emplace_back();
+  table.columns = {{"stage", "", Unit::kText},
+                   {"kernels per layer", "", Unit::kCount},
+                   {"never known", "", Unit::kDuration},
+                   {"kernel", "", Unit::kName}};
+  ReportRow& row = table.rows.emplace_back();
+  row.cells = {{std::string(30, 's'), Unit::kText, ""},
+               {12.0, Unit::kCount, ""},
+               {std::monostate(), Unit::kDuration, ""},
+               {std::string(50, 'k'), Unit::kName, ""}};
+  const auto widest = [&](std::size_t width) {
+    std::size_t most = 0;
+    const std::string text = terminal_text(document, {width, false});
+    for (const std::string_view line : split(text, '\n')) {
+      most = std::max(most, display_width(line));
+    }
+    return most;
+  };
+  EXPECT_THAT(terminal_text(document, {0, false}), HasSubstr("never known"));
+  EXPECT_THAT(terminal_text(document, {80, false}), Not(HasSubstr("never known")));
+  EXPECT_THAT(terminal_text(document, {80, false}), HasSubstr("kernels per layer"));
+  EXPECT_THAT(terminal_text(document, {60, false}), Not(HasSubstr("kernels per layer")));
+  for (const std::size_t width : {160U, 100U, 80U, 60U, 48U}) {
+    EXPECT_LE(widest(width), width) << terminal_text(document, {width, false});
+  }
+}
+
 TEST(Report, EverySectionIsThereWhateverIsMissing) {
   const Json metrics = metrics_json(whole_metrics());
   expect_all_sections(metrics_from_json(metrics), "nothing missing");

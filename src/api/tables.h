@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of a recording, by name.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "api/arrow_column.h"
+#include "report/metrics.h"
+#include "session/recording.h"
+
+namespace llmprof {
+
+// A recording that a caller of the library holds, and how it was read: a report reads it again.
+// Never changed once it is there, so that threads may share it.
+struct OpenRecording {
+  std::vector<std::string> paths;
+  RecordingOptions options;
+  ProfileWants wants;
+  Profile profile;
+  Metrics metrics;
+};
+
+// A table, or why there is none.
+struct TableResult {
+  ArrowColumn table;
+  std::string reason;  // empty: there is one
+  std::string hint;
+};
+
+std::span<const char* const> table_names();
+
+// Throws kUsage where no table has that name. The table keeps the recording alive.
+TableResult make_table(const std::shared_ptr<const OpenRecording>& recording,
+                       std::string_view name);
+
+// One row per kernel that ran.
+ArrowColumn launch_table(const std::shared_ptr<const OpenRecording>& recording);
+
+}  // namespace llmprof

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs as comparisons read them, for the commands that compare and for the library.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "compare/compare.h"
+#include "session/recording.h"
+
+namespace llmprof {
+
+// A run as comparisons read it.
+struct ComparedRun {
+  std::string label;
+  SharedJson metrics;
+  SharedJson inputs;  // null where there is no bundle
+};
+
+// A bundle, a metrics.json, a recording, or a file of `llmprof baseline`, which may hold several.
+std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system,
+                                       const RecordingOptions& recording = {});
+// inputs.yaml of a bundle; null where there is none.
+SharedJson inputs_of_bundle(const std::filesystem::path& bundle);
+// With the numbers that budgets name.
+std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
+                                     const std::vector<MetricBudget>& budgets = {});
+// A run whose metrics are at hand, and that is in no bundle.
+RunSummary summary_of_metrics(const std::string& label, const Metrics& metrics);
+
+// The file of `llmprof baseline`.
+std::string baseline_json(const std::vector<ComparedRun>& runs);
+
+}  // namespace llmprof

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`llmprof mcp` as the reference client of the protocol sees it: the package `mcp`.
+
+It is in a virtual environment ($LLMPROF_PYTHON_PREFIX, default ~/.cache/llmprof/python; tools/install-deps.sh python).
+"""
+import argparse
+import asyncio
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS))
+from recording import make_recording
+
+
+async def session_with(program, root):
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    server = StdioServerParameters(command=program, args=["mcp", "--root", str(root)])
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        info = await session.initialize()
+        name = getattr(info, "serverInfo", None) or info.server_info
+        assert name.name == "llmprof", info
+        tools = (await session.list_tools()).tools
+        assert len(tools) == 8, tools
+        calls = [("open", {"path": "."}), ("open", {"path": "run.sqlite"}), ("findings", {"path": "run.sqlite"}), ("steps", {"path": "run.sqlite"}),
+                 ("layers", {"path": "run.sqlite"}), ("kernels", {"path": "run.sqlite", "max_tokens": 300}), ("explain", {"key": "launch_bound"}),
+                 ("compare", {"base": ["run.sqlite"], "candidate": ["run.sqlite"]}), ("plan_capture", {"engine": "vllm"})]
+        for tool, arguments in calls:
+            result = await session.call_tool(tool, arguments)
+            assert not is_error(result), (tool, result)
+            page = json.loads(result.content[0].text)
+            assert page["schema"] == "llmprof.page" and page["value"], page
+        for arguments in ({"path": "../outside"}, {"path": "/etc/passwd"}, {"path": "run.sqlite", "top": "x"}):
+            assert is_error(await session.call_tool("kernels", arguments)), arguments
+        await session.send_ping()
+    print(f"{len(calls)} calls by the reference client")
+
+
+def is_error(result):
+    return getattr(result, "isError", None) or getattr(result, "is_error", False)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--inside", action="store_true", help="this Python has the client")
+    arguments = parser.parse_args()
+    if arguments.inside:
+        with tempfile.TemporaryDirectory(prefix="llmprof-mcp-") as directory:
+            make_recording(pathlib.Path(directory) / "run.sqlite", "analyze-llm")
+            asyncio.run(asyncio.wait_for(session_with(os.path.abspath(arguments.program), directory), 120))
+        return 0
+    prefix = pathlib.Path(os.environ.get("LLMPROF_PYTHON_PREFIX") or pathlib.Path.home() / ".cache/llmprof/python")
+    python = prefix / "bin" / "python"
+    if not python.exists() or subprocess.run([python, "-c", "import mcp"], capture_output=True).returncode != 0:
+        print("skipped: the package mcp is not here (tools/install-deps.sh python)")
+        return 77
+    return subprocess.run([python, __file__, *sys.argv[1:], "--inside"]).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

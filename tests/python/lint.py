@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Test of the package's types and style: mypy --strict and ruff, and that both would complain."""
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from prefix import tools_python
+
+# A user's program, checked against the package's annotations.
+USE = """import llmprof
+p = llmprof.open("run.sqlite", model="llama_3_1_8b")
+times: list[int] = [kernel.total_ns for kernel in p.kernels]
+first: llmprof.Finding = p.findings[0]
+rows: list[llmprof.Launch] = p.launches[:10]
+with llmprof.mark("prefill", tokens=512):
+    pass
+"""
+WRONG = USE + 'name: int = p.kernels[0].short_name\np.kernls\nllmprof.open("run.sqlite", modle="x")\n'
+
+
+def run(python, *command, cwd):
+    return subprocess.run([python, "-m", *command], cwd=cwd, capture_output=True, text=True, timeout=280)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    arguments = parser.parse_args()
+    python = tools_python()
+    source = arguments.source
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = pathlib.Path(temporary)
+        (directory / "use.py").write_text(USE)
+        (directory / "wrong.py").write_text(WRONG)
+        settings = ["--config-file", source / "pyproject.toml", "--cache-dir", directory / "cache"]
+        checked = run(python, "mypy", *settings, source / "python/llmprof", directory / "use.py", cwd=source / "python")
+        if checked.returncode:
+            sys.exit(checked.stdout + checked.stderr)
+        wrong = run(python, "mypy", *settings, directory / "wrong.py", cwd=source / "python")
+        assert wrong.returncode == 1 and wrong.stdout.count("error:") == 3, wrong.stdout
+        style = ["ruff", "check", "--no-cache", "--output-format", "concise", "--config", source / "pyproject.toml"]
+        checked = run(python, *style, source / "python", cwd=source)
+        if checked.returncode:
+            sys.exit(checked.stdout + checked.stderr)
+        (directory / "wrong.py").write_text("import os\n")
+        assert run(python, *style, directory / "wrong.py", cwd=source).returncode == 1
+    print("mypy --strict and ruff find nothing")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""packaging/release.sh, twice, in clones with names of different lengths and without a compiler cache: the same files with the same
+bytes, and SHA256SUMS that fits them. Some twenty minutes on two cores."""
+import argparse
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+KINDS = (".tar.gz", ".deb", ".whl", ".spdx.json", "NOTES.md", "SHA256SUMS")
+
+
+def released(source):
+    subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(source)], check=True)
+    out = source / "release"
+    run = subprocess.run([str(source / "packaging/release.sh"), str(out)], env=dict(os.environ, CCACHE_DISABLE="1"),
+                         capture_output=True, text=True)
+    assert run.returncode == 0, (run.stdout[-3000:], run.stderr[-3000:])
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()}
+
+
+def main():
+    argparse.ArgumentParser(description=__doc__).parse_known_args()
+    python = pathlib.Path(os.environ.get("LLMPROF_PYTHON_PREFIX") or pathlib.Path.home() / ".cache/llmprof/python")
+    static = pathlib.Path(os.environ.get("LLMPROF_STATIC_PREFIX") or pathlib.Path.home() / ".cache/llmprof/static")
+    if not (python / "installed").exists() or not static.exists():
+        print("Skipped: tools/install-deps.sh static python installs what a release is made with")
+        return 77
+    with tempfile.TemporaryDirectory(prefix="release-") as directory:
+        first = released(pathlib.Path(directory) / "a")
+        second = released(pathlib.Path(directory) / "a directory of another length")
+    for name in sorted(first):
+        print(f"{first[name][:16]} {second.get(name, 'absent')[:16]} {name}")
+    assert all(any(name.endswith(kind) for name in first) for kind in KINDS), first
+    assert first == second
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
