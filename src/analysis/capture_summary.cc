@@ -28,6 +28,12 @@ void cover(const Table& table, Extent& extent) {
   }
 }
 
+void cover_work(const Trace& trace, Extent& extent) {
+  cover(trace.kernels, extent);
+  cover(trace.copies, extent);
+  cover(trace.graphs, extent);
+}
+
 // By StringId: kernels of one of these families.
 template <std::size_t N>
 std::vector<bool> names_in(const Trace& trace, const Rules& rules,
@@ -54,14 +60,10 @@ Extent extent_of(const Trace& trace) {
     // Work that begins in a window may end after it. Calls may begin before: they launched its
     // work.
     extent.end_ns = window->end_ns;
-    cover(trace.kernels, extent);
-    cover(trace.copies, extent);
-    cover(trace.graphs, extent);
+    cover_work(trace, extent);
     return {window->start_ns, extent.end_ns};
   }
-  cover(trace.kernels, extent);
-  cover(trace.copies, extent);
-  cover(trace.graphs, extent);
+  cover_work(trace, extent);
   cover(trace.api_calls, extent);
   if (extent.end_ns < extent.start_ns) {
     cover(trace.ranges, extent);  // no CUDA at all: the ranges are what there is
@@ -74,9 +76,7 @@ Extent with_marks(Extent extent, const Trace& trace, const Stages& stages) {
     return extent;
   }
   Extent of_work{INT64_MAX, INT64_MIN};
-  cover(trace.kernels, of_work);
-  cover(trace.copies, of_work);
-  cover(trace.graphs, of_work);
+  cover_work(trace, of_work);
   Extent wider = extent;
   for (const StageInstance& instance : stages.instances) {
     if (instance.start_ns < of_work.end_ns && instance.end_ns > of_work.start_ns) {

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The questions of tests/answers/key.json, asked through the tools of `llmprof mcp` alone: the same answers must be reached."""
-import argparse
-import json
 import pathlib
 import sys
 
@@ -13,17 +11,8 @@ from agents.mcp_client import Client
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--corpus", required=True, type=pathlib.Path)
-    parser.add_argument("--least", type=int, default=64, help="right answers to pass")
-    arguments = parser.parse_args()
-    if not arguments.corpus.is_dir():
-        print(f"skipped: no corpus at {arguments.corpus}")
-        return 77
-    key = json.loads((TESTS / "answers" / "key.json").read_text())
-    wanted = dict(key["recordings"])
-    wanted.update({name: {"case": "no GPU activity was recorded", "first": "no_gpu_activity"} for name in key["no_gpu"]})
+    arguments = answers.asked()
+    wanted = answers.wanted()
     client = Client(arguments.program, arguments.corpus)
     num_right = num_pages = 0
     for name, answer in sorted(wanted.items()):

@@ -15,6 +15,8 @@ import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
+sys.path.append(str(TESTS / "python"))
+from prefix import tools_python
 from recording import make_recording
 
 
@@ -56,12 +58,7 @@ def main():
             make_recording(pathlib.Path(directory) / "run.sqlite", "analyze-llm")
             asyncio.run(asyncio.wait_for(session_with(os.path.abspath(arguments.program), directory), 120))
         return 0
-    prefix = pathlib.Path(os.environ.get("LLMPROF_PYTHON_PREFIX") or pathlib.Path.home() / ".cache/llmprof/python")
-    python = prefix / "bin" / "python"
-    if not python.exists() or subprocess.run([python, "-c", "import mcp"], capture_output=True).returncode != 0:
-        print("skipped: the package mcp is not here (tools/install-deps.sh python)")
-        return 77
-    return subprocess.run([python, __file__, *sys.argv[1:], "--inside"]).returncode
+    return subprocess.run([tools_python(), __file__, *sys.argv[1:], "--inside"]).returncode
 
 
 if __name__ == "__main__":

@@ -51,7 +51,8 @@ def objections(metrics, answer):
         yield f"saves {first['saving_ns'] / 1e6:.1f} ms, at most {answer['at_most_ms']} ms holds"
 
 
-def main():
+def asked():
+    """The command line of a test of the key. Leaves where there is no corpus."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     parser.add_argument("--corpus", required=True, type=pathlib.Path)
@@ -59,10 +60,20 @@ def main():
     arguments = parser.parse_args()
     if not arguments.corpus.is_dir():
         print(f"skipped: no corpus at {arguments.corpus}")
-        return 77
+        sys.exit(77)
+    return arguments
+
+
+def wanted():
+    """The key: what must be said of each recording."""
     key = json.loads(pathlib.Path(__file__).with_name("key.json").read_text())
-    answers = dict(key["recordings"])
-    answers.update({name: {"case": "no GPU activity was recorded", "first": "no_gpu_activity"} for name in key["no_gpu"]})
+    none = {name: {"case": "no GPU activity was recorded", "first": "no_gpu_activity"} for name in key["no_gpu"]}
+    return {**key["recordings"], **none}
+
+
+def main():
+    arguments = asked()
+    answers = wanted()
     num_right = 0
     for name, answer in sorted(answers.items()):
         file = arguments.corpus / ("nsys_sqlite" if name.endswith(".sqlite") else "kineto") / name

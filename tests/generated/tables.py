@@ -11,7 +11,6 @@ import argparse
 import collections
 import csv
 import io
-import os
 import pathlib
 import re
 import sqlite3
@@ -21,6 +20,8 @@ import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
+sys.path.append(str(TESTS / "python"))
+from prefix import tools_python
 TABLES = ("kernels", "steps", "layers", "launches")
 NOT_RECORDED = 0xFFFFFFFF
 
@@ -221,12 +222,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.inside:
         return inside(arguments)
-    prefix = pathlib.Path(os.environ.get("LLMPROF_PYTHON_PREFIX") or pathlib.Path.home() / ".cache/llmprof/python")
-    python = prefix / "bin" / "python"
-    if subprocess.run([python, "-c", "import duckdb, polars, pyarrow"], capture_output=True).returncode if python.exists() else True:
-        print("skipped: pyarrow, DuckDB and polars are not here (tools/install-deps.sh python)")
-        return 77
-    return subprocess.run([python, __file__, *sys.argv[1:], "--inside"]).returncode
+    return subprocess.run([tools_python(), __file__, *sys.argv[1:], "--inside"]).returncode
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/python"))
+from prefix import tools_python  # noqa: E402
+
 KINDS = (".tar.gz", ".deb", ".whl", ".spdx.json", "NOTES.md", "SHA256SUMS")
 
 
@@ -25,10 +28,10 @@ def released(source):
 
 def main():
     argparse.ArgumentParser(description=__doc__).parse_known_args()
-    python = pathlib.Path(os.environ.get("LLMPROF_PYTHON_PREFIX") or pathlib.Path.home() / ".cache/llmprof/python")
+    tools_python()  # packs the wheel
     static = pathlib.Path(os.environ.get("LLMPROF_STATIC_PREFIX") or pathlib.Path.home() / ".cache/llmprof/static")
-    if not (python / "installed").exists() or not static.exists():
-        print("Skipped: tools/install-deps.sh static python installs what a release is made with")
+    if not static.exists():
+        print("Skipped: tools/install-deps.sh static installs what a release is made with")
         return 77
     with tempfile.TemporaryDirectory(prefix="release-") as directory:
         first = released(pathlib.Path(directory) / "a")

@@ -5,12 +5,14 @@
 The time to write is that of the export without that of `llmprof kernels`, which analyzes the same and prints little.
 """
 import argparse
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+from prefix import tools_python
 
 KERNELS = 1_000_000
 MOST_BYTES = 1.0  # times the file of pyarrow with zstd
@@ -46,11 +48,7 @@ def main():
     parser.add_argument("--inside", action="store_true", help="this Python has pyarrow")
     arguments = parser.parse_known_args()[0]
     if not arguments.inside:
-        python = pathlib.Path(os.environ.get("LLMPROF_PYTHON_PREFIX") or pathlib.Path.home() / ".cache/llmprof/python") / "bin" / "python"
-        if not python.exists():
-            print("skipped: pyarrow is not here (tools/install-deps.sh python)")
-            return 77
-        return subprocess.run([python, __file__, *sys.argv[1:], "--inside"]).returncode
+        return subprocess.run([tools_python(), __file__, *sys.argv[1:], "--inside"]).returncode
     with tempfile.TemporaryDirectory(prefix="llmprof-tables-") as directory:
         folder = pathlib.Path(directory)
         trace = folder / "trace.sqlite"

@@ -4,6 +4,7 @@
 // analyzes what it wrote.
 #include "serve/attach.h"
 
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -16,6 +17,8 @@
 #include "capture/supervise.h"
 #include "capture/workload.h"
 #include "cli/command.h"
+#include "session/model_target.h"
+#include "session/server_setup.h"
 
 namespace llmprof {
 namespace {
@@ -36,22 +39,15 @@ constexpr std::string_view kRequestsPlace = "{requests}";
 // The client's words with {url} and {requests} filled in. A client that writes its requests needs a
 // file: beside the report if none is named.
 std::vector<std::string> client_words(AttachCommandOptions& options) {
-  std::vector<std::string> words = split_command(options.client);
-  const auto fill = [](std::string& word, std::string_view place, const std::string& value) {
-    for (std::size_t at = word.find(place); at != std::string::npos;
-         at = word.find(place, at + value.size())) {
-      word.replace(at, place.size(), value);
-    }
-  };
-  for (std::string& word : words) {
-    if (word.find(kRequestsPlace) != std::string::npos && options.requests.empty()) {
-      std::filesystem::create_directories(options.out);
-      options.requests = (std::filesystem::path(options.out) / "requests.jsonl").string();
-    }
-    fill(word, "{url}", options.attach.url);
-    fill(word, kRequestsPlace, options.requests);
+  const std::vector<std::string> words = split_command(options.client);
+  const bool names_requests = std::ranges::any_of(words, [](const std::string& word) {
+    return word.find(kRequestsPlace) != std::string::npos;
+  });
+  if (names_requests && options.requests.empty()) {
+    std::filesystem::create_directories(options.out);
+    options.requests = (std::filesystem::path(options.out) / kRequestsFile).string();
   }
-  return words;
+  return filled(words, {{"url", options.attach.url}, {"requests", options.requests}});
 }
 
 // The files are ranks of one job, and `analyze` reads them as such.
