@@ -55,6 +55,14 @@ def broken_laws(metrics):
     for table in ("kernels", "families"):
         equal(f"total of {table}", sum(row["total_ns"] for row in metrics[table]), capture["kernel_ns"])
 
+    for row in metrics["kernels"]:
+        for key in ("calls", "total_ns") if row["by_shape"] else ():
+            listed = sum(shape[key] for shape in row["by_shape"])
+            if row["num_shapes"] == len(row["by_shape"]):
+                equal(f"{key} by shape of {row['short_name']}", listed, row[key])
+            else:
+                at_least(f"{key} of {row['short_name']} for its shapes", row[key], listed)
+
     at_least("time outside of stages", capture["outside_stages_ns"], 0)
     at_least("overlap of stages", capture["stage_overlap_ns"], 0)
     if metrics["ledgers"] and not any(stage["open"] for stage in outer):
@@ -106,6 +114,9 @@ def prove_each_can_break(metrics):
     change("kernel time of stages", ("stages", 0, "kernel_ns"), 1)
     change("kernel time of stages", ("capture", "unattributed_kernel_ns"), 1)
     change("total of kernels", ("kernels", 0, "total_ns"), -1)
+    shaped = next((place for place, row in enumerate(metrics["kernels"]) if row["by_shape"]), None)
+    if shaped is not None:
+        change("calls by shape", ("kernels", shaped, "by_shape", 0, "calls"), 1)
     change("total of families", ("families", 0, "total_ns"), -1)
     change("time outside", ("capture", "outside_stages_ns"), -10**15)
     change("overlap of stages", ("capture", "stage_overlap_ns"), -10**15)

@@ -258,7 +258,7 @@ class Load:
     def client(self, time):
         return UTC + time - self.shape.offset_ns
 
-    def own_records(self, has_slots=True, has_received=True):
+    def own_records(self, has_slots=True, has_received=True, is_local=False):
         for request in self.visible():
             record = {"id": request.id, "sent_ns": self.client(request.sent),
                       "token_ns": [self.client(time) for time in request.arrivals],
@@ -268,6 +268,8 @@ class Load:
                 record["slot"] = request.slot
             if has_received:
                 record["received_ns"] = UTC + request.received
+            if is_local:
+                record["local"] = True
             yield record
 
     def aiperf_records(self):

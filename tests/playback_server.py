@@ -26,7 +26,7 @@ def main():
     parser.add_argument("--traces", help="where")
     arguments = parser.parse_known_args()[0]
     lock = threading.Lock()
-    completions = [0]
+    completions, num_steps = [0], [0]
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -59,8 +59,13 @@ def main():
             if arguments.log:
                 with lock, open(arguments.log, "a") as log:
                     log.write(f"{self.path}\n")
-            if self.path == "/stop_profile" and arguments.trace:
+            # A window of steps ends by itself, and then cannot be stopped: SGLang.
+            if self.path == "/start_profile":
+                num_steps[0] = body.get("num_steps", 0)
+            if arguments.trace and self.path == ("/start_profile" if num_steps[0] else "/stop_profile"):
                 shutil.copy(arguments.trace, arguments.traces)
+            if self.path == "/stop_profile" and num_steps[0]:
+                return self.answer(500, {})
             if self.path in ("/start_profile", "/stop_profile"):
                 return self.answer(200 if arguments.profiler else 404, {})
             with lock:

@@ -48,6 +48,7 @@ build_packages=(
   libgtest-dev libgmock-dev # unit tests
   clang libclang-rt-dev llvm # sanitizers, the fuzzer, coverage
   clang-tidy clang-format # lint and format
+  valgrind # counts instructions
   python3 # test scripts
   python3-jsonschema # tests/check_schema.py
   python3-scipy # tests/check_statistics.py

@@ -125,6 +125,10 @@ function kernelDetails(metrics, counters, place, timeline) {
     el('dl', null, facts.map(([label, key, show]) => el('div', null, el('dt', null, label), value('dd', `kernels[${place}].${key}`, row[key], show(row[key])))),
       el('div', null, el('dt', null, 'where'), el('dd', null, `${printable(row.stage)} · ${row.device} · ${row.family}`)),
       el('div', null, el('dt', null, `grid/block${row.num_shapes > row.shapes.length ? `, ${row.shapes.length} of ${row.num_shapes}` : ''}`), el('dd', null, row.shapes.join(', ') || 'n/a'))),
+    row.by_shape.length ? el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Launches by grid and block' }, el('table', { class: 'shapes' },
+      el('thead', null, el('tr', null, ['grid/block', 'calls', 'total', 'mean', 'min', 'max'].map((text) => el('th', null, text)))),
+      el('tbody', null, row.by_shape.map((one, i) => el('tr', null, el('td', null, one.shape),
+        [['calls', count], ['total_ns', duration], ['mean_ns', duration], ['min_ns', duration], ['max_ns', duration]].map(([key, show]) => value('td', `kernels[${place}].by_shape[${i}].${key}`, one[key], show(one[key]), { class: 'n' }))))))) : null,
     row.histogram.length ? el('figure', null, histogramSvg(row.histogram, 320, 64, 'Launches by duration'), el('figcaption', { class: 'hint' }, `Launches by duration, from ${duration(row.min_ns)} to ${duration(row.max_ns)}; heights are square roots.`)) : null,
     measured ? el('ul', { class: 'notes' }, measured.rows.map(({ row: one }) => el('li', null, printable(`${one.bound || 'n/a'}: ${one.bound_reason || one.confidence_reason || 'no reason'}`)))) : null,
     same.length ? el('p', { class: 'hint' }, `Also ${same.slice(0, 8).map(({ other }) => `${printable(other.stage)} ${other.device} ${duration(other.total_ns)}`).join('; ')}`) : null);

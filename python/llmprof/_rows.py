@@ -104,8 +104,10 @@ class Kernel(NamedTuple):
     median_ns: int
     p99_ns: int | None
     max_ns: int
+    steady_ns: int | None
     num_shapes: int
     shapes: tuple[str, ...]
+    by_shape: tuple[Any, ...]
     histogram: tuple[Any, ...]
     bound: str | None
     covered_ns: int

@@ -47,8 +47,9 @@ struct KernelRecord {
   std::vector<LaunchShape> shapes;  // the grids and blocks it was launched with, sorted
   // Durations in logarithmic bins, eight per octave: bin -> launches. Sums over ranks are exact.
   std::map<int, std::int64_t> histogram;
-  std::optional<std::size_t> counters;  // into JoinedCounters::kernels: what bounds most of it
-  std::int64_t covered_ns = 0;          // of total_ns: launches whose counters were measured
+  std::optional<std::size_t> counters;    // into JoinedCounters::kernels: what bounds most of it
+  std::int64_t covered_ns = 0;            // of total_ns: launches whose counters were measured
+  std::optional<std::int64_t> steady_ns;  // of total_ns: in the steady phase, if there is one
 
   double total_ms() const { return static_cast<double>(total_ns) / 1e6; }
   double mean_ms() const {
@@ -96,6 +97,9 @@ struct StageLedger {
   // Of startup and ending: the API call with most time, if that is a third or more.
   std::string main_call = {};
   std::int64_t main_call_ns = 0;
+  // Of startup, steady and ending: where they lie.
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
 };
 
 // A stage: number of instances, duration on the host, and GPU time of its launches.

@@ -14,6 +14,7 @@
 
 #include "analysis/kernels.h"
 #include "base/units.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -96,8 +97,8 @@ std::vector<DeviceSummary> summarise_devices(const Trace& trace,
   }
   for (std::size_t i = 0; i < trace.devices.size(); ++i) {
     const DeviceInfo& device = trace.devices[i];
-    devices.push_back({fmt::format("cuda:{}", device.ordinal), device.name, busy_ns[i],
-                       num_kernels[i], device.num_sms, device.compute_major, device.compute_minor,
+    devices.push_back({device_label(device), device.name, busy_ns[i], num_kernels[i],
+                       device.num_sms, device.compute_major, device.compute_minor,
                        static_cast<std::int64_t>(device.memory_bytes),
                        static_cast<std::int64_t>(device.memory_bytes_per_s), 0, 0});
   }
@@ -146,7 +147,7 @@ std::vector<CopyTotal> summarise_copies(const Trace& trace) {
   std::vector<CopyTotal> rows;
   rows.reserve(totals.size());
   for (auto& [key, total] : totals) {
-    total.device = fmt::format("cuda:{}", trace.devices[key.first].ordinal);
+    total.device = device_label(trace.devices[key.first]);
     std::tie(total.direction, total.memory) = words(key.second);
     rows.push_back(std::move(total));
   }

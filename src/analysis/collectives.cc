@@ -25,6 +25,7 @@
 #include "analysis/attribution.h"
 #include "analysis/kernels.h"
 #include "analysis/stages.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -89,8 +90,8 @@ Collectives find_collectives(const Profile& profile) {
     }
     // Times count from the start of the capture.
     const std::uint32_t instance = profile.attribution.kernels.instance[row];
-    found.launches.push_back({fmt::format("cuda:{}", trace.devices[device].ordinal),
-                              std::move(communicator), sequence,
+    found.launches.push_back({device_label(trace.devices[device]), std::move(communicator),
+                              sequence,
                               instance == kNone ? std::string(kOutsideStages)
                                                 : stages.names[stages.instances[instance].stage],
                               std::string(trace.strings[kernels.name[row]]),

@@ -13,7 +13,7 @@
 
 namespace llmprof {
 
-// A kernel, copy or graph, as far as the sweep needs it. 40 bytes, for one GPU at a time.
+// A kernel, copy or graph, as far as the sweep needs it. 32 bytes.
 struct Work {
   std::int64_t start_ns;
   std::int64_t end_ns;
@@ -24,11 +24,13 @@ struct Work {
   bool is_graph_node;
 };
 
-// All work of one GPU by start, and for each piece the latest end of all work up to it.
+// All work of one GPU by start.
 struct DeviceWork {
+  static constexpr std::size_t kBlock = 16;
+
   std::vector<Work> work;
   std::size_t end_of_kernels = 0;
-  std::vector<std::int64_t> reach;
+  std::vector<std::int64_t> reach;  // by block of pieces: the latest end of all up to its end
 
   // Work that starts together is ordered by kind and launch time, never by row: the order of rows
   // in a file is arbitrary.
@@ -53,18 +55,26 @@ struct DeviceWork {
     sort_part(work.begin(), middle);
     sort_part(middle, work.end());
     std::inplace_merge(work.begin(), middle, work.end(), order);
-    reach.resize(work.size());
+    reach.assign((work.size() + kBlock - 1) / kBlock, INT64_MIN);
     std::int64_t furthest = INT64_MIN;
     for (std::size_t i = 0; i < work.size(); ++i) {
       furthest = std::max(furthest, work[i].end_ns);
-      reach[i] = furthest;
+      reach[i / kBlock] = furthest;
     }
   }
 
   // The first piece that may still run at `time_ns`.
   std::size_t first_at(std::int64_t time_ns) const {
-    return static_cast<std::size_t>(std::upper_bound(reach.begin(), reach.end(), time_ns) -
-                                    reach.begin());
+    const auto block = std::upper_bound(reach.begin(), reach.end(), time_ns);
+    if (block == reach.end()) {
+      return work.size();
+    }
+    // All blocks before have ended, and some piece of this one has not.
+    std::size_t i = static_cast<std::size_t>(block - reach.begin()) * kBlock;
+    while (work[i].end_ns <= time_ns) {
+      ++i;
+    }
+    return i;
   }
 };
 

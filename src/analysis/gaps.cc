@@ -29,7 +29,8 @@ constexpr std::int64_t kUnrecordedNs = 1'000'000;
 
 class GapFinder {
  public:
-  GapFinder(const Trace& trace, const WaitCalls& waits) : trace_(trace), waits_(waits) {}
+  GapFinder(const Trace& trace, const WaitCalls& waits)
+      : trace_(trace), waits_(waits), cursor_(waits) {}
 
   // Adds the gap that `next` ends, in up to three parts.
   void add(const Work* previous, const Work& next, std::int64_t start_ns) {
@@ -53,7 +54,7 @@ class GapFinder {
       put(launched_ns, next.start_ns, Bucket::kUnrecorded);
       return;
     }
-    const std::uint32_t wait = waits_.at(trace_.api_calls.thread[next.call], start_ns);
+    const std::uint32_t wait = cursor_.at(trace_.api_calls.thread[next.call], start_ns);
     std::int64_t free_ns = start_ns;  // the host no longer waits
     if (wait != kNone && wait != next.call &&
         trace_.api_calls.end_ns[wait] <= trace_.api_calls.start_ns[next.call]) {
@@ -95,12 +96,13 @@ class GapFinder {
   }
   void put_host(std::int64_t start_ns, std::int64_t end_ns, Bucket cause, std::uint32_t call) {
     if (start_ns < end_ns) {
-      gaps_.push_back({start_ns, end_ns, cause, true, call});
+      gaps_.push_back({start_ns, end_ns, cause, true, 0, call});
     }
   }
 
   const Trace& trace_;
   const WaitCalls& waits_;
+  WaitCalls::Cursor cursor_;
   std::deque<Gap> gaps_;
 };
 

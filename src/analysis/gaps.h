@@ -13,14 +13,15 @@
 
 namespace llmprof {
 
-// Idle time of a GPU, or the part of it that has one cause.
+// Idle time of a GPU, or the part of it that has one cause. 32 bytes: there may be one for each
+// kernel.
 struct Gap {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   Bucket cause = Bucket::kUnknownIdle;
-  bool is_host = false;  // the host kept the GPU waiting: sync, launch_late, or before the first
+  bool is_host = false;     // the host kept the GPU waiting: sync, launch_late, or before the first
+  std::uint16_t label = 0;  // what the host did (analysis/idle_causes.h)
   std::uint32_t call = kNone;   // of sync: the call that waited; else the one that launched
-  std::uint32_t label = 0;      // what the host did (analysis/idle_causes.h)
   std::int64_t in_call_ns = 0;  // in the call that the label names
 };
 

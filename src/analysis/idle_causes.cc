@@ -91,10 +91,10 @@ std::string without_numbers(std::string_view text) {
 
 void IdleCauses::name(std::uint16_t device, std::deque<Gap>& gaps) {
   for (Gap& gap : gaps) {
-    gap.label = !gap.is_host                           ? 0
+    gap.label = !gap.is_host                           ? std::uint16_t{0}
                 : gap.cause == Bucket::kSync           ? label_of_wait(gap)
                 : gap.end_ns - gap.start_ns >= kWorkNs ? number_of({IdleKind::kHostWork, "", ""})
-                                                       : 1;
+                                                       : std::uint16_t{1};
   }
   std::vector<HostSpan> spans = spans_of(gaps);
   if (spans.empty()) {
@@ -108,14 +108,14 @@ void IdleCauses::name(std::uint16_t device, std::deque<Gap>& gaps) {
 }
 
 // Waits have the name of their call; one label for each name.
-std::uint32_t IdleCauses::label_of_wait(Gap& gap) {
+std::uint16_t IdleCauses::label_of_wait(Gap& gap) {
   gap.in_call_ns = gap.end_ns - gap.start_ns;
   const StringId name = trace_.api_calls.name[gap.call];
   const auto known = wait_labels_.find(name);
   if (known != wait_labels_.end()) {
     return known->second;
   }
-  const std::uint32_t label =
+  const std::uint16_t label =
       number_of({IdleKind::kWaiting, std::string(trace_.strings[name]), ""});
   wait_labels_.emplace(name, label);
   return label;
@@ -354,7 +354,7 @@ void IdleCauses::name_scopes(std::vector<HostSpan>& spans) {
   }
 }
 
-std::uint32_t IdleCauses::number_of(const IdleLabel& label) {
+std::uint16_t IdleCauses::number_of(const IdleLabel& label) {
   const auto known = numbers_.find(label);
   if (known != numbers_.end()) {
     return known->second;
@@ -362,7 +362,7 @@ std::uint32_t IdleCauses::number_of(const IdleLabel& label) {
   if (labels_.size() >= kMostLabels && !(label.call.empty() && label.scope.empty())) {
     return number_of({label.kind, "", ""});
   }
-  const auto number = static_cast<std::uint32_t>(labels_.size());
+  const auto number = static_cast<std::uint16_t>(labels_.size());
   labels_.push_back(label);
   numbers_.emplace(label, number);
   return number;

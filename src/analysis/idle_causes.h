@@ -38,13 +38,13 @@ class IdleCauses {
     IdleLabel label = {};
   };
 
-  std::uint32_t label_of_wait(Gap& gap);
+  std::uint16_t label_of_wait(Gap& gap);
   std::vector<HostSpan> spans_of(std::deque<Gap>& gaps) const;
   std::vector<std::size_t> first_of_threads(const std::vector<HostSpan>& spans) const;
   void name_calls(std::uint16_t device, std::vector<HostSpan>& spans) const;
   void name_scopes(std::vector<HostSpan>& spans);
   std::vector<bool> first_launches(std::uint16_t device, const std::vector<HostSpan>& spans) const;
-  std::uint32_t number_of(const IdleLabel& label);
+  std::uint16_t number_of(const IdleLabel& label);
 
   template <typename Table, typename Visit>
   static void visit_overlaps(const Table& table, std::size_t row,
@@ -57,8 +57,8 @@ class IdleCauses {
   const Attribution& attribution_;
   std::vector<IdleLabel> labels_ = {{}, {IdleKind::kLaunching, "", ""}};
   std::vector<bool> is_mark_;  // by StringId; empty: not asked for yet
-  std::map<StringId, std::uint32_t> wait_labels_;
-  std::map<IdleLabel, std::uint32_t> numbers_ = {{labels_[0], 0}, {labels_[1], 1}};
+  std::map<StringId, std::uint16_t> wait_labels_;
+  std::map<IdleLabel, std::uint16_t> numbers_ = {{labels_[0], 0}, {labels_[1], 1}};
 };
 
 // A range's text with its numbers replaced: "layer_12" and "layer_13" are one name.

@@ -16,10 +16,13 @@
 #include <numeric>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "analysis/kernels.h"
+#include "analysis/steady_work.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -84,10 +87,27 @@ void take_mover(std::int64_t time_ns, bool is_softmax, OpenChains& open, KernelC
   open.has_softmax = open.has_softmax || is_softmax;
 }
 
+// Whether the kernels of each stream come in order of time. Streams do not matter to each other,
+// and recordings of several GPUs have one after the other.
+bool is_sorted_by_stream(const Trace& trace) {
+  const Kernels& kernels = trace.kernels;
+  std::vector<std::pair<std::int64_t, std::int64_t>> last(trace.streams.size(),
+                                                          {INT64_MIN, INT64_MIN});
+  for (std::size_t row = 0; row < kernels.size(); ++row) {
+    const std::pair time(kernels.start_ns[row], kernels.end_ns[row]);
+    if (time < last[kernels.stream[row]]) {
+      return false;
+    }
+    last[kernels.stream[row]] = time;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<KernelChains> find_kernel_chains(const Trace& trace, const Rules& rules,
-                                             const Stages& stages, const Attribution& attribution) {
+                                             const Stages& stages, const Attribution& attribution,
+                                             const std::vector<SteadyWindow>& steady) {
   const Kernels& kernels = trace.kernels;
   std::vector<ChainRole> roles(trace.strings.size());
   std::vector<bool> is_known(trace.strings.size());
@@ -100,7 +120,7 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const Rules& ru
     return roles[name];
   };
   std::vector<std::uint32_t> rows;
-  const bool is_sorted = std::is_sorted(kernels.start_ns.begin(), kernels.start_ns.end());
+  const bool is_sorted = is_sorted_by_stream(trace);
   if (!is_sorted) {
     rows.resize(kernels.size());
     std::iota(rows.begin(), rows.end(), 0);
@@ -109,15 +129,19 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const Rules& ru
              std::tie(kernels.start_ns[b], kernels.end_ns[b]);
     });
   }
-  // The last entry of a device is for kernels of no stage.
-  const std::size_t num_stages = stages.names.size() + 1;
+  // The last two entries of a device are for kernels of no stage and of the steady phase.
+  const std::size_t num_stages = stages.names.size() + 2;
+  const std::size_t outside_stage = num_stages - 2;
+  const std::size_t steady_stage = num_stages - 1;
   std::vector<KernelChains> chains(trace.devices.size() * num_stages);
   std::vector<OpenChains> open(trace.streams.size());
   std::vector<std::size_t> place_of(trace.streams.size());  // where a stream's chain counts
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const std::size_t row = is_sorted ? i : rows[i];
     const std::uint32_t instance = attribution.kernels.instance[row];
-    const std::size_t stage = instance == kNone ? num_stages - 1 : stages.instances[instance].stage;
+    const std::size_t stage = steady[kernels.device[row]].has(kernels.start_ns[row]) ? steady_stage
+                              : instance == kNone                                    ? outside_stage
+                                                  : stages.instances[instance].stage;
     const std::size_t place = kernels.device[row] * num_stages + stage;
     const std::uint32_t stream = kernels.stream[row];
     if (place_of[stream] != place) {
@@ -148,8 +172,10 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const Rules& ru
     if (chains[place].num_movers > 0) {
       found.push_back(std::move(chains[place]));
       const std::size_t stage = place % num_stages;
-      found.back().stage = stage + 1 == num_stages ? kOutsideStages : stages.names[stage];
-      found.back().device = fmt::format("cuda:{}", trace.devices[place / num_stages].ordinal);
+      found.back().stage = stage == steady_stage    ? "steady"
+                           : stage == outside_stage ? kOutsideStages
+                                                    : stages.names[stage];
+      found.back().device = device_label(trace.devices[place / num_stages]);
     }
   }
   std::sort(found.begin(), found.end(), [](const KernelChains& a, const KernelChains& b) {

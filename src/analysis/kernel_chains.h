@@ -11,6 +11,8 @@
 
 namespace llmprof {
 
+struct SteadyWindow;
+
 // Kernels in a row on one stream that one kernel could replace, by stage and GPU.
 struct KernelChains {
   std::string stage;
@@ -25,7 +27,9 @@ struct KernelChains {
   std::int64_t fused_ns = 0;  // of it: the longest of each row, which remains
 };
 
+// `steady` has the steady phase of each device: its kernels are the stage `steady`.
 std::vector<KernelChains> find_kernel_chains(const Trace& trace, const Rules& rules,
-                                             const Stages& stages, const Attribution& attribution);
+                                             const Stages& stages, const Attribution& attribution,
+                                             const std::vector<SteadyWindow>& steady);
 
 }  // namespace llmprof

@@ -17,6 +17,7 @@
 
 #include "analysis/duration_histogram.h"
 #include "analysis/kernel_names.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -118,7 +119,7 @@ void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& sta
                               std::string family) {
     KernelRecord record;
     record.kernel_name = std::move(name);
-    record.device = fmt::format("cuda:{}", trace.devices[key.device].ordinal);
+    record.device = device_label(trace.devices[key.device]);
     record.stage = key.stage == kNone ? kOutsideStages : stages.names[key.stage];
     record.family = std::move(family);
     record.total_ns = group.total_ns;

@@ -14,6 +14,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/median.h"
+#include "base/units.h"
 
 namespace llmprof {
 namespace {
@@ -56,8 +57,25 @@ bool marks_cover_work(const std::vector<const StageStep*>& steps) {
   return work.empty() || *lower_median(std::move(marks)) >= *lower_median(std::move(work));
 }
 
-Latency time_to_first_token(const std::vector<const StageStep*>& prefills) {
+// Whether GPU work of the stage is missing from the recording: launches waited for work that is not
+// there, as in a first step that follows one before the recording.
+bool misses_work(const Analysis& analysis, const std::string& stage) {
+  constexpr double kMostMissing = 0.10;  // of a window
+  return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const StageLedger& row) {
+    const std::int64_t waiting_ns = row.ledger[Bucket::kUnrecorded] - row.ledger.lead_ns;
+    return row.stage == stage && fraction_of(waiting_ns, row.ledger.window_ns) > kMostMissing;
+  });
+}
+
+Latency time_to_first_token(const Analysis& analysis,
+                            const std::vector<const StageStep*>& prefills) {
   Latency latency;
+  if (misses_work(analysis, "prefill")) {
+    latency.reason =
+        "part of the prefill has no recorded GPU activity: most likely an earlier step was still "
+        "running";
+    return latency;
+  }
   std::vector<std::int64_t> durations;
   bool has_work = false;
   for (const StageStep* step : prefills) {
@@ -208,7 +226,7 @@ Latencies latencies_of(const Analysis& analysis) {
   if (!analysis.stage_times.empty()) {
     result.source = "the recording";
   }
-  result.ttft = time_to_first_token(prefills);
+  result.ttft = time_to_first_token(analysis, prefills);
   result.tpot = time_per_token(analysis, decode, steps);
   if (result.tpot.reason.empty() || (!steps.empty() && !steps.front()->is_step)) {
     result.decode_tokens_per_s = rate_of(steps);

@@ -22,6 +22,7 @@
 #include "analysis/duration_histogram.h"
 #include "analysis/kernels.h"
 #include "analysis/stages.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -188,7 +189,7 @@ std::vector<LaunchGroup> group_launches(const Trace& trace, const Rules& rules,
     group.family = family->second;
     group.stage = key.stage == kNone ? kOutsideStages : stages.names[key.stage];
     group.device = key.device;
-    group.ordinal = trace.devices[key.device].ordinal;
+    group.gpu = device_label(trace.devices[key.device]);
     group.process = key.process;
     group.shape = trace.shapes[key.shape];
     group.calls = tally.calls;

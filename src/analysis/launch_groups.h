@@ -21,7 +21,7 @@ struct LaunchGroup {
   std::string family;
   std::string stage;          // kOutsideStages if launched in none
   std::uint16_t device = 0;   // into Trace::devices
-  std::uint32_t ordinal = 0;  // of that device, as CUDA numbers it
+  std::string gpu;            // label of that device: "cuda:0"
   std::uint16_t process = 0;  // into Trace::processes
   LaunchShape shape;
   bool has_shape = true;  // false: a summary that puts all shapes together
@@ -30,7 +30,8 @@ struct LaunchGroup {
   std::int64_t min_ns = 0;
   std::int64_t median_ns = 0;  // to an eighth of an octave, never outside min..max
   std::int64_t max_ns = 0;
-  std::int64_t first_ns = 0;  // when the earliest of them began
+  std::int64_t first_ns = 0;              // when the earliest of them began
+  std::optional<std::int64_t> steady_ns;  // of total_ns: in the steady phase, if there is one
 };
 
 // All kernels of a recording in groups, by total time, then by name, stage, device, process, shape.

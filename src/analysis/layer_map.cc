@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "analysis/median.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -55,7 +56,7 @@ class LayerMapMaker {
                std::size_t most_columns) {
     LayerMap made;
     made.pass = summary_.passes[kind_].pass;
-    made.device = fmt::format("cuda:{}", trace_.devices[stream.device].ordinal);
+    made.device = device_label(trace_.devices[stream.device]);
     made.num_layers = structure_.kinds[kind_].num_layers;
     made.blocks = blocks_;
     std::vector<std::size_t> numbers;

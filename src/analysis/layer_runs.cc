@@ -18,6 +18,8 @@ constexpr std::size_t kMostRuns = 8;       // kinds of pass in one stream
 constexpr std::size_t kMostLayerTries = 64;
 constexpr std::size_t kSamples = 64;  // neighbours compared per train
 
+using Interval = std::pair<std::uint32_t, std::uint32_t>;  // begin, end
+
 // Occurrences of one symbol at nearly equal distances.
 struct Train {
   std::uint32_t symbol = 0;
@@ -51,9 +53,9 @@ struct Occurrences {
 };
 
 std::uint32_t median_distance(std::span<const std::uint32_t> positions) {
-  std::vector<std::uint32_t> distances;
+  std::vector<std::uint32_t> distances(positions.size() - 1);
   for (std::size_t i = 1; i < positions.size(); ++i) {
-    distances.push_back(positions[i] - positions[i - 1]);
+    distances[i - 1] = positions[i] - positions[i - 1];
   }
   const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
   std::nth_element(distances.begin(), middle, distances.end());
@@ -94,16 +96,15 @@ void add_trains(std::uint32_t symbol, std::span<const std::uint32_t> positions,
 
 // Counts of the kernels that a layer must have.
 struct RoleCounts {
-  std::vector<std::uint32_t> gemms = {0};
-  std::vector<std::uint32_t> attentions = {0};
+  std::vector<std::uint32_t> gemms;
+  std::vector<std::uint32_t> attentions;
 
-  RoleCounts(SymbolStream stream, const KernelSymbols& symbols) {
-    gemms.reserve(stream.size() + 1);
-    attentions.reserve(stream.size() + 1);
-    for (const std::uint32_t symbol : stream) {
-      const KernelRole role = symbols.roles[symbol];
-      gemms.push_back(gemms.back() + (role == KernelRole::kGemm ? 1 : 0));
-      attentions.push_back(attentions.back() + (role == KernelRole::kAttention ? 1 : 0));
+  RoleCounts(SymbolStream stream, const KernelSymbols& symbols)
+      : gemms(stream.size() + 1), attentions(stream.size() + 1) {
+    for (std::size_t i = 0; i < stream.size(); ++i) {
+      const KernelRole role = symbols.roles[stream[i]];
+      gemms[i + 1] = gemms[i] + (role == KernelRole::kGemm ? 1 : 0);
+      attentions[i + 1] = attentions[i] + (role == KernelRole::kAttention ? 1 : 0);
     }
   }
 
@@ -146,35 +147,49 @@ bool is_near(std::uint32_t period, std::uint32_t other) {
   return distance <= std::max<std::uint32_t>(1, other / 10);
 }
 
-// Kernels that no run covers yet.
+// Kernels that no run covers yet. Covered ones are kept as intervals, of which there are about as
+// many as passes: a mark for each kernel would be written again for every run.
 class Free {
  public:
-  explicit Free(std::size_t size) : size_(size) {}
-
   bool has_most_of(const Train& train) const {
-    return sums_.empty() ||
-           5 * (sums_[train.end()] - sums_[train.begin()]) > 4 * (train.end() - train.begin());
+    const std::uint32_t length = train.end() - train.begin();
+    const std::uint32_t taken = num_taken_before(train.end()) - num_taken_before(train.begin());
+    return 5ULL * (length - taken) > 4ULL * length;
   }
-  void take(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& stretches) {
-    if (sums_.empty()) {
-      sums_.resize(size_ + 1);
-      std::iota(sums_.begin(), sums_.end(), 0U);
+
+  void take(const std::vector<Interval>& intervals) {
+    std::vector<Interval> all = std::move(taken_);
+    all.insert(all.end(), intervals.begin(), intervals.end());
+    std::sort(all.begin(), all.end());
+    taken_.clear();
+    for (const Interval& one : all) {
+      if (!taken_.empty() && one.first <= taken_.back().second) {
+        taken_.back().second = std::max(taken_.back().second, one.second);
+      } else {
+        taken_.push_back(one);
+      }
     }
-    std::vector<bool> is_free(size_);
-    for (std::size_t i = 0; i < is_free.size(); ++i) {
-      is_free[i] = sums_[i + 1] > sums_[i];
-    }
-    for (const auto& [begin, end] : stretches) {
-      std::fill(is_free.begin() + begin, is_free.begin() + end, false);
-    }
-    for (std::size_t i = 0; i < is_free.size(); ++i) {
-      sums_[i + 1] = sums_[i] + (is_free[i] ? 1 : 0);
+    before_.assign(1, 0);
+    for (const Interval& one : taken_) {
+      before_.push_back(before_.back() + (one.second - one.first));
     }
   }
 
  private:
-  std::size_t size_;
-  std::vector<std::uint32_t> sums_;  // empty: all are free
+  std::uint32_t num_taken_before(std::uint32_t position) const {
+    const auto after = std::upper_bound(
+        taken_.begin(), taken_.end(), position,
+        [](std::uint32_t place, const Interval& one) { return place < one.first; });
+    if (after == taken_.begin()) {
+      return 0;
+    }
+    const Interval& last = *std::prev(after);
+    return before_[static_cast<std::size_t>(after - taken_.begin()) - 1] +
+           (std::min(position, last.second) - last.first);
+  }
+
+  std::vector<Interval> taken_;        // by begin, apart from each other
+  std::vector<std::uint32_t> before_;  // kernels in the intervals before each
 };
 
 // The shortest period among the candidates that cover most.
@@ -252,8 +267,7 @@ class RunFinder {
       : symbols_(all),
         occurrences_(kernels, all.roles.size()),
         counts_(kernels, all),
-        stretches_(kernels, all),
-        free_(kernels.size()) {
+        stretches_(kernels, all) {
     for (std::uint32_t symbol = 0; symbol < all.roles.size(); ++symbol) {
       if (all.roles[symbol] != KernelRole::kGemm) {
         add_trains(symbol, occurrences_.of(symbol), trains_);
@@ -301,13 +315,18 @@ class RunFinder {
   }
 
   void cover(const LayerRun& run) {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> stretches;
+    std::vector<Interval> intervals;
     for (std::size_t i = 1; i < run.positions.size(); ++i) {
-      if (run.positions[i] - run.positions[i - 1] <= 2 * run.period) {
-        stretches.emplace_back(run.positions[i - 1], run.positions[i]);
+      if (run.positions[i] - run.positions[i - 1] > 2 * run.period) {
+        continue;
+      }
+      if (!intervals.empty() && intervals.back().second == run.positions[i - 1]) {
+        intervals.back().second = run.positions[i];
+      } else {
+        intervals.emplace_back(run.positions[i - 1], run.positions[i]);
       }
     }
-    free_.take(stretches);
+    free_.take(intervals);
   }
 
   const KernelSymbols& symbols_;

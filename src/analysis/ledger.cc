@@ -31,6 +31,7 @@
 #include "analysis/idle_causes.h"
 #include "analysis/wait_calls.h"
 #include "base/error.h"
+#include "trace/device_label.h"
 #include "trace/filter.h"
 
 namespace llmprof {
@@ -134,6 +135,12 @@ class Sweep {
       }
       is_first = false;
       const Bucket kind = kind_of(work);
+      // Work that runs alone, as nearly all does, needs no queue.
+      const bool is_last = i + 1 == device_.work.size();
+      if (ends_.empty() && (is_last || device_.work[i + 1].start_ns >= work.end_ns)) {
+        put(kind, std::min(work.end_ns, end_ns));
+        continue;
+      }
       ends_.push({std::min(work.end_ns, end_ns), kind});
       ++num_running_[static_cast<std::size_t>(kind)];
     }
@@ -187,11 +194,9 @@ class Sweep {
   }
 
   // The first gap that ends after `time_ns`.
-  std::size_t first_gap(std::int64_t time_ns) const {
-    const auto gap =
-        std::upper_bound(gaps_.begin(), gaps_.end(), time_ns,
-                         [](std::int64_t t, const Gap& one) { return t < one.end_ns; });
-    return static_cast<std::size_t>(gap - gaps_.begin());
+  std::deque<Gap>::const_iterator first_gap(std::int64_t time_ns) const {
+    return std::upper_bound(gaps_.begin(), gaps_.end(), time_ns,
+                            [](std::int64_t t, const Gap& one) { return t < one.end_ns; });
   }
 
   // Assigns idle time up to `until_ns` to the causes of the GPU's gaps. Returns how long the host
@@ -200,11 +205,11 @@ class Sweep {
   std::int64_t idle(std::int64_t until_ns, OnGap on_gap) {
     std::int64_t host_ns = 0;
     while (time_ns_ < until_ns) {
-      while (gap_ < gaps_.size() && gaps_[gap_].end_ns <= time_ns_) {
+      while (gap_ != gaps_.end() && gap_->end_ns <= time_ns_) {
         ++gap_;
       }
-      assert(gap_ < gaps_.size() && gaps_[gap_].start_ns <= time_ns_);
-      const Gap& gap = gaps_[gap_];
+      assert(gap_ != gaps_.end() && gap_->start_ns <= time_ns_);
+      const Gap& gap = *gap_;
       const std::int64_t to_ns = std::min(gap.end_ns, until_ns);
       if (gap.is_host) {
         causes_.add(gap, to_ns - time_ns_);
@@ -221,7 +226,7 @@ class Sweep {
   CauseTotals& causes_;
   LedgerHistory* history_;
   Ledger* ledger_ = nullptr;
-  std::size_t gap_ = 0;
+  std::deque<Gap>::const_iterator gap_;
   std::int64_t time_ns_ = 0;
   std::array<int, kNumBuckets> num_running_{};
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
@@ -301,9 +306,7 @@ class LedgerMaker {
     CauseTotals causes;
   };
 
-  std::string device_name(std::size_t device) const {
-    return fmt::format("cuda:{}", trace_.devices[device].ordinal);
-  }
+  std::string device_name(std::size_t device) const { return device_label(trace_.devices[device]); }
 
   void add_device(std::uint16_t device, LedgerResult& result) {
     std::int64_t from_ns = input_.start_ns;
@@ -563,6 +566,8 @@ class LedgerMaker {
         ledger.host_wait_ns = host_wait_ns(part_start_ns, part_end_ns);
         result.phases.push_back(
             {name, device_name(device), 1, ledger, causes.list(causes_.labels())});
+        result.phases.back().start_ns = part_start_ns;
+        result.phases.back().end_ns = part_end_ns;
         if (std::string_view(name) != "steady") {
           name_main_call(part_start_ns, part_end_ns, result.phases.back());
         }

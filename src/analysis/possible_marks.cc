@@ -104,6 +104,9 @@ std::string option_for(const Candidate& candidate) {
   }
   const char* stage = has_word(lower, {"prefill", "prompt", "context"}) ? "prefill"
                       : has_word(lower, {"warm"})                       ? "warmup"
+                      : has_word(lower, {"backward"})                   ? "backward"
+                      : has_word(lower, {"forward"})                    ? "forward"
+                      : has_word(lower, {"train", "optim"})             ? "train"
                                                                         : "decode";
   return fmt::format("--mark {}={}", stage, in_quotes(candidate.name));
 }

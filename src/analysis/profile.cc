@@ -9,6 +9,8 @@
 #include "analysis/profile.h"
 
 #include <cstdlib>
+#include <functional>
+#include <utility>
 
 #include "analysis/capture_summary.h"
 #include "analysis/kernels.h"
@@ -20,7 +22,9 @@
 #include "analysis/slow_layers.h"
 #include "analysis/slow_passes.h"
 #include "analysis/stage_summary.h"
+#include "analysis/steady_work.h"
 #include "analysis/steps.h"
+#include "base/run_tasks.h"
 
 namespace llmprof {
 namespace {
@@ -87,6 +91,116 @@ void take_ledgers(LedgerResult ledgers, Analysis& analysis) {
   analysis.outside_ns = ledgers.outside_ns;
 }
 
+// Steps that run at the same time. Each measures itself with a timer of its own; the times are
+// listed in the order in which the steps were added.
+class Tasks {
+ public:
+  explicit Tasks(PassTimer* timer) : timer_(timer) {}
+
+  void add(std::function<void(PassTimer*)> task) { tasks_.push_back(std::move(task)); }
+
+  void run(unsigned num_threads) {
+    std::vector<PassTimer> timers(tasks_.size());
+    std::vector<std::function<void()>> calls;
+    calls.reserve(tasks_.size());
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      calls.emplace_back(
+          [this, i, &timers] { tasks_[i](timer_ == nullptr ? nullptr : &timers[i]); });
+    }
+    run_tasks(calls, num_threads);
+    for (std::size_t i = 0; timer_ != nullptr && i < timers.size(); ++i) {
+      timer_->append(timers[i]);
+    }
+  }
+
+ private:
+  PassTimer* timer_;
+  std::vector<std::function<void(PassTimer*)>> tasks_;
+};
+
+// What the ledger needs of the steps before it.
+struct LedgerNeeds {
+  const Trace& trace;
+  const RankGroups& groups;
+  const std::vector<StepWindow>& windows;
+  const IsCommunication& is_communication;
+  const Extent& extent;
+};
+
+// Ledger, with the timeline, whose gaps come from it, and the steps, which have its times.
+void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, PassTimer* timer,
+                 Profile& profile) {
+  const Trace& trace = needs.trace;
+  const Extent& extent = needs.extent;
+  Analysis& analysis = profile.analysis;
+  std::optional<TimelineMaker> maker;
+  if (options.has_timeline) {
+    timed(timer, "timeline", [&] {
+      maker.emplace(trace, profile.rules, profile.stages, profile.attribution, extent.start_ns,
+                    extent.end_ns, options.picture);
+    });
+  }
+
+  // Gaps between kernels, for the timeline and for late tokens.
+  const GapSink to_timeline = maker ? maker->gap_sink() : GapSink();
+  GapSink on_gap = to_timeline;
+  if (options.has_requests) {
+    profile.long_gaps.resize(trace.devices.size());
+    on_gap = [&](std::size_t device, Bucket cause, std::int64_t start_ns, std::int64_t end_ns) {
+      if (end_ns - start_ns >= kLeastGapNs) {
+        profile.long_gaps[device].push_back({start_ns, end_ns, cause});
+      }
+      if (to_timeline) {
+        to_timeline(device, cause, start_ns, end_ns);
+      }
+    };
+  }
+
+  // From here on the buckets of every ledger sum to its window.
+  LedgerResult ledgers = timed(timer, "ledger", [&] {
+    return make_ledgers({trace, profile.stages, profile.attribution, needs.windows,
+                         needs.is_communication, extent.start_ns, extent.end_ns,
+                         model_kernels(trace, profile.rules), on_gap});
+  });
+  if (maker) {
+    profile.timeline = timed(timer, "timeline", [&] { return maker->finish(); });
+  }
+  analysis.devices = summarise_devices(trace, ledgers.busy_ns);
+
+  // Steps: host range, GPU window and period of each.
+  timed(timer, "steps", [&] {
+    analysis.steps = find_steps(trace, profile.stages, needs.groups, needs.windows, ledgers.own_ns);
+    analysis.steady_window = mark_steady(profile.stages.names, analysis.steps);
+    analysis.rank_groups = summarise_groups(trace, needs.groups, analysis.steps);
+  });
+  take_ledgers(std::move(ledgers), analysis);
+}
+
+// Recovers the model and its slow passes and layers. Returns maps of layers for the timeline.
+std::vector<LayerMap> add_structure(bool has_timeline, std::int64_t start_ns, Profile& profile) {
+  const Trace& trace = *profile.trace;
+  Analysis& analysis = profile.analysis;
+  profile.structure = find_structure(trace, profile.rules);
+  std::vector<std::uint32_t> parts;
+  analysis.structure = summarise_structure(trace, profile.rules, profile.structure, parts);
+  analysis.structure->slow_passes =
+      find_slow_passes(trace, profile.structure, *analysis.structure, parts);
+  analysis.structure->slow_layers =
+      find_slow_layers(trace, profile.structure, *analysis.structure, parts);
+  if (profile.structure.is_found()) {
+    recover_steps(trace, profile.structure, *analysis.structure);
+    compare_with_marks(profile.structure, profile.stages, profile.attribution, *analysis.structure);
+  }
+  std::vector<LayerMap> maps;
+  if (has_timeline) {
+    maps = map_layers(trace, profile.structure, *analysis.structure, parts, start_ns);
+  }
+  if (profile.structure.is_found()) {
+    profile.kernel_parts = std::move(parts);
+  }
+  return maps;
+}
+
 }  // namespace
 
 Profile profile(Recording recording, Rules rules, const ProfileOptions& options) {
@@ -131,101 +245,72 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   const std::vector<StepWindow> windows = timed(
       options.timer, "step windows", [&] { return find_step_windows(trace, stages, attribution); });
 
-  // Kernel table. From here on the times of the stages and `outside` sum to kernel_ns.
-  timed(options.timer, "kernels",
-        [&] { summarise_kernels(trace, profile.rules, stages, attribution, analysis); });
-
-  // Groups of equal launches.
-  analysis.launch_groups = timed(options.timer, "launch groups", [&] {
-    return group_launches(trace, profile.rules, stages, attribution);
+  // The steps below read the trace and the results above, and each writes fields of its own: they
+  // run at the same time, the longest first.
+  std::vector<LayerMap> layer_maps;
+  Tasks tasks(options.timer);
+  tasks.add([&](PassTimer* timer) {
+    add_ledgers({trace, groups, windows, is_communication, extent}, options, timer, profile);
   });
-
-  // Kernels launched by each NVTX range.
-  analysis.ranges =
-      timed(options.timer, "ranges", [&] { return summarise_ranges(trace, attribution); });
-  analysis.host_phases = find_host_phases(analysis.ranges, stages.engine);
-  analysis.possible_marks = possible_marks(stages, analysis.ranges);
-
-  // Framework operators behind the kernels.
-  analysis.operators = timed(options.timer, "operators", [&] {
-    return summarise_operators(trace, stages, attribution, analysis.kernel_ns);
+  tasks.add([&](PassTimer* timer) {
+    // The model: passes, layers and parts, from the order of kernels.
+    if (trace.kernels.size() > 0) {
+      layer_maps = timed(timer, "structure", [&] {
+        return add_structure(options.has_timeline, extent.start_ns, profile);
+      });
+    }
   });
-
-  // How many kernels of CUDA graphs the names above include.
-  if (const GraphNames names = count_graph_names(trace); names.num_kernels > 0) {
-    analysis.graph_names = names;
-  }
-
-  // Timeline; its gaps come from the ledger.
-  std::optional<TimelineMaker> maker;
-  if (options.has_timeline) {
-    timed(options.timer, "timeline", [&] {
-      maker.emplace(trace, profile.rules, stages, attribution, extent.start_ns, extent.end_ns,
-                    options.picture);
+  tasks.add([&](PassTimer* timer) {
+    // Kernel table. From here on the times of the stages and `outside` sum to kernel_ns.
+    timed(timer, "kernels",
+          [&] { summarise_kernels(trace, profile.rules, stages, attribution, analysis); });
+    // Framework operators behind the kernels.
+    analysis.operators = timed(timer, "operators", [&] {
+      return summarise_operators(trace, stages, attribution, analysis.kernel_ns);
     });
-  }
-
-  // Gaps between kernels, for the timeline and for late tokens.
-  const GapSink to_timeline = maker ? maker->gap_sink() : GapSink();
-  GapSink on_gap = to_timeline;
-  if (options.has_requests) {
-    profile.long_gaps.resize(trace.devices.size());
-    on_gap = [&](std::size_t device, Bucket cause, std::int64_t start_ns, std::int64_t end_ns) {
-      if (end_ns - start_ns >= kLeastGapNs) {
-        profile.long_gaps[device].push_back({start_ns, end_ns, cause});
-      }
-      if (to_timeline) {
-        to_timeline(device, cause, start_ns, end_ns);
-      }
-    };
-  }
-
-  // Ledger. From here on the buckets of every ledger sum to its window.
-  LedgerResult ledgers = timed(options.timer, "ledger", [&] {
-    return make_ledgers({trace, stages, attribution, windows, is_communication, extent.start_ns,
-                         extent.end_ns, model_kernels(trace, profile.rules), on_gap});
   });
-  if (maker) {
-    profile.timeline = timed(options.timer, "timeline", [&] { return maker->finish(); });
-  }
-  analysis.devices = summarise_devices(trace, ledgers.busy_ns);
-  analysis.copies = summarise_copies(trace);
-  analysis.num_calls = static_cast<std::int64_t>(trace.api_calls.size());
-  analysis.num_numbered_calls = count_numbered_calls(trace);
-  analysis.num_captured_launches = static_cast<std::int64_t>(trace.captured_launches.size());
-  analysis.kernel_chains = timed(options.timer, "kernel chains", [&] {
-    return find_kernel_chains(trace, profile.rules, stages, attribution);
-  });
-
-  // Steps: host range, GPU window and period of each.
-  analysis.steps = find_steps(trace, stages, groups, windows, ledgers.own_ns);
-  analysis.steady_window = mark_steady(stages.names, analysis.steps);
-  analysis.rank_groups = summarise_groups(trace, groups, analysis.steps);
-  take_ledgers(std::move(ledgers), analysis);
-
-  // The model: passes, layers and parts, from the order of kernels.
-  if (trace.kernels.size() > 0) {
-    timed(options.timer, "structure", [&] {
-      profile.structure = find_structure(trace, profile.rules);
-      std::vector<std::uint32_t> parts;
-      analysis.structure = summarise_structure(trace, profile.rules, profile.structure, parts);
-      analysis.structure->slow_passes =
-          find_slow_passes(trace, profile.structure, *analysis.structure, parts);
-      analysis.structure->slow_layers =
-          find_slow_layers(trace, profile.structure, *analysis.structure, parts);
-      if (profile.structure.is_found()) {
-        recover_steps(trace, profile.structure, *analysis.structure);
-        compare_with_marks(profile.structure, stages, attribution, *analysis.structure);
-        add_disagreement(*analysis.structure, analysis.diagnostics);
-      }
-      if (options.has_timeline) {
-        profile.timeline.layer_maps =
-            map_layers(trace, profile.structure, *analysis.structure, parts, extent.start_ns);
-      }
-      if (profile.structure.is_found()) {
-        profile.kernel_parts = std::move(parts);
-      }
+  tasks.add([&](PassTimer* timer) {
+    // Groups of equal launches.
+    analysis.launch_groups = timed(timer, "launch groups", [&] {
+      return group_launches(trace, profile.rules, stages, attribution);
     });
+  });
+  tasks.add([&](PassTimer* timer) {
+    // Kernels launched by each NVTX range.
+    analysis.ranges = timed(timer, "ranges", [&] { return summarise_ranges(trace, attribution); });
+    analysis.host_phases = find_host_phases(analysis.ranges, stages.engine);
+    analysis.possible_marks = possible_marks(stages, analysis.ranges);
+  });
+  tasks.add([&](PassTimer* timer) {
+    timed(timer, "counts", [&] {
+      // How many kernels of CUDA graphs the names above include.
+      if (const GraphNames names = count_graph_names(trace); names.num_kernels > 0) {
+        analysis.graph_names = names;
+      }
+      analysis.copies = summarise_copies(trace);
+      analysis.num_calls = static_cast<std::int64_t>(trace.api_calls.size());
+      analysis.num_numbered_calls = count_numbered_calls(trace);
+      analysis.num_captured_launches = static_cast<std::int64_t>(trace.captured_launches.size());
+    });
+  });
+  tasks.run(options.num_threads);
+
+  // What needs the results of several of them.
+  const std::vector<SteadyWindow> steady = steady_windows(trace, analysis.ledgers);
+  Tasks later(options.timer);
+  later.add([&](PassTimer* timer) {
+    analysis.kernel_chains = timed(timer, "kernel chains", [&] {
+      return find_kernel_chains(trace, profile.rules, stages, attribution, steady);
+    });
+  });
+  later.add([&](PassTimer* timer) {
+    timed(timer, "steady phase",
+          [&] { measure_steady(trace, stages, attribution, steady, analysis); });
+  });
+  later.run(options.num_threads);
+  profile.timeline.layer_maps = std::move(layer_maps);
+  if (profile.structure.is_found()) {
+    add_disagreement(*analysis.structure, analysis.diagnostics);
   }
   return profile;
 }

@@ -47,6 +47,7 @@ struct ProfileOptions {
   PassTimer* timer = nullptr;    // learns how long each pass took
   Parallelism parallelism = {};  // how ranks share the model, where the user says so
   bool has_requests = false;     // a file of them will be joined
+  unsigned num_threads = 1;      // results are the same for any number
 };
 
 // Information besides the recording. Each part may be absent.

@@ -27,6 +27,7 @@
 #include <fmt/format.h>
 
 #include "analysis/interval_index.h"
+#include "analysis/operator_names.h"
 
 namespace llmprof {
 namespace {
@@ -104,11 +105,23 @@ class RangeSums {
       total.kernels += kernels_[row];
     }
     add_scopes(by_name);
+    // PyTorch numbers the range of each call: "aten::mm, op_id = 318133" is one of many aten::mm.
+    std::map<std::pair<std::string_view, std::string_view>, RangeTotal> by_text;
+    for (const auto& [name, total] : by_name) {
+      const std::string_view text = trace_.strings[name.second];
+      RangeTotal& sum = by_text[{trace_.strings[name.first],
+                                 is_operator_text(text) ? operator_name(text) : text}];
+      sum.instances += total.instances;
+      sum.host_ns += total.host_ns;
+      sum.kernel_ns += total.kernel_ns;
+      sum.kernels += total.kernels;
+      sum.captured_ns += total.captured_ns;
+    }
     std::vector<RangeTotal> totals;
-    for (auto& [name, total] : by_name) {
-      const std::string_view domain = trace_.strings[name.first];
-      total.text = trace_.strings[name.second];
-      total.range = domain.empty() ? total.text : fmt::format("{}:{}", domain, total.text);
+    totals.reserve(by_text.size());
+    for (auto& [name, total] : by_text) {
+      total.text = name.second;
+      total.range = name.first.empty() ? total.text : fmt::format("{}:{}", name.first, total.text);
       totals.push_back(std::move(total));
     }
     std::sort(totals.begin(), totals.end(), [](const RangeTotal& a, const RangeTotal& b) {

@@ -98,8 +98,10 @@ void add_user_rules(const std::string& name, std::string_view text, Rules& rules
     refuse_rules(name, "it has neither stages nor families");
   }
   for (const auto& [key, value] : file.items()) {
-    if (key != "families" && key != "stages") {
-      refuse_rules(name, fmt::format("'{}' is neither stages nor families", printable(key)));
+    // Rows of secrets are bundle/'s: no analysis depends on them.
+    if (key != "families" && key != "stages" && key != "secrets") {
+      refuse_rules(name,
+                   fmt::format("'{}' is none of stages, families and secrets", printable(key)));
     }
   }
   const std::vector<FamilyRule> families = families_in(file, name, text);

@@ -16,6 +16,7 @@
 
 #include "analysis/median.h"
 #include "base/units.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -143,7 +144,7 @@ class SlowFinder {
   SlowPass explained(const TimedPass& timed, std::int64_t median_ns) const {
     SlowPass slow;
     slow.pass = summary_.passes[timed.pass->kind].pass;
-    slow.device = fmt::format("cuda:{}", trace_.devices[timed.stream->device].ordinal);
+    slow.device = device_label(trace_.devices[timed.stream->device]);
     slow.number = static_cast<std::int64_t>(timed.number);
     slow.start_ns = timed.from_ns;
     slow.duration_ns = timed.length_ns;

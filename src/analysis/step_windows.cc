@@ -44,10 +44,13 @@ class Collector {
   template <typename Table>
   void add(const Table& table, const Origins& origins, bool begins_step) {
     for (std::size_t row = 0; row < table.size(); ++row) {
-      for (const std::uint32_t instance : {origins.instance[row], origins.nested[row]}) {
-        if (instance != kNone) {
-          extend(instance, table.device[row], table.start_ns[row], table.end_ns[row], begins_step);
-        }
+      if (origins.instance[row] != kNone) {
+        extend(outer_, origins.instance[row], table.device[row], table.start_ns[row],
+               table.end_ns[row], begins_step);
+      }
+      if (origins.nested[row] != kNone) {
+        extend(nested_, origins.nested[row], table.device[row], table.start_ns[row],
+               table.end_ns[row], begins_step);
       }
     }
   }
@@ -70,18 +73,23 @@ class Collector {
     return (static_cast<std::uint64_t>(instance) << 16) | device;
   }
 
-  void extend(std::uint32_t instance, std::uint16_t device, std::int64_t start_ns,
+  // The window of the last row.
+  struct Last {
+    std::uint64_t key = UINT64_MAX;
+    std::size_t window = 0;
+  };
+
+  void extend(Last& last, std::uint32_t instance, std::uint16_t device, std::int64_t start_ns,
               std::int64_t end_ns, bool begins_step) {
     const std::uint64_t key = key_of(instance, device);
-    if (windows_.empty() || key != last_key_) {
+    if (key != last.key) {
       const auto [entry, is_new] = index_.try_emplace(key, windows_.size());
       if (is_new) {
         windows_.push_back({instance, device, INT64_MAX, INT64_MIN, 0, 0, {}, kNone});
       }
-      last_ = entry->second;
-      last_key_ = key;
+      last = {key, entry->second};
     }
-    StepWindow& window = windows_[last_];
+    StepWindow& window = windows_[last.window];
     window.gpu_end_ns = std::max(window.gpu_end_ns, end_ns);
     if (begins_step) {
       window.gpu_start_ns = std::min(window.gpu_start_ns, start_ns);
@@ -94,8 +102,8 @@ class Collector {
   std::vector<StepWindow> windows_;
   std::unordered_map<std::uint64_t, std::size_t> index_;
   std::unordered_map<std::uint64_t, std::int64_t> first_copy_ns_;
-  std::uint64_t last_key_ = 0;
-  std::size_t last_ = 0;
+  Last outer_;
+  Last nested_;  // a stage inside another has rows of its own: they alternate
 };
 
 // A sequence of steps on one GPU. The steps of a process form one, unless its threads mark steps at

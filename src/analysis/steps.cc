@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "analysis/median.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -237,16 +238,17 @@ std::vector<RankGroupSummary> summarise_groups(const Trace& trace, const RankGro
   for (const RankGroup& group : groups.groups) {
     RankGroupSummary& summary = rows.emplace_back();
     summary.why = group.why;
-    std::set<std::uint32_t> ordinals;
+    std::map<std::uint32_t, std::string> labels;  // by ordinal
     for (const std::uint16_t process : group.processes) {
       summary.pids.push_back(trace.processes[process].pid);
       for (auto use = uses.lower_bound({process, 0}); use != uses.end() && use->first == process;
            ++use) {
-        ordinals.insert(trace.devices[use->second].ordinal);
+        const DeviceInfo& device = trace.devices[use->second];
+        labels.try_emplace(device.ordinal, device_label(device));
       }
     }
-    for (const std::uint32_t ordinal : ordinals) {
-      summary.devices.push_back(fmt::format("cuda:{}", ordinal));
+    for (auto& [ordinal, label] : labels) {
+      summary.devices.push_back(std::move(label));
     }
   }
   for (const StageStep& step : steps) {

@@ -20,6 +20,8 @@
 
 #include <fmt/format.h>
 
+#include "trace/device_label.h"
+
 namespace llmprof {
 namespace {
 
@@ -91,7 +93,7 @@ void TimelineMaker::lay_rows() {
   idle_row_.resize(devices.size());
   const std::size_t most = streams_per_device(devices.size());
   for (const std::size_t device : devices) {
-    const std::string name = fmt::format("cuda:{}", trace_.devices[device].ordinal);
+    const std::string name = device_label(trace_.devices[device]);
     const auto add_row = [&](TimelineRowKind kind, std::string label) {
       made_.rows.push_back({kind, name, std::move(label)});
       return static_cast<std::uint16_t>(made_.rows.size() - 1);

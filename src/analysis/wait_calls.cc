@@ -64,15 +64,13 @@ WaitCalls::WaitCalls(const Trace& trace, const Origins& copies) : by_thread_(tra
   }
 }
 
-std::uint32_t WaitCalls::at(std::uint32_t thread, std::int64_t time_ns) const {
-  const std::vector<Wait>& waits = by_thread_[thread];
-  const auto after =
-      std::upper_bound(waits.begin(), waits.end(), time_ns,
-                       [](std::int64_t time, const Wait& wait) { return time < wait.start_ns; });
-  if (after == waits.begin() || std::prev(after)->end_ns <= time_ns) {
-    return kNone;
+std::uint32_t WaitCalls::Cursor::at(std::uint32_t thread, std::int64_t time_ns) {
+  const std::vector<Wait>& waits = waits_.by_thread_[thread];
+  std::size_t& next = next_[thread];
+  while (next < waits.size() && waits[next].start_ns <= time_ns) {
+    ++next;
   }
-  return std::prev(after)->call;
+  return next == 0 || waits[next - 1].end_ns <= time_ns ? kNone : waits[next - 1].call;
 }
 
 std::int64_t WaitCalls::waited_until_ns(std::uint32_t thread, std::int64_t time_ns) const {

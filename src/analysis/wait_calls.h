@@ -17,8 +17,20 @@ class WaitCalls {
  public:
   WaitCalls(const Trace& trace, const Origins& copies);
 
-  // The call in which the thread waited at `time_ns`; kNone if it did not.
-  std::uint32_t at(std::uint32_t thread, std::int64_t time_ns) const;
+  // Questions in order of time, each of which goes on from the one before: a search for every gap
+  // would be the larger part of finding gaps.
+  class Cursor {
+   public:
+    explicit Cursor(const WaitCalls& waits) : waits_(waits), next_(waits.by_thread_.size()) {}
+
+    // The call in which the thread waited at `time_ns`; kNone if it did not. Times of a thread must
+    // not decrease.
+    std::uint32_t at(std::uint32_t thread, std::int64_t time_ns);
+
+   private:
+    const WaitCalls& waits_;
+    std::vector<std::size_t> next_;  // by thread: the first wait that starts later
+  };
 
   // How long the thread waited between two times.
   std::int64_t waited_ns(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns) const;

@@ -8,6 +8,7 @@
 
 #include "analysis/kernels.h"
 #include "api/tables.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -174,9 +175,8 @@ ArrowColumn launch_table(const std::shared_ptr<const OpenRecording>& recording) 
   columns.push_back(
       dictionary_column("family", std::move(names.families), names.family_texts.texts()));
   columns.push_back(stage_column(profile));
-  columns.push_back(looked_up("device", kernels.device, trace.devices.size(), [&](std::size_t i) {
-    return fmt::format("cuda:{}", trace.devices[i].ordinal);
-  }));
+  columns.push_back(looked_up("device", kernels.device, trace.devices.size(),
+                              [&](std::size_t i) { return device_label(trace.devices[i]); }));
   columns.push_back(computed<std::uint32_t>("stream", "I", num_rows, [&](std::size_t row) {
     return trace.streams[kernels.stream[row]].stream;
   }));

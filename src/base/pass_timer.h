@@ -47,6 +47,13 @@ class PassTimer {
 
   const std::vector<Pass>& passes() const { return passes_; }
 
+  // Adds the passes that another thread measured with a timer of its own, below the current one.
+  void append(const PassTimer& other) {
+    for (const Pass& pass : other.passes_) {
+      passes_.push_back({pass.name, depth_ + pass.depth, pass.duration_ns});
+    }
+  }
+
  private:
   std::vector<Pass> passes_;
   int depth_ = 0;

@@ -323,6 +323,35 @@ std::vector<int> yaml_row_lines(std::string_view text, const std::string& key) {
   return lines;
 }
 
+std::vector<YamlRow> yaml_rows(std::string_view text, const std::string& name,
+                               const std::string& key) {
+  const Json document = parse_yaml(text, name);
+  std::vector<YamlRow> rows;
+  if (!document.is_object() || !document.contains(key) || document[key].is_null()) {
+    return rows;
+  }
+  const auto check = [&](bool is_right, const char* what) {
+    if (!is_right) {
+      throw Error(ErrorKind::kInput, fmt::format("{}: {} {}", name, key, what));
+    }
+  };
+  check(document[key].is_array(), "is not a list");
+  const std::vector<int> lines = yaml_row_lines(text, key);
+  rows.reserve(document[key].size());
+  for (const Json& row : document[key]) {
+    check(row.is_object(), "has a row without keys");
+    YamlRow made{rows.size() < lines.size() ? lines[rows.size()] : 0, {}};
+    for (const auto& [column, value] : row.items()) {
+      for (const Json& item : value.is_array() ? value : Json::array({value})) {
+        check(item.is_primitive() && !item.is_null(), "has a value that is neither text nor list");
+        made.values[column].push_back(item.is_string() ? item.get<std::string>() : item.dump());
+      }
+    }
+    rows.push_back(std::move(made));
+  }
+  return rows;
+}
+
 std::vector<YamlLine> yaml_lines(const Json& value) {
   Writer writer;
   writer.write(value, "", 0, "");

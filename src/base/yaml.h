@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,17 @@ Json parse_yaml(std::string_view text, const std::string& name);
 // The lines, from 1, at which the rows of the list `key` of a document that parse_yaml() took
 // begin.
 std::vector<int> yaml_row_lines(std::string_view text, const std::string& key);
+
+// A row of a list, with its line from 1. A scalar is a list of one.
+struct YamlRow {
+  int line = 0;
+  std::map<std::string, std::vector<std::string>> values;
+};
+
+// The rows of the list `key`; none if the document does not have it. Throws as parse_yaml() does,
+// and kInput for rows that are not maps of scalars and lists of scalars.
+std::vector<YamlRow> yaml_rows(std::string_view text, const std::string& name,
+                               const std::string& key);
 
 // One unquoted scalar: null, true, 42, 0.5, or the text itself.
 Json resolve_yaml_scalar(std::string_view text);

@@ -175,9 +175,12 @@ class TextScrubber {
   // `name=value`, `name: value`, `"name": "value"`, `\"name\": \"value\"`, `x["name"] = "value"`,
   // `name := value`.
   bool take_named_value(std::string_view name, std::size_t end) {
+    if (end >= text_.size() || !is_of_class(text_[end], kAfterName)) {
+      return false;
+    }
     std::size_t cursor = end;
-    while (cursor < text_.size() &&
-           std::string_view("\\\"']").find(text_[cursor]) != std::string_view::npos) {
+    while (cursor < text_.size() && (text_[cursor] == '\\' || text_[cursor] == '"' ||
+                                     text_[cursor] == '\'' || text_[cursor] == ']')) {
       ++cursor;
     }
     cursor = skip_blanks(cursor);

@@ -131,9 +131,11 @@ bool has_secret_comment(std::string_view text, SecretValues& values) {
 }
 
 // Calls back with each line and its clean form, in order. Of a line longer than `longest` only so
-// much is kept in memory, and none is passed on: it was not searched.
-void for_each_clean_line(
+// much is kept in memory, and none is passed on: it was not searched. Stops when `is_over` says so,
+// and returns the bytes that were not read by then.
+std::uint64_t for_each_clean_line(
     const fs::path& file, LineScrubber::Form form, const SecretValues& values, std::size_t longest,
+    const std::function<bool()>& is_over,
     const std::function<void(std::string_view line, std::string_view clean)>& use) {
   std::ifstream in(file, std::ios::binary);
   LineScrubber lines(form);
@@ -150,7 +152,13 @@ void for_each_clean_line(
     }
     is_too_long = false;
   };
+  std::uint64_t num_read = 0;
   while (in.read(block.data(), static_cast<std::streamsize>(block.size())), in.gcount() > 0) {
+    if (is_over && is_over()) {
+      // A line that is cut may be a secret that is cut, and not recognized: it goes too.
+      return fs::file_size(file) - num_read + open.size();
+    }
+    num_read += static_cast<std::uint64_t>(in.gcount());
     std::string_view rest(block.data(), static_cast<std::size_t>(in.gcount()));
     for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
       if (open.empty()) {
@@ -173,21 +181,28 @@ void for_each_clean_line(
   if (!in.is_open() || in.bad()) {
     cannot_scrub_unread(file);
   }
+  return 0;
 }
 
-void rewrite_lines(const fs::path& file, LineScrubber::Form form, const SecretValues& values,
-                   unsigned mode, std::size_t longest) {
+std::uint64_t rewrite_lines(const fs::path& file, LineScrubber::Form form,
+                            const SecretValues& values, unsigned mode, std::size_t longest,
+                            const std::function<bool()>& is_over) {
   FileWriter out(file, mode);
   std::string text;
-  for_each_clean_line(file, form, values, longest, [&](std::string_view, std::string_view clean) {
-    text.append(clean).append("\n");
-    if (text.size() >= kBlockBytes) {
-      out.write(text);
-      text.clear();
-    }
-  });
+  const std::uint64_t num_left = for_each_clean_line(file, form, values, longest, is_over,
+                                                     [&](std::string_view, std::string_view clean) {
+                                                       text.append(clean).append("\n");
+                                                       if (text.size() >= kBlockBytes) {
+                                                         out.write(text);
+                                                         text.clear();
+                                                       }
+                                                     });
+  if (num_left > 0) {
+    text += fmt::format("[{} more bytes were not searched for secrets, and left out]\n", num_left);
+  }
   out.write(text);
   out.commit();
+  return num_left;
 }
 
 // One scrub of a file or folder. The set of known secrets grows while it runs.
@@ -319,13 +334,13 @@ class FileScrubber {
 
   void clean_text(const fs::path& file, LineScrubber::Form form) {
     bool has_changed = false;
-    for_each_clean_line(file, form, values_, SIZE_MAX,
+    for_each_clean_line(file, form, values_, SIZE_MAX, {},
                         [&](std::string_view line, std::string_view clean) {
                           has_changed = has_changed || clean != line;
                           add_removed(line, clean, values_);
                         });
     if (has_changed) {
-      rewrite_lines(file, form, values_, mode_of(file), SIZE_MAX);
+      rewrite_lines(file, form, values_, mode_of(file), SIZE_MAX, {});
       has_lost_secret_ = true;
       note(file, What::kChanged, "");
     }
@@ -413,8 +428,9 @@ class FileScrubber {
 
 }  // namespace
 
-void scrub_log(const fs::path& log, const SecretValues& values) {
-  rewrite_lines(log, LineScrubber::Form::kText, values, 0600, kMiB);
+std::uint64_t scrub_log(const fs::path& log, const SecretValues& values,
+                        const std::function<bool()>& is_over) {
+  return rewrite_lines(log, LineScrubber::Form::kText, values, 0600, kMiB, is_over);
 }
 
 ScrubResult scrub_files(const fs::path& root, const std::vector<std::string>& values) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@
 namespace llmprof {
 
 // Scrubs a log line by line, in place, readable only by its owner. Lines of more than 1 MiB are
-// dropped. Throws kInput, kFailure.
-void scrub_log(const std::filesystem::path& log, const SecretValues& values);
+// dropped. `is_over` is asked several times per second: once it says yes, the rest of the log is
+// left out, and a last line says so. Returns the bytes that were left out. Throws kInput, kFailure.
+std::uint64_t scrub_log(const std::filesystem::path& log, const SecretValues& values,
+                        const std::function<bool()>& is_over);
 
 // What happened to one file, and why.
 struct ScrubbedFile {

@@ -45,7 +45,7 @@ constexpr std::uint64_t kLargestPage = 256 * kMiB;
 constexpr std::string_view kSeparators = " \t,;\"'";
 
 bool is_text_byte(char c) {
-  return (c >= ' ' && c <= '~') || c == '\t';
+  return is_of_class(c, kTextChar);
 }
 
 // Collects the runs of printable characters in a stream of bytes and passes them on as lines.
@@ -54,10 +54,14 @@ class RunReader {
   using Look = std::function<void(std::string_view)>;
   explicit RunReader(Look look) : look_(std::move(look)) {}
 
-  void take(char c) {
-    run_ += c;
-    if (run_.size() >= kLongestRun) {
-      cut();
+  void take(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t size = std::min(text.size(), kLongestRun - run_.size());
+      run_.append(text.substr(0, size));
+      text.remove_prefix(size);
+      if (run_.size() >= kLongestRun) {
+        cut();
+      }
     }
   }
 
@@ -109,35 +113,45 @@ class StreamSearch {
     result_.has_found = result_.has_found || values_.are_in(window_);
     const std::size_t kept = std::max<std::size_t>(values_.longest(), 1) - 1;
     window_.erase(0, window_.size() - std::min(window_.size(), kept));
-    for (const char c : piece) {
-      take_wide(c);
-      if (by_shape_) {
-        take_narrow(c);
-      }
+    take_wide(piece);
+    if (by_shape_) {
+      take_narrow(piece);
     }
   }
 
   void end() {
     end_narrow();
     if (is_text_byte(pending_)) {
-      wide_.take(pending_);
+      wide_.take({&pending_, 1});
     }
     wide_.end_run();
   }
 
  private:
-  void take_narrow(char c) {
-    if (is_text_byte(c)) {
-      narrow_.take(c);
-      return;
+  void take_narrow(std::string_view piece) {
+    for (std::size_t at = 0; at < piece.size();) {
+      const std::size_t begin = at;
+      while (at < piece.size() && is_text_byte(piece[at])) {
+        ++at;
+      }
+      narrow_.take(piece.substr(begin, at - begin));
+      if (at < piece.size()) {
+        take_between(piece[at++]);
+      }
     }
+  }
+
+  // A byte that is not text.
+  void take_between(char c) {
     if (!narrow_.run().empty()) {
       end_narrow();
+    }
+    if (name_.empty()) {
+      return;  // there is nothing whose value could follow
     }
     between_ += c;
     if (between_.size() > 4) {
       name_.clear();
-      between_.clear();
     }
   }
 
@@ -170,12 +184,25 @@ class StreamSearch {
   }
 
   // UTF-16 in either byte order: every second byte is zero.
-  void take_wide(char c) {
-    const char before = std::exchange(pending_, c);
-    if (c == '\0' && is_text_byte(before)) {
-      wide_.take(before);
-    } else if (!(is_text_byte(c) && before == '\0')) {
-      wide_.end_run();
+  void take_wide(std::string_view piece) {
+    for (std::size_t at = 0; at < piece.size(); ++at) {
+      if (wide_.run().empty()) {
+        // A run begins with a zero, before or after its first character.
+        const std::size_t zero = piece.find('\0', at);
+        if (zero == std::string_view::npos) {
+          pending_ = piece.back();
+          return;
+        }
+        pending_ = zero > at ? piece[zero - 1] : pending_;
+        at = zero;
+      }
+      const char c = piece[at];
+      const char before = std::exchange(pending_, c);
+      if (c == '\0' && is_text_byte(before)) {
+        wide_.take({&before, 1});
+      } else if (!(is_text_byte(c) && before == '\0')) {
+        wide_.end_run();
+      }
     }
   }
 

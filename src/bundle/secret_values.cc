@@ -3,9 +3,9 @@
 // Set of known secret values with a fast search for all of them at once.
 //
 // Values are indexed by their first eight bytes, which two secrets are unlikely to share. At each
-// position of a text these bytes are looked up in a table; a bit set rules out most positions
-// first. Searching for one value after the other would be quadratic for a log that prints a new key
-// on every line.
+// position of a text these bytes are looked up in a table; a bit set of the first two rules out
+// most positions first. Searching for one value after the other would be quadratic for a log that
+// prints a new key on every line.
 //
 // Values of fewer than eight bytes, which only a user gives, are compared one by one.
 #include "bundle/secret_values.h"
@@ -27,8 +27,10 @@ std::uint64_t start_of(const char* bytes) {
   return start;
 }
 
-std::size_t bit_of(std::uint64_t start) {
-  return start * 0x9E3779B97F4A7C15U >> 48U;  // Fibonacci hashing: 2^64 over the golden ratio
+std::size_t pair_of(const char* bytes) {
+  std::uint16_t pair = 0;
+  std::memcpy(&pair, bytes, sizeof pair);
+  return pair;
 }
 
 }  // namespace
@@ -59,13 +61,19 @@ void SecretValues::add(std::string_view value) {
     return;
   }
   longest_ = std::max(longest_, value.size());
+  if (value.size() == 1) {
+    for (int second = 0; second < 256; ++second) {
+      const char pair[] = {value[0], static_cast<char>(second)};
+      has_pair_.set(pair_of(pair));
+    }
+  } else {
+    has_pair_.set(pair_of(added->data()));
+  }
   if (value.size() < kStartBytes) {
     short_.push_back(&*added);
-    return;
+  } else {
+    by_start_[start_of(added->data())].push_back(&*added);
   }
-  const std::uint64_t start = start_of(added->data());
-  by_start_[start].push_back(&*added);
-  has_start_.set(bit_of(start));
 }
 
 // The length of the longest value at the start of `text`, or 0.
@@ -80,38 +88,35 @@ std::size_t SecretValues::match(std::string_view text) const {
   };
   compare(short_);
   if (text.size() >= kStartBytes) {
-    const std::uint64_t start = start_of(text.data());
-    if (has_start_.test(bit_of(start))) {
-      if (const auto found = by_start_.find(start); found != by_start_.end()) {
-        compare(found->second);
-      }
+    if (const auto found = by_start_.find(start_of(text.data())); found != by_start_.end()) {
+      compare(found->second);
     }
   }
   return longest;
 }
 
-bool SecretValues::are_in(std::string_view text) const {
-  for (std::size_t at = 0; !values_.empty() && at < text.size(); ++at) {
-    if (match(text.substr(at)) > 0) {
-      return true;
+SecretValues::Match SecretValues::next(std::string_view text, std::size_t from) const {
+  // A value of one byte may be the last one.
+  for (std::size_t at = from; !values_.empty() && at < text.size(); ++at) {
+    if (at + 1 == text.size() || has_pair_.test(pair_of(text.data() + at))) {
+      if (const std::size_t length = match(text.substr(at)); length > 0) {
+        return {at, length};
+      }
     }
   }
-  return false;
+  return {};
+}
+
+bool SecretValues::are_in(std::string_view text) const {
+  return next(text, 0).length > 0;
 }
 
 std::string SecretValues::without(std::string_view text) const {
-  if (values_.empty()) {
-    return std::string(text);
-  }
   std::string clean;
   std::size_t kept = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = match(text.substr(at));
-    if (length > 0) {
-      clean.append(text.substr(kept, at - kept)).append(kScrubbed);
-      kept = at + length;
-    }
-    at += std::max<std::size_t>(length, 1);
+  for (Match found = next(text, 0); found.length > 0; found = next(text, kept)) {
+    clean.append(text.substr(kept, found.begin - kept)).append(kScrubbed);
+    kept = found.begin + found.length;
   }
   return clean.append(text.substr(kept));
 }

@@ -35,12 +35,18 @@ class SecretValues {
   std::string without(std::string_view text) const;
 
  private:
+  struct Match {
+    std::size_t begin = std::string_view::npos;
+    std::size_t length = 0;
+  };
   std::size_t match(std::string_view text) const;
+  // The first match from `from` on, the longest there.
+  Match next(std::string_view text, std::size_t from) const;
 
   std::unordered_set<std::string> values_;
   std::unordered_map<std::uint64_t, std::vector<const std::string*>> by_start_;
   std::vector<const std::string*> short_;  // shorter than eight bytes
-  std::bitset<65'536> has_start_;
+  std::bitset<65'536> has_pair_;           // the first two bytes of a value
   std::size_t longest_ = 0;
 };
 

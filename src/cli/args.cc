@@ -66,7 +66,10 @@ struct Node {
   std::vector<Node> children;
 };
 
-std::vector<Node> add_commands(CLI::App& parent, const std::vector<Command>& commands) {
+// Options of a command are added only if a word names it: all of them would take longer than
+// everything else that a start does.
+std::vector<Node> add_commands(CLI::App& parent, const std::vector<Command>& commands,
+                               const std::vector<std::string>& words) {
   std::vector<Node> nodes;
   nodes.reserve(commands.size());
   for (const Command& command : commands) {
@@ -78,11 +81,13 @@ std::vector<Node> add_commands(CLI::App& parent, const std::vector<Command>& com
     if (!command.group.empty()) {
       app->group(command.group);
     }
-    for (const Option& option : command.options) {
-      add_option(*app, option);
+    if (std::find(words.begin(), words.end(), command.name) != words.end()) {
+      for (const Option& option : command.options) {
+        add_option(*app, option);
+      }
     }
     app->footer(command.examples.empty() ? "" : "Examples:\n" + command.examples);
-    nodes.push_back({&command, app, add_commands(*app, command.subcommands)});
+    nodes.push_back({&command, app, add_commands(*app, command.subcommands, words)});
   }
   return nodes;
 }
@@ -276,10 +281,10 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
   app.allow_extras();
   app.require_subcommand(0, 1);
   app.footer("llmprof COMMAND --help explains a command.");
-  const Node root{&program, &app, add_commands(app, commands)};
-
   expand_first_word(commands, arguments);
   cut_rest(commands, arguments);
+  const Node root{&program, &app, add_commands(app, commands, arguments)};
+
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   try {
     app.parse(std::move(arguments));

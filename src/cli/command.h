@@ -118,6 +118,7 @@ Command run_command();
 Command scrub_command();
 Command skill_command();
 Command view_command();
+Command watch_command();
 
 // --json, as every reading command has it.
 Option json_option(bool& target);

@@ -22,7 +22,7 @@ std::vector<Command> all_commands() {
        ranges_command(), ncu_command(), model_command(), plan_command()});
   add("Servers", {attach_command(), load_command(), drive_command()});
   add("Compare", {compare_command(), gate_command(), baseline_command()});
-  add("Many ranks", {merge_command(), fleet_command()});
+  add("Many ranks", {merge_command(), fleet_command(), watch_command()});
   add("Files", {export_command(), scrub_command(), artifacts_command(), view_command()});
   add("Agents", {skill_command(), mcp_command()});
   add("Other", {list_command(), completion_command()});

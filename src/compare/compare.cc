@@ -81,9 +81,10 @@ double pooled_deviation(const std::vector<double>& a, const std::vector<double>&
   return std::sqrt((one * one + other * other) / 2);
 }
 
-// Runs per side with which a difference of `distance` from a limit would be detected.
-std::optional<std::int64_t> repeats_for(double distance, double deviation, double alpha) {
-  const std::int64_t least = least_repeats(alpha);
+// Runs per side with which a difference of `distance` from a limit would be detected; `least` are
+// those without which the gate cannot raise an alarm at all.
+std::optional<std::int64_t> repeats_for(double distance, double deviation, double alpha,
+                                        std::int64_t least) {
   if (!(deviation > 0)) {
     return least;
   }
@@ -128,14 +129,14 @@ void judge_runs(const std::vector<double>& base, const std::vector<double>& cand
     row.change = Change::kUnclear;
     const bool looks_worse = wide.estimate > limit;
     row.repeats_needed = repeats_for(wide.estimate - limit, pooled_deviation(before, after),
-                                     looks_worse ? alpha : kPassAlpha);
+                                     looks_worse ? alpha : kPassAlpha, least_repeats(alpha));
     if (row.repeats_needed) {
       // The estimate is rough, but the number of runs made was evidently not enough.
       const auto made = static_cast<std::int64_t>(std::min(before.size(), after.size()));
       row.repeats_needed = std::max(*row.repeats_needed, made + 1);
     }
     row.reason = row.repeats_needed
-                     ? fmt::format("about {} runs a side would decide", *row.repeats_needed)
+                     ? fmt::format("about {} runs per side would decide", *row.repeats_needed)
                      : fmt::format("too near the limit of {:g} % for any number of runs",
                                    row.limit_fraction * 100);
   }
@@ -185,6 +186,8 @@ void judge_value(const MetricBudget& budget, const std::vector<double>& candidat
   row.repeats_needed.reset();
   row.reason = broken == all ? "every run breaks the budget's limit"
                              : fmt::format("{} of {} runs break the budget's limit", broken, all);
+  row.is_limit_above = budget.at_most && *row.candidate > *budget.at_most;
+  row.broken_limit = row.is_limit_above || !budget.at_least ? budget.at_most : budget.at_least;
 }
 
 MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummary>& base,
@@ -223,6 +226,7 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
   // gated metric, and does not replace it.
   if (is_absolute && !(metric.is_gated && row.change == Change::kWorse)) {
     row.change = Change::kSame;
+    row.is_within_limit = true;
     row.reason = "within its limit";
     row.repeats_needed.reset();
   }
@@ -337,6 +341,9 @@ std::string metric_label(const std::string& key) {
   }
   if (key == "aggregates.tpot.p50_ns") {
     return "time per token (p50)";
+  }
+  if (key == "aggregates.program_ns") {
+    return "length of the program";
   }
   constexpr std::string_view kBefore = "stages[stage=";
   constexpr std::string_view kAfter = "].host_median_ns";

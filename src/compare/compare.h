@@ -36,6 +36,13 @@ struct StageAmount {
   std::optional<std::int64_t> tokens;
 };
 
+// Launches of a kernel with one grid and block.
+struct ShapeAmount {
+  std::string shape;
+  std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
+};
+
 // Totals of a kernel.
 struct KernelAmount {
   std::string name;  // whole
@@ -46,6 +53,7 @@ struct KernelAmount {
   std::string shapes;  // grids and blocks, as one text
   std::int64_t total_ns = 0;
   std::int64_t calls = 0;
+  std::vector<ShapeAmount> by_shape = {};  // where it has several, and all are known
 };
 
 // An operator of a framework, or of a program that times itself, in a stage.
@@ -162,6 +170,9 @@ struct MetricChange {
   Change change = Change::kNotJudged;
   std::string reason;
   std::optional<std::int64_t> repeats_needed;  // a side, where that would decide
+  bool is_within_limit = false;                // of its budget, which limits the value
+  std::optional<double> broken_limit;          // of its budget
+  bool is_limit_above = false;                 // at most that; else at least
 };
 
 // One kernel on both sides, or a pair that replaced each other.

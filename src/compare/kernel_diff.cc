@@ -32,14 +32,36 @@ KernelMap kernels_by_name(const RunSummary& run) {
     if (!is_new) {
       row->second.total_ns += kernel.total_ns;
       row->second.calls += kernel.calls;
+      row->second.by_shape.clear();  // of a part only
     }
   }
   return kernels;
 }
 
+// A kernel that runs in two sizes gets longer on average if more of the large ones run. That is
+// another number of launches, not another duration, so each size is split by itself.
 void split_difference(KernelChange& change) {
-  change.launches_ns = worth_of_calls(change.base.total_ns, change.base.calls,
-                                      change.candidate.total_ns, change.candidate.calls);
+  struct Sides {
+    ShapeAmount base;
+    ShapeAmount candidate;
+  };
+  std::map<std::string, Sides> shapes;
+  if (!change.base.by_shape.empty() && !change.candidate.by_shape.empty()) {
+    for (const ShapeAmount& one : change.base.by_shape) {
+      shapes[one.shape].base = one;
+    }
+    for (const ShapeAmount& one : change.candidate.by_shape) {
+      shapes[one.shape].candidate = one;
+    }
+  } else {
+    shapes[""] = {{"", change.base.total_ns, change.base.calls},
+                  {"", change.candidate.total_ns, change.candidate.calls}};
+  }
+  change.launches_ns = 0;
+  for (const auto& [shape, sides] : shapes) {
+    change.launches_ns += worth_of_calls(sides.base.total_ns, sides.base.calls,
+                                         sides.candidate.total_ns, sides.candidate.calls);
+  }
   change.duration_ns = change.difference_ns() - change.launches_ns;
 }
 

@@ -10,4 +10,7 @@ namespace llmprof {
 // All of conf/, sorted by path.
 std::span<const EmbeddedFile> embedded_conf();
 
+// The same files with their values as JSON.
+std::span<const EmbeddedFile> embedded_conf_values();
+
 }  // namespace llmprof

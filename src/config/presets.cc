@@ -7,6 +7,7 @@
 #include "config/presets.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,6 +31,18 @@ PresetGroup parse_group(const std::string& declaration, const Json& choice) {
           choice.is_null() ? "" : choice.get<std::string>()};
 }
 
+// YAML's whole numbers are signed, and JSON's are not where they have no sign: types are compared
+// when a user overrides a value.
+void make_signed(Json& value) {
+  if (value.is_number_unsigned()) {
+    value = value.get<std::int64_t>();
+  } else if (value.is_structured()) {
+    for (Json& child : value) {
+      make_signed(child);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> preset_names(std::string_view group) {
@@ -45,9 +58,11 @@ std::vector<std::string> preset_names(std::string_view group) {
 }
 
 Json embedded_yaml(std::string_view path) {
-  for (const EmbeddedFile& file : embedded_conf()) {
+  for (const EmbeddedFile& file : embedded_conf_values()) {
     if (file.path == path) {
-      return parse_yaml(file.text, fmt::format("conf/{}", path));
+      Json values = parse_json(file.text, fmt::format("conf/{}", path));
+      make_signed(values);
+      return values;
     }
   }
   throw Error(ErrorKind::kFailure, fmt::format("this build carries no conf/{}", path));

@@ -237,7 +237,7 @@ class EventWalk {
       const std::uint32_t parent = device_track(device);
       picture_.sizes.add(start_ns_, file_.size_bytes() - before);
       // Tracks of streams are made when their first work is written: empty streams have none.
-      std::map<std::uint32_t, std::uint32_t> by_stream;
+      std::vector<std::uint32_t> by_stream(trace_.streams.size(), kNone);
       for (const RowRef& ref : order) {
         if (ref.table == kKernelTable) {
           overlay_.kernel_arguments(ref.row, arguments_);
@@ -260,12 +260,11 @@ class EventWalk {
   // Tracks are created at the first slice of a stream, so that empty streams are not shown.
   template <typename Table>
   void tell_work(const Table& table, std::uint32_t row, TextId name, TextId category,
-                 std::uint32_t parent, std::map<std::uint32_t, std::uint32_t>& by_stream) {
+                 std::uint32_t parent, std::vector<std::uint32_t>& by_stream) {
     const std::uint32_t stream = table.stream[row];
-    const auto [at, is_new] = by_stream.try_emplace(stream, 0);
-    if (is_new) {
-      at->second = picture_.add_row(false, parent, kFirstStreamRank + stream,
-                                    stream_name(trace_.streams[stream]));
+    if (by_stream[stream] == kNone) {
+      by_stream[stream] = picture_.add_row(false, parent, kFirstStreamRank + stream,
+                                           stream_name(trace_.streams[stream]));
     }
     ExportSlice slice;
     slice.name = name;
@@ -273,23 +272,18 @@ class EventWalk {
     if (has_arguments_) {
       slice.arguments = arguments_;
     }
-    picture_.add(at->second, slice, table.start_ns[row], table.end_ns[row]);
+    picture_.add(by_stream[stream], slice, table.start_ns[row], table.end_ns[row]);
   }
 
   // The work of a GPU that starts before the cut, sorted by start. Of those that start together the
   // shorter comes first, so that zero-length work stays in its lane.
   std::vector<RowRef> gpu_order(std::size_t device) const {
     std::vector<RowRef> order;
-    const auto add = [&](const auto& table, std::uint32_t number) {
-      for (std::uint32_t row = 0; row < table.size(); ++row) {
-        if (table.device[row] == device && table.start_ns[row] < until_ns_) {
-          order.push_back({row, number});
-        }
-      }
+    const auto start_ns = [&](const RowRef& ref) {
+      return ref.table == kKernelTable ? trace_.kernels.start_ns[ref.row]
+             : ref.table == kCopyTable ? trace_.copies.start_ns[ref.row]
+                                       : trace_.graphs.start_ns[ref.row];
     };
-    add(trace_.kernels, kKernelTable);
-    add(trace_.copies, kCopyTable);
-    add(trace_.graphs, kGraphTable);
     const auto key = [&](const RowRef& ref) {
       const auto of = [&](const auto& table) {
         return std::tuple(table.start_ns[ref.row], table.end_ns[ref.row], ref.table,
@@ -299,7 +293,28 @@ class EventWalk {
              : ref.table == kCopyTable ? of(trace_.copies)
                                        : of(trace_.graphs);
     };
-    sort_rows(order, [&](const RowRef& a, const RowRef& b) { return key(a) < key(b); });
+    const auto is_before = [&](const RowRef& a, const RowRef& b) {
+      const std::int64_t a_ns = start_ns(a);
+      const std::int64_t b_ns = start_ns(b);
+      return a_ns != b_ns ? a_ns < b_ns : key(a) < key(b);
+    };
+    // Tables are mostly sorted, and merged in one pass.
+    const auto add = [&](const auto& table, std::uint32_t number) {
+      const auto before = static_cast<std::ptrdiff_t>(order.size());
+      for (std::uint32_t row = 0; row < table.size(); ++row) {
+        if (table.device[row] == device && table.start_ns[row] < until_ns_) {
+          order.push_back({row, number});
+        }
+      }
+      const auto middle = order.begin() + before;
+      if (!std::is_sorted(middle, order.end(), is_before)) {
+        std::sort(middle, order.end(), is_before);
+      }
+      std::inplace_merge(order.begin(), middle, order.end(), is_before);
+    };
+    add(trace_.kernels, kKernelTable);
+    add(trace_.copies, kCopyTable);
+    add(trace_.graphs, kGraphTable);
     return order;
   }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
+#include <functional>
 #include <vector>
 
 namespace llmprof {
@@ -26,7 +26,8 @@ class Lanes {
   void close(std::uint32_t lane) {
     ends_[lane].pop_back();
     if (ends_[lane].empty()) {
-      empty_.insert(lane);
+      empty_.push_back(lane);
+      std::push_heap(empty_.begin(), empty_.end(), std::greater<>());
     }
   }
 
@@ -47,12 +48,15 @@ class Lanes {
       ends_.emplace_back();
       return static_cast<std::uint32_t>(ends_.size() - 1);
     }
-    return empty_.extract(empty_.begin()).value();
+    std::pop_heap(empty_.begin(), empty_.end(), std::greater<>());
+    const std::uint32_t lowest = empty_.back();
+    empty_.pop_back();
+    return lowest;
   }
 
   bool may_nest_;
   std::vector<std::vector<std::int64_t>> ends_;  // by lane: ends of the open slices
-  std::set<std::uint32_t> empty_;
+  std::vector<std::uint32_t> empty_;             // a heap, the lowest first
 };
 
 }  // namespace llmprof

@@ -31,6 +31,7 @@
 #include "analysis/kernels.h"
 #include "base/gzip_base64.h"
 #include "export/event_sink.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -119,7 +120,7 @@ std::vector<std::vector<PlaceSample>> samples_in_model(const Profile& profile) {
   }
   std::vector<std::vector<PlaceSample>> samples(profile.analysis.kernels.size());
   for (const auto& [key, sum] : sums) {
-    const std::string device = fmt::format("cuda:{}", trace.devices[key.device].ordinal);
+    const std::string device = device_label(trace.devices[key.device]);
     const std::string_view stage =
         key.stage == kNone ? kOutsideStages : std::string_view(profile.stages.names[key.stage]);
     const auto row = rows.find(RowKey(stage, trace.strings[key.name], device));

@@ -11,6 +11,7 @@
 
 #include "analysis/kernels.h"
 #include "analysis/recovered_steps.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -77,7 +78,7 @@ RecordingTables::RecordingTables(const Profile& profile) : profile_(profile) {
     return;
   }
   for (const DeviceInfo& device : profile.trace->devices) {
-    devices_.push_back(fmt::format("cuda:{}", device.ordinal));
+    devices_.push_back(device_label(device));
   }
   add_layers();
   order_launches();

@@ -21,6 +21,7 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr std::string_view kModulePrefix = "nn.Module: ";
+constexpr std::string_view kStepPrefix = "ProfilerStep#";
 
 struct Category {
   std::string_view name;
@@ -243,6 +244,10 @@ bool KinetoEventReader::finish(const Fields& fields) {
     event.kind = *fields.kind;
     if (is_arrow(event.kind)) {
       event.kind = fields.phase == 's' ? KinetoKind::kLegacyLaunch : KinetoKind::kLegacyArrival;
+    }
+    // In 2021 the profiler's own steps were operators.
+    if (event.kind == KinetoKind::kOperator && event.name.starts_with(kStepPrefix)) {
+      event.kind = KinetoKind::kAnnotation;
     }
   }
   if ((fields.phase == 'X') == is_arrow(event.kind)) {

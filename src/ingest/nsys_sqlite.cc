@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/run_tasks.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "ingest/bounded_text.h"
@@ -28,7 +29,6 @@
 #include "ingest/nsys_keys.h"
 #include "ingest/nsys_numbers.h"
 #include "ingest/nsys_outline.h"
-#include "ingest/run_tasks.h"
 #include "ingest/sqlite_file.h"
 
 namespace llmprof {

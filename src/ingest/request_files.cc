@@ -205,6 +205,8 @@ void RequestTable::add(RequestRow row) {
                             kMostTokenTimes),
                 "give the part of the file that the recording covers");
   }
+  // A single record of another machine, or of an unknown one, makes the clock of all unknown.
+  all.is_on_server_host = row.is_on_server_host && (all.size() == 0 || all.is_on_server_host);
   row.id.resize(std::min(row.id.size(), kMostIdBytes));
   all.id.push_back(row.id.empty() ? fmt::format("#{}", all.size()) : printable(row.id));
   all.sent_ns.push_back(row.sent_ns);

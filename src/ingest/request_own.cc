@@ -31,6 +31,8 @@ void add_own(const dom::object& record, RequestTable& table) {
   row.prompt_tokens = count("prompt_tokens");
   row.output_tokens = count("output_tokens");
   row.slot = count("slot");
+  row.is_on_server_host =
+      record["local"].get(row.is_on_server_host) == simdjson::SUCCESS && row.is_on_server_host;
   bool has_failed = false;
   std::string_view why;
   row.is_failed = (record["error"].get(has_failed) == simdjson::SUCCESS && has_failed) ||

@@ -26,6 +26,7 @@ struct RequestRow {
   std::int64_t output_tokens = kNoCount;
   std::int64_t slot = kNoCount;
   bool is_failed = false;
+  bool is_on_server_host = false;  // the client
   std::vector<std::int64_t> token_ns;
 };
 

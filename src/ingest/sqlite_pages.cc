@@ -81,7 +81,7 @@ inline Int load_big_endian(const char* at) {
 // The size of a value by its type: section 2.1 of the file format. Types 10 and 11 are not used in
 // files.
 constexpr std::uint64_t kNoSuchType = UINT64_MAX;
-inline std::uint64_t size_of_type(std::uint64_t type) {
+constexpr std::uint64_t size_of_type(std::uint64_t type) {
   constexpr std::array<std::uint64_t, 12> kSizes = {0, 1, 2, 3, 4,           6,
                                                     8, 8, 0, 0, kNoSuchType, kNoSuchType};
   return type < kSizes.size() ? kSizes[type] : (type - 12) / 2;
@@ -129,6 +129,76 @@ inline void decode(std::uint64_t type, const char* at, std::uint64_t size, SqlVa
       value.kind = type % 2 == 0 ? Kind::kBlob : Kind::kText;
       value.text = {at, size};
   }
+}
+
+// The same for a type of one byte. A type that does not exist is larger than any record.
+constexpr std::array<std::uint32_t, 128> kSizesOfByte = [] {
+  std::array<std::uint32_t, 128> sizes{};
+  for (std::uint64_t type = 0; type < sizes.size(); ++type) {
+    const std::uint64_t size = size_of_type(type);
+    sizes[type] = size == kNoSuchType ? 1U << 30U : static_cast<std::uint32_t>(size);
+  }
+  return sizes;
+}();
+
+bool has_only_short(const char* types, std::size_t count) {
+  std::uint64_t bits = 0;
+  std::size_t i = 0;
+  for (; i + sizeof(bits) <= count; i += sizeof(bits)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, types + i, sizeof(word));
+    bits |= word;
+  }
+  for (; i < count; ++i) {
+    bits |= static_cast<unsigned char>(types[i]);
+  }
+  return (bits & 0x8080808080808080U) == 0;
+}
+
+// Decodes columns whose types are of one byte each: nearly all of numbers. Columns that nobody
+// wants cost an addition.
+bool read_short_types(const char* types, std::string_view body, const std::vector<int>& slot_of,
+                      SqlValue* values) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < slot_of.size(); ++i) {
+    const auto type = static_cast<unsigned char>(types[i]);
+    const std::size_t size = kSizesOfByte[type];
+    if (slot_of[i] >= 0) {
+      if (at + size > body.size()) {
+        return false;
+      }
+      decode(type, body.data() + at, size, values[slot_of[i]]);
+    }
+    at += size;
+  }
+  return at <= body.size();
+}
+
+// Decodes columns with types of any length.
+bool read_types(const char* types, const char* types_end, std::string_view body,
+                const std::vector<int>& slot_of, SqlValue* values) {
+  std::size_t at = 0;
+  for (const int slot : slot_of) {
+    if (types >= types_end) {
+      if (slot >= 0) {
+        values[slot].kind = SqlValue::Kind::kNull;  // a column added after this record was written
+      }
+      continue;
+    }
+    std::uint64_t type = 0;
+    if (!read_varint(types, types_end, type)) {
+      return false;
+    }
+    const std::uint64_t size = size_of_type(type);
+    if (size > body.size() - at) {
+      return false;
+    }
+    if (slot >= 0) {
+      decode(type, body.data() + at, size, values[slot]);
+    }
+    at += size;
+  }
+  return true;
 }
 
 // Collects the payload of a cell that continues on overflow pages.
@@ -202,26 +272,17 @@ bool read_record(const Layout& layout, std::uint32_t page, std::uint32_t i,
   }
   const char* const types_end = payload + header_size;
   const char* body = types_end;
-  for (const int slot : slot_of) {
-    if (types >= types_end) {
-      if (slot >= 0) {
-        values[slot].kind = SqlValue::Kind::kNull;  // a column added after this record was written
-      }
-      continue;
-    }
-    std::uint64_t type = 0;
-    if (!read_varint(types, types_end, type)) {
+  // A damaged header may end before its first type.
+  if (types <= types_end && static_cast<std::size_t>(types_end - types) >= slot_of.size() &&
+      has_only_short(types, slot_of.size())) {
+    if (!read_short_types(types, {body, static_cast<std::size_t>(end - body)}, slot_of, values)) {
       return false;
     }
-    const std::uint64_t size = size_of_type(type);
-    if (size > static_cast<std::uint64_t>(end - body)) {
-      return false;
-    }
-    if (slot >= 0) {
-      decode(type, body, size, values[slot]);
-    }
-    body += size;
+  } else if (!read_types(types, types_end, {body, static_cast<std::size_t>(end - body)}, slot_of,
+                         values)) {
+    return false;
   }
+  // Last: a column that stands for the rowid is stored as null.
   if (rowid_slot >= 0) {
     values[rowid_slot].kind = SqlValue::Kind::kInteger;
     values[rowid_slot].integer = static_cast<std::int64_t>(rowid);

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -87,6 +88,22 @@ std::string latency_reason(const RooflineInput& input, const BoundThresholds& th
   return "";
 }
 
+// "; warps waited for global memory (long_scoreboard) 62.1 %, for a barrier (barrier) 14.0 %": the
+// two largest reasons that are worth a look.
+std::string stall_reason(const RooflineInput& input) {
+  constexpr std::size_t kMostNamed = 2;
+  constexpr double kLeastFraction = 0.10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMostNamed, input.stalls.size()); ++i) {
+    const StallReason& stall = input.stalls[i];
+    if (stall.fraction >= kLeastFraction) {
+      text += fmt::format("{}for {} {}", text.empty() ? "; warps waited " : ", ",
+                          stall_words(stall.name), percent(stall.fraction));
+    }
+  }
+  return text;
+}
+
 // The order matters: a kernel too short to fill the GPU would otherwise pass for memory-bound.
 void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roofline& result) {
   if (is_launch_bound(input, thresholds)) {
@@ -109,7 +126,7 @@ void classify(const RooflineInput& input, const BoundThresholds& thresholds, Roo
   if (*result.sol_fraction < thresholds.roof_fraction) {
     const std::string waiting = latency_reason(input, thresholds);
     result.bound = Bound::kLatency;
-    result.reason = reached + (waiting.empty() ? "" : "; " + waiting);
+    result.reason = reached + (waiting.empty() ? "" : "; " + waiting) + stall_reason(input);
     return;
   }
   result.bound = memory >= compute ? Bound::kMemory : Bound::kCompute;
@@ -132,6 +149,37 @@ const char* bound_name(Bound bound) {
       break;
   }
   return "n/a";
+}
+
+std::string stall_words(const std::string& name) {
+  // After ncu's own descriptions of its warp states.
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"long_scoreboard", "global or local memory"},
+      {"short_scoreboard", "shared memory or special functions"},
+      {"barrier", "other warps at a barrier"},
+      {"membar", "a memory fence"},
+      {"math_pipe_throttle", "a busy math pipe"},
+      {"tensor_throttle", "a busy tensor pipe"},
+      {"gmma", "matrix instructions of the warp group"},
+      {"mio_throttle", "the shared-memory queue"},
+      {"lg_throttle", "the global-memory queue"},
+      {"tex_throttle", "the texture queue"},
+      {"wait", "a fixed latency"},
+      {"no_instruction", "instructions to be fetched"},
+      {"no_instructions", "instructions to be fetched"},
+      {"branch_resolving", "a branch target"},
+      {"imc_miss", "constants"},
+      {"not_selected", "their turn"},
+      {"dispatch_stall", "the dispatcher"},
+      {"drain", "stores at their end"},
+      {"sleeping", "the end of a sleep"},
+  };
+  for (const auto& [known, words] : kWords) {
+    if (known == name) {
+      return fmt::format("{} ({})", words, name);
+    }
+  }
+  return name;
 }
 
 Roofline roofline(const RooflineInput& input, const GpuRoofs& roofs,

@@ -19,6 +19,12 @@ struct GpuRoofs {
   std::string source;                    // "device attributes", "conf/hardware/gpus.yaml"
 };
 
+// Why warps did not issue: one reason, and its share of all cycles that warps were resident.
+struct StallReason {
+  std::string name;  // as ncu spells it: "long_scoreboard"
+  double fraction = 0;
+};
+
 // Counters of one launch. Fractions are relative to the GPU's peak at the clocks of the profiled
 // run.
 struct RooflineInput {
@@ -37,11 +43,15 @@ struct RooflineInput {
   std::optional<double> no_eligible_fraction;  // cycles without a warp that could issue
   std::optional<double> theoretical_occupancy_fraction;
   std::optional<double> achieved_occupancy_fraction;
-  std::optional<double> waves;  // of blocks over the whole GPU
+  std::optional<double> waves;      // of blocks over the whole GPU
+  std::vector<StallReason> stalls;  // the largest first; empty: not counted
 };
 
 enum class Bound { kUnknown, kMemory, kCompute, kLatency, kLaunch };
 const char* bound_name(Bound bound);
+
+// "global memory (long_scoreboard)": what a warp waits for, in words where ncu's name is not plain.
+std::string stall_words(const std::string& name);
 
 // Achieved rates, the roofs they are compared with, and the class that follows.
 struct Roofline {

@@ -61,7 +61,7 @@ std::string tile_value(const MetricChange& row, const ReportValue& ratio) {
   if (is_change(row)) {
     return row.ratio ? html_value(ratio) : change_name(row.change);
   }
-  return row.change == Change::kSame      ? "within noise"
+  return row.change == Change::kSame ? row.is_within_limit ? "within its limit" : "within noise"
          : row.change == Change::kUnclear ? "not decided"
                                           : "not judged";
 }

@@ -29,7 +29,11 @@ std::string metric_judgement(const MetricChange& metric) {
   if (metric.change == Change::kSame && !metric.reason.empty()) {
     return metric.reason;  // a limit on the value was kept
   }
-  return metric.reason.empty() ? word : fmt::format("{} ({})", word, metric.reason);
+  const std::string limit =
+      metric.broken_limit ? fmt::format(": {} {}", metric.is_limit_above ? "at most" : "at least",
+                                        shown({*metric.broken_limit, metric_unit(metric), ""}))
+                          : "";
+  return metric.reason.empty() ? word : fmt::format("{} ({}{})", word, metric.reason, limit);
 }
 
 namespace {
@@ -94,7 +98,7 @@ ReportRow metric_row(const MetricChange& row, std::size_t place) {
            {cell_of(row.ratio), Unit::kRatio, key + "ratio"},
            {interval_text(row), Unit::kRate, ""},
            {row.p ? fmt::format("{:.2g}", *row.p) : "n/a", Unit::kRate, ""},
-           {row.key, Unit::kName, key + "key"},
+           {metric_label(row.key), Unit::kName, key + "key"},
            text_value(metric_judgement(row))},
           "",
           false};
@@ -134,11 +138,22 @@ Section metrics_section(const Comparison& comparison, bool has_all) {
   section.title = "What changed";
   section.tables.push_back(metrics_table(
       comparison, [&](const MetricChange& row) { return has_all || is_told_metric(row); }));
-  const std::size_t left_out = comparison.metrics.size() - section.tables[0].rows.size();
-  if (left_out > 0) {
-    section.notes.push_back(fmt::format(
-        "{} other metrics: no significant change (--all-metrics shows them).", left_out));
+  std::size_t num_same = 0;
+  std::size_t num_unjudged = 0;
+  for (const MetricChange& row : comparison.metrics) {
+    const bool is_left_out = !has_all && !is_told_metric(row);
+    num_same += is_left_out && row.change == Change::kSame ? 1 : 0;
+    num_unjudged += is_left_out && row.change != Change::kSame ? 1 : 0;
   }
+  const auto add_count = [&](std::size_t count, const char* words) {
+    if (count > 0) {
+      section.notes.push_back(fmt::format("{} other {} {} (--all-metrics shows {}).", count,
+                                          count == 1 ? "metric:" : "metrics:", words,
+                                          count == 1 ? "it" : "them"));
+    }
+  };
+  add_count(num_same, "no significant change");
+  add_count(num_unjudged, "not judged");
   section.notes.emplace_back(
       "The test assumes that runs of a side are exchangeable, so interleave them. docs/ci.md says how "
       "the verdict is made.");

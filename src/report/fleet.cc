@@ -56,9 +56,52 @@ std::string presence(const Json& fleet) {
   return text;
 }
 
-// Who, by how much, and why, in one sentence.
-std::string late_sentence(const Json& row) {
+// Why a rank is late, in the terms of the ledger. Empty if nothing is known.
+std::string cause_phrase(const Json& row) {
   const Json& reason = field_of(row, "reason");
+  const Json& excess = field_of(row, "excess");
+  const std::string cause = text_of(row, "cause");
+  const auto more = [&](const char* part) { return format_duration_ns(integer_of(excess, part)); };
+  const std::string kernel = short_kernel(text_of(reason, "kernel"));
+  if (cause == "kernel") {
+    return fmt::format("its kernels: {} takes {:.2f}x as long as on the others in {}", kernel,
+                       number_of(reason, "kernel_ratio"), printable(text_of(reason, "stage")));
+  }
+  if (cause == "clocks") {
+    return fmt::format(
+        "its clocks (or power, or heat): all kernels together take {:.2f}x as long as on the "
+        "others, most of all {} in {}",
+        number_of(reason, "compute_ratio"), kernel, printable(text_of(reason, "stage")));
+  }
+  if (cause == "kernels") {
+    return fmt::format("its kernels: {} more than the median rank", more("compute_ns"));
+  }
+  if (cause == "host") {
+    return fmt::format(
+        "its CPU: the GPU waits {} more for launches and sync calls than the median "
+        "rank's",
+        more("host_ns"));
+  }
+  if (cause == "copies") {
+    return fmt::format("its copies: {} more than the median rank", more("copy_ns"));
+  }
+  if (cause == "network") {
+    return fmt::format("its network: it leaves collectives after the other members, {} in all",
+                       more("network_ns"));
+  }
+  constexpr double kAsFast = 1.02;
+  const bool has_kernels = !text_of(reason, "kernel").empty();
+  if (excess.is_object()) {
+    return "unknown: its kernels, CPU, copies and network are like those of the median rank";
+  }
+  return has_kernels && number_of(reason, "compute_ratio") < kAsFast
+             ? "unknown: its kernels are as fast as those of the others, so its CPU launches late or "
+               "waits"
+             : "";
+}
+
+// Who, by how much, and why, in one sentence.
+std::string late_sentence(const Json& fleet, const Json& row) {
   // A twentieth off the median is a reason of its own; below, only the collectives tell.
   constexpr double kSlower = 0.05;
   const std::string node = text_of(row, "node");
@@ -71,6 +114,12 @@ std::string late_sentence(const Json& row) {
     signs.push_back(fmt::format("last at {} of {} collectives, others waited {} for it",
                                 integer_of(row, "last"), integer_of(row, "met"),
                                 format_duration_ns(integer_of(row, "blamed_ns"))));
+    if (integer_of(row, "lost_ns") > 0) {
+      signs.push_back(fmt::format(
+          "the job lost {}{}", format_duration_ns(integer_of(row, "lost_ns")),
+          text_of(fleet, "lateness") == "pinned" ? " (pinned to this rank)"
+                                                 : " (other ranks are late too, in turns)"));
+    }
   }
   if (signs.empty()) {
     signs.push_back(percent(field_of(row, "deviation_fraction")) + " off the median");
@@ -78,25 +127,20 @@ std::string late_sentence(const Json& row) {
   std::string text =
       fmt::format("rank {}{} is late: {}", integer_of(row, "rank"),
                   node.empty() ? "" : " on " + printable(node), fmt::join(signs, ", "));
-  if (text_of(reason, "kernel").empty()) {
-    return text;
+  const std::string cause = cause_phrase(row);
+  return cause.empty() ? text : text + "; cause: " + cause;
+}
+
+// Ranks that are late in turns have no single cause.
+std::string nobody_sentence(const Json& fleet) {
+  if (text_of(fleet, "lateness") != "rotating") {
+    return "No rank is late.";
   }
-  constexpr double kAsFast = 1.02;
-  if (number_of(reason, "compute_ratio") < kAsFast) {
-    text += "; its kernels are as fast as those of the others, so its CPU launches late or waits";
-  } else {
-    text += fmt::format("; largest contributor: {}", printable(text_of(reason, "stage")));
-    // One kernel that explains a third is named; otherwise it is the whole GPU.
-    text +=
-        number_of(reason, "kernel_share_fraction") >= 1.0 / 3
-            ? fmt::format(": kernel {} takes {:.2f}x as long as on the others",
-                          short_kernel(text_of(reason, "kernel")),
-                          number_of(reason, "kernel_ratio"))
-            : fmt::format(
-                  ": all kernels together take {:.2f}x as long as on the others, most of all {}",
-                  number_of(reason, "compute_ratio"), short_kernel(text_of(reason, "kernel")));
-  }
-  return text;
+  const std::int64_t total_ns = integer_of(fleet, "collectives.total_ns");
+  return fmt::format(
+      "No single rank is late: ranks are last in turns. Waiting takes {} of the {} in collectives.",
+      format_fraction(fraction_of(integer_of(fleet, "collectives.waiting_ns"), total_ns)),
+      format_duration_ns(total_ns));
 }
 
 // Anything that makes the picture incomplete: unfinished, failed and requeued ranks.
@@ -115,6 +159,22 @@ void add_troubles(const Json& fleet, Section& section) {
   if (!failed.empty()) {
     section.notes.push_back(fmt::format("the program failed on ranks {}", joined(failed)));
   }
+  Json not_recorded = Json::array();
+  for (const Json& row : rows_of(ranks, "not_recorded")) {
+    not_recorded.push_back(
+        fmt::format("{} ({})", integer_of(row, "rank"), printable(text_of(row, "reason"))));
+  }
+  if (!not_recorded.empty()) {
+    section.notes.push_back(fmt::format(
+        "no recording of ranks {}: the profiler failed, not the program", joined(not_recorded)));
+  }
+  const Json& unreadable = rows_of(ranks, "unreadable");
+  for (std::size_t i = 0; i < std::min(unreadable.size(), kMostNamed); ++i) {
+    section.notes.push_back("skipped: " + printable(unreadable[i].get<std::string>()));
+  }
+  if (unreadable.size() > kMostNamed) {
+    section.notes.push_back(fmt::format("skipped: {} more files", unreadable.size() - kMostNamed));
+  }
   for (const Json& row : rows_of(ranks, "earlier_attempts")) {
     section.notes.push_back(fmt::format(
         "the job was restarted: attempt {0} counts; attempt {2} of ranks {1} is left out",
@@ -130,7 +190,8 @@ Section summary(const Json& fleet) {
   section.paragraphs.push_back(presence(fleet));
   const Json& ranks = rows_of(fleet, "rank_table");
   const bool has_straggler = !ranks.empty() && field_of(ranks[0], "straggler") == Json(true);
-  section.paragraphs.push_back(has_straggler ? late_sentence(ranks[0]) : "No rank is late.");
+  section.paragraphs.push_back(has_straggler ? late_sentence(fleet, ranks[0])
+                                             : nobody_sentence(fleet));
   const Json& nodes = rows_of(fleet, "nodes");
   if (!nodes.empty() && field_of(nodes[0], "outlier") == Json(true)) {
     section.paragraphs.push_back(fmt::format("node {} is slow: its {} are {} off the median",
@@ -170,8 +231,13 @@ Section rank_section(const Json& fleet, std::size_t top) {
   const auto num_late = std::count_if(rows.begin(), rows.end(), [](const Json& row) {
     return field_of(row, "straggler") == Json(true);
   });
-  section.notes.push_back(fmt::format("{} late; own time is {}", count_of(num_late, "rank"),
-                                      text_of(fleet, "quantity")));
+  const std::int64_t num_measured = integer_of(fleet, "num_measured");
+  const auto num_ranks = static_cast<std::int64_t>(rows.size());
+  section.notes.push_back(fmt::format(
+      "{} late; own time is {}{}", count_of(num_late, "rank"), text_of(fleet, "quantity"),
+      num_measured == num_ranks
+          ? ""
+          : fmt::format(", which {} of {} ranks have", num_measured, num_ranks)));
   return section;
 }
 
@@ -240,8 +306,8 @@ Section kernel_section(const Json& fleet, std::size_t top) {
 
 Document fleet_document(const Json& fleet, std::size_t top) {
   Document document;
-  document.title = fmt::format(
-      "Run {}", printable(text_of(fleet, "run_id").empty() ? "n/a" : text_of(fleet, "run_id")));
+  const std::string run = text_of(fleet, "run_id");
+  document.title = run.empty() ? "Ranks without a run ID" : "Run " + printable(run);
   document.sections = {summary(fleet),
                        rank_section(fleet, top),
                        collective_section(fleet),

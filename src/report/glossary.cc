@@ -133,6 +133,7 @@ constexpr Term kTerms[] = {
     {"unrecorded", "bucket", "Idle as far as was recorded: before the first GPU work, or while the CPU waits for a GPU that seems idle.", "No record covers the time.", "See unrecorded_work."},
     {"tail", "bucket", "Idle after the last kernel.", "The time from the last GPU work to the end of the window.", ""},
 
+    {"busy", "term", "The share of the time in which a GPU ran a kernel, a copy or a memset, or several at once.", "The union of all of them, over the window; a GPU that only copies is busy too. The bucket `compute` is the share with a kernel.", ""},
     {"ledger", "term", "The table that puts every nanosecond of a stage on a GPU into exactly one bucket.", "Its buckets sum to the window of the stage, exactly.", ""},
     {"window", "term", "The time of a stage on a GPU: from its mark, or the end of the previous step, to the start of the next step.", "docs/metrics.md, ledgers.", ""},
     {"steady_phase", "term", "The part of a recording in which the model runs, without start-up and without what follows.", "From the first to the last mark, or kernel of a model family.", ""},
@@ -204,6 +205,14 @@ const Term* find_term(std::string_view word) {
   std::string name = to_lower(word);
   std::ranges::replace(name, ' ', '_');
   std::ranges::replace(name, '-', '_');
+  // Buckets are also known by what the screen says.
+  for (const BucketLabel& row : kBucketLabels) {
+    std::string label = to_lower(row.label);
+    std::ranges::replace(label, ' ', '_');
+    if (label == name) {
+      name = row.bucket;
+    }
+  }
   const auto* found = std::ranges::find(kTerms, std::string_view(name), &Term::name);
   return found == std::end(kTerms) ? nullptr : found;
 }

@@ -121,6 +121,20 @@ void describe(const FamilyTotal*, F&& f) {
 }
 
 template <typename F>
+void describe(const ShapeTotal*, F&& f) {
+  using T = ShapeTotal;
+  const auto of_shape = [](std::string_view unit, std::string_view text) {
+    return number(unit, "", "kernels calls marks", "kernels.shapes", text);
+  };
+  f("shape", &T::shape, plain("grid and block"));
+  f("calls", &T::calls, of_shape("1", "launches"));
+  f("total_ns", &T::total_ns, of_shape("ns", "sum of their durations"));
+  f("mean_ns", &T::mean_ns, of_shape("ns", "total_ns / calls"));
+  f("min_ns", &T::min_ns, of_shape("ns", "the shortest"));
+  f("max_ns", &T::max_ns, of_shape("ns", "the longest"));
+}
+
+template <typename F>
 void describe(const KernelMetrics*, F&& f) {
   using T = KernelMetrics;
   const auto time = [](std::string_view formula, std::string_view text) {
@@ -143,9 +157,15 @@ void describe(const KernelMetrics*, F&& f) {
   f("median_ns", &T::median_ns, percentile);
   f("p99_ns", &T::p99_ns, percentile);
   f("max_ns", &T::max_ns, time("kernels.extremes", "the longest"));
+  f("steady_ns", &T::steady_ns,
+    time(
+        "kernels.total",
+        "of total_ns: launches in the steady phase; null if the recording has marks or no such phase"));
   f("num_shapes", &T::num_shapes,
     number("1", "calls", "kernels", "kernels.shapes", "different grids and blocks"));
   f("shapes", &T::shapes, plain("grids and blocks, the first eight"));
+  f("by_shape", &T::by_shape,
+    plain("its launches by grid and block where there are several, the first eight by total time"));
   f("histogram", &T::histogram,
     number("1", "calls", "kernels", "kernels.histogram",
            "step of a logarithmic scale, launches in it"));
@@ -312,6 +332,15 @@ void describe(const StageCoverage*, F&& f) {
 }
 
 template <typename F>
+void describe(const StallReason*, F&& f) {
+  using T = StallReason;
+  f("name", &T::name, plain("what warps waited for, as ncu spells it"));
+  f("fraction", &T::fraction,
+    number("fraction", "", "ncu", "counters.raw",
+           "of the cycles of resident warps; issuing is the rest"));
+}
+
+template <typename F>
 void describe(const RooflineMetrics*, F&& f) {
   using T = RooflineMetrics;
   const auto of_launch = [](std::string_view unit) {
@@ -337,6 +366,7 @@ void describe(const RooflineMetrics*, F&& f) {
   f("theoretical_occupancy_fraction", &T::theoretical_occupancy_fraction, of_launch("fraction"));
   f("achieved_occupancy_fraction", &T::achieved_occupancy_fraction, of_launch("fraction"));
   f("waves", &T::waves, of_launch("1"));
+  f("stalls", &T::stalls, plain("why warps did not issue, the largest first"));
 }
 
 template <typename F>

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sections on kernels, their bottlenecks, and the operators behind them.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/json_path.h"
@@ -82,6 +88,82 @@ std::string coverage_text(const std::vector<StageCoverage>& coverage) {
   return "Share of GPU time that counters cover" + text;
 }
 
+// "60 calls of 7.87 ms, 60 of 156 us": a mean over sizes that differ would mislead.
+std::string sizes_text(const KernelMetrics& row) {
+  constexpr double kApart = 2;
+  constexpr double kLeastShare = 0.03;
+  constexpr std::size_t kMostSizes = 3;
+  const auto [shortest, longest] = std::minmax_element(
+      row.by_shape.begin(), row.by_shape.end(),
+      [](const ShapeTotal& a, const ShapeTotal& b) { return a.mean_ns() < b.mean_ns(); });
+  if (row.by_shape.empty() || row.kernel_fraction < kLeastShare ||
+      longest->mean_ns() < kApart * shortest->mean_ns()) {
+    return "";
+  }
+  std::string text = "by grid and block:";
+  for (std::size_t i = 0; i < std::min(kMostSizes, row.by_shape.size()); ++i) {
+    const ShapeTotal& one = row.by_shape[i];
+    text += fmt::format("{} {}{} of {}", i == 0 ? "" : ",", one.calls,
+                        i > 0            ? ""
+                        : one.calls == 1 ? " call"
+                                         : " calls",
+                        format_duration_ns(std::llround(one.mean_ns())));
+  }
+  if (row.num_shapes > static_cast<std::int64_t>(kMostSizes)) {
+    text += fmt::format(", {} more", row.num_shapes - static_cast<std::int64_t>(kMostSizes));
+  }
+  return text;
+}
+
+// Adds the launches of `other`, the same kernel in the same stage on another GPU.
+void add_launches(const KernelMetrics& other, KernelMetrics& row) {
+  row.total_ns += other.total_ns;
+  row.calls += other.calls;
+  row.kernel_fraction += other.kernel_fraction;
+  row.covered_ns += other.covered_ns;
+  row.num_shapes = std::max(row.num_shapes, other.num_shapes);
+  for (const ShapeTotal& one : other.by_shape) {
+    const auto same = std::find_if(row.by_shape.begin(), row.by_shape.end(),
+                                   [&](const ShapeTotal& mine) { return mine.shape == one.shape; });
+    if (same == row.by_shape.end()) {
+      row.by_shape.push_back(one);
+    } else {
+      same->calls += one.calls;
+      same->total_ns += one.total_ns;
+    }
+  }
+}
+
+// Ranks of a job run the same kernels. One row for each kernel and stage, by total time, so that
+// eight GPUs do not fill the table with one kernel.
+std::vector<KernelMetrics> merged_over_gpus(const std::vector<KernelMetrics>& rows) {
+  std::vector<KernelMetrics> merged;
+  std::vector<std::int64_t> num_gpus;
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> places;
+  for (const KernelMetrics& row : rows) {
+    const auto [place, is_new] = places.try_emplace({row.kernel_name, row.stage}, merged.size());
+    if (is_new) {
+      merged.push_back(row);
+      num_gpus.push_back(1);
+    } else {
+      add_launches(row, merged[place->second]);
+      ++num_gpus[place->second];
+    }
+  }
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    if (num_gpus[i] > 1) {
+      merged[i].device = fmt::format("{} GPUs", num_gpus[i]);
+      std::stable_sort(
+          merged[i].by_shape.begin(), merged[i].by_shape.end(),
+          [](const ShapeTotal& x, const ShapeTotal& y) { return x.total_ns > y.total_ns; });
+    }
+  }
+  std::stable_sort(
+      merged.begin(), merged.end(),
+      [](const KernelMetrics& a, const KernelMetrics& b) { return a.total_ns > b.total_ns; });
+  return merged;
+}
+
 bool is_covered(const CounterMetrics& row) {
   return row.covered_ns > 0;
 }
@@ -141,16 +223,23 @@ Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
 
 Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
-  ReportTable table = table_of(rows_at(metrics, &Metrics::kernels),
-                               kernel_columns(options.is_terminal, metrics), options.top);
+  const bool is_merged = options.is_terminal && metrics.devices.size() > 1;
+  const std::vector<KernelMetrics> merged =
+      is_merged ? merged_over_gpus(metrics.kernels) : std::vector<KernelMetrics>();
+  MetricRows<KernelMetrics> rows = rows_at(metrics, &Metrics::kernels);
+  rows.rows = is_merged ? &merged : rows.rows;
+  ReportTable table = table_of(rows, kernel_columns(options.is_terminal, metrics), options.top);
   // Without kernels the verdict says why, for example that the recording holds no GPU work.
   if (table.rows.empty()) {
     section.missing = fmt::format("n/a ({}); llmprof doctor says what a recording needs",
                                   printable(metrics.verdict));
     return section;
   }
+  for (std::size_t i = 0; options.is_terminal && i < table.rows.size(); ++i) {
+    table.rows[i].detail = sizes_text((*rows.rows)[i]);
+  }
   const std::string count =
-      fmt::format("{} of {} rows by total time", table.rows.size(), metrics.kernels.size());
+      fmt::format("{} of {} rows by total time", table.rows.size(), rows.rows->size());
   if (options.is_terminal) {
     table.title = count;
   } else {

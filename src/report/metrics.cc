@@ -3,7 +3,9 @@
 // The metrics of an analysis: its numbers in base units, with the ratios that need totals.
 #include "report/metrics.h"
 
+#include <algorithm>
 #include <ctime>
+#include <map>
 #include <tuple>
 
 #include <fmt/chrono.h>
@@ -97,8 +99,9 @@ LatencyMetrics latency_of(const Latency& latency) {
 
 AggregateMetrics aggregates_of(const Analysis& analysis) {
   const Latencies latencies = latencies_of(analysis);
-  return {latencies.source, latency_of(latencies.ttft), latency_of(latencies.tpot),
-          latencies.decode_tokens_per_s, latencies.decode_sequences};
+  return {latencies.source,           latency_of(latencies.ttft),
+          latency_of(latencies.tpot), latencies.decode_tokens_per_s,
+          latencies.decode_sequences, std::nullopt};
 }
 
 // Lengths in time order, for statistics that need them individually.
@@ -141,9 +144,51 @@ std::vector<StepMetrics> steps_of(const Analysis& analysis) {
   return rows;
 }
 
-// The list of shapes is cut, num_shapes is not.
-KernelMetrics kernel_of(const Analysis& analysis, const KernelRecord& record) {
-  constexpr std::size_t kMostShapes = 8;
+constexpr std::size_t kMostShapes = 8;
+
+// Launch groups by the row of the kernel table they belong to: kernel, stage, GPU.
+using RowGroups = std::map<std::tuple<std::string_view, std::string_view, std::string_view>,
+                           std::vector<const LaunchGroup*>>;
+
+RowGroups groups_by_row(const Analysis& analysis) {
+  RowGroups rows;
+  for (const LaunchGroup& group : analysis.launch_groups) {
+    if (group.has_shape) {
+      rows[{group.kernel_name, group.stage, group.gpu}].push_back(&group);
+    }
+  }
+  return rows;
+}
+
+// One kernel may run in two sizes, a hundred times apart: each has its own mean. Processes are put
+// together.
+std::vector<ShapeTotal> totals_by_shape(const std::vector<const LaunchGroup*>& groups) {
+  std::map<std::string, ShapeTotal> totals;
+  for (const LaunchGroup* group : groups) {
+    const std::string shape = group->shape.text();
+    const auto [place, is_new] =
+        totals.try_emplace(shape, ShapeTotal{shape, 0, 0, group->min_ns, 0});
+    ShapeTotal& total = place->second;
+    total.calls += group->calls;
+    total.total_ns += group->total_ns;
+    total.min_ns = std::min(total.min_ns, group->min_ns);
+    total.max_ns = std::max(total.max_ns, group->max_ns);
+  }
+  std::vector<ShapeTotal> rows;
+  rows.reserve(totals.size());
+  for (auto& [shape, total] : totals) {
+    rows.push_back(std::move(total));
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const ShapeTotal& a, const ShapeTotal& b) {
+    return a.total_ns > b.total_ns;
+  });
+  rows.resize(rows.size() < 2 ? 0 : std::min(rows.size(), kMostShapes));
+  return rows;
+}
+
+// The lists of shapes are cut, num_shapes is not.
+KernelMetrics kernel_of(const Analysis& analysis, const RowGroups& groups,
+                        const KernelRecord& record) {
   KernelMetrics kernel;
   kernel.kernel_name = record.kernel_name;
   kernel.short_name = record.short_name;
@@ -160,9 +205,14 @@ KernelMetrics kernel_of(const Analysis& analysis, const KernelRecord& record) {
     kernel.p99_ns = record.p99_ns;
   }
   kernel.max_ns = record.max_ns;
+  kernel.steady_ns = record.steady_ns;
   kernel.num_shapes = static_cast<std::int64_t>(record.shapes.size());
   for (std::size_t i = 0; i < std::min(kMostShapes, record.shapes.size()); ++i) {
     kernel.shapes.push_back(record.shapes[i].text());
+  }
+  if (const auto found = groups.find({record.kernel_name, record.stage, record.device});
+      found != groups.end()) {
+    kernel.by_shape = totals_by_shape(found->second);
   }
   kernel.histogram.assign(record.histogram.begin(), record.histogram.end());
   if (record.counters) {
@@ -208,7 +258,8 @@ RooflineMetrics roofline_of(const KernelCounters& kernel) {
           input.no_eligible_fraction,
           input.theoretical_occupancy_fraction,
           input.achieved_occupancy_fraction,
-          input.waves};
+          input.waves,
+          input.stalls};
 }
 
 CounterMetrics counter_of(const Analysis& analysis, const KernelCounters& kernel) {
@@ -264,6 +315,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   metrics.environment = run.environment;
   metrics.contract = run.contract;
   metrics.aggregates = aggregates_of(analysis);
+  metrics.aggregates.program_ns = run.program_ns;
   for (const DeviceSummary& device : analysis.devices) {
     metrics.devices.push_back({device.device, device.name, device.busy_ns,
                                fraction_of(device.busy_ns, analysis.capture_ns), device.num_kernels,
@@ -292,8 +344,9 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   }
   metrics.efficiency = analysis.efficiency;
   metrics.families = analysis.families;
+  const RowGroups groups = groups_by_row(analysis);
   for (const KernelRecord& record : analysis.kernels) {
-    metrics.kernels.push_back(kernel_of(analysis, record));
+    metrics.kernels.push_back(kernel_of(analysis, groups, record));
   }
   metrics.unmatched_names = analysis.unmatched_names;
   if (analysis.operators) {

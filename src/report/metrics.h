@@ -121,6 +121,7 @@ struct AggregateMetrics {
   LatencyMetrics tpot;
   std::optional<double> decode_tokens_per_s;
   std::optional<std::int64_t> decode_sequences;
+  std::optional<std::int64_t> program_ns;
 };
 
 // One GPU of the recording.
@@ -178,6 +179,17 @@ struct IdleCauseMetrics {
   std::int64_t longest_ns = 0;
 };
 
+// Launches of a kernel with one grid and block.
+struct ShapeTotal {
+  std::string shape;
+  std::int64_t calls = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t min_ns = 0;
+  std::int64_t max_ns = 0;
+
+  double mean_ns() const { return fraction_of(total_ns, std::max<std::int64_t>(calls, 1)); }
+};
+
 // A row of the kernel table.
 struct KernelMetrics {
   std::string kernel_name;
@@ -194,6 +206,8 @@ struct KernelMetrics {
   std::int64_t max_ns = 0;
   std::int64_t num_shapes = 0;
   std::vector<std::string> shapes;
+  std::optional<std::int64_t> steady_ns;
+  std::vector<ShapeTotal> by_shape;  // of several; the largest total first
   std::vector<std::pair<std::int64_t, std::int64_t>> histogram;
   std::string bound;
   std::int64_t covered_ns = 0;
@@ -240,6 +254,7 @@ struct RooflineMetrics {
   std::optional<double> theoretical_occupancy_fraction;
   std::optional<double> achieved_occupancy_fraction;
   std::optional<double> waves;
+  std::vector<StallReason> stalls;
 };
 
 // A launch that ncu profiled.
@@ -279,6 +294,7 @@ struct CountersMetrics {
 struct RunFacts {
   std::optional<EnvironmentMetrics> environment;       // the machine
   std::optional<std::vector<BreachMetrics>> contract;  // what the capture lacks
+  std::optional<std::int64_t> program_ns = {};         // the program's length without a profiler
 };
 
 // The whole file.

@@ -92,6 +92,9 @@ bool add_aggregates(const Metrics& metrics, RunSummary& run) {
   add(gate, "prefill", &A::ttft, &LatencyMetrics::p50_ns);
   add(gate, step_stage(metrics), &A::tpot, &LatencyMetrics::p50_ns);
   const bool has_gate = !run.metrics.empty();
+  // A program without marks is judged by its whole length.
+  const bool has_stages = metrics.baseline && !metrics.baseline->empty();
+  add(has_gate || has_stages || !metrics.kernels.empty() ? MetricForm() : gate, "", &A::program_ns);
   add({}, "", &A::tpot, &LatencyMetrics::p99_ns);
   add({"1/s", true, false}, "", &A::decode_tokens_per_s);
   return has_gate;
@@ -260,6 +263,11 @@ void add_kernels(const Metrics& metrics, RunSummary& run) {
                              printable(row.device), printable(row.stage), printable(row.family),
                              fmt::format("{}", fmt::join(row.shapes, " ")), row.total_ns,
                              row.calls});
+      std::vector<ShapeAmount>& sizes = run.kernels.back().by_shape;
+      const bool has_all = row.num_shapes == static_cast<std::int64_t>(row.by_shape.size());
+      for (const ShapeTotal& one : has_all ? row.by_shape : std::vector<ShapeTotal>()) {
+        sizes.push_back({printable(one.shape), bounded(one.total_ns), bounded(one.calls)});
+      }
     }
   }
 }
@@ -344,7 +352,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   // known.
   const bool has_time = std::any_of(run.metrics.begin(), run.metrics.end(),
                                     [](const RunMetric& metric) { return metric.value > 0; });
-  if (run.launches == 0 && (!run.is_marked || !has_time)) {
+  const bool is_timed = metrics.aggregates.program_ns.value_or(0) > 0;
+  if (run.launches == 0 && ((!run.is_marked && !is_timed) || !has_time)) {
     run.absent = metrics.verdict.empty() ? "no kernel and no stage" : printable(metrics.verdict);
   }
   return run;
@@ -393,7 +402,7 @@ Json compared_part(const Json& metrics) {
   using K = KernelMetrics;
   keep_rows(part[path_of<M>(&M::kernels)], [](const Json& row) {
     return kept<K>(row, &K::kernel_name, &K::short_name, &K::device, &K::stage, &K::family,
-                   &K::total_ns, &K::calls, &K::shapes);
+                   &K::total_ns, &K::calls, &K::num_shapes, &K::shapes, &K::by_shape);
   });
   Json& operators = part[path_of<M>(&M::operators)];
   operators = kept<O>(operators, &O::time_of, &O::whole_ns, &O::rows);

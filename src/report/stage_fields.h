@@ -218,6 +218,9 @@ void describe(const AggregateMetrics*, F&& f) {
            "tokens of the steady decode steps over their periods, of all sequences together"));
   f("decode_sequences", &T::decode_sequences,
     number("1", "", "marks", "aggregates.rate", "sequences in a decode step, median"));
+  f("program_ns", &T::program_ns,
+    number("ns", "", "baseline", "aggregates.program",
+           "the program from its start to its end, without a profiler"));
 }
 
 template <typename F>

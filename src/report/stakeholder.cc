@@ -125,9 +125,33 @@ Section how_fast(const Metrics& metrics) {
   return section;
 }
 
+// "1.43x", "more than 20x", or the time itself where it is not a bound.
+std::string gain_of(const Finding& finding) {
+  const auto speedup = finding.speedup();
+  return speedup                                       ? fmt::format("{:.2f}x", *speedup)
+         : finding.saving_fraction().value_or(0) > 0.9 ? "more than 20x"
+                                                       : format_duration_ns(finding.saving_ns);
+}
+
+bool has_blocker(const Metrics& metrics) {
+  return std::any_of(metrics.findings.begin(), metrics.findings.end(),
+                     [](const Finding& finding) { return finding.is_blocker; });
+}
+
 Section how_fast_possible(const Metrics& metrics) {
   Section section = titled("potential", "How fast it could be");
+  if (has_blocker(metrics)) {
+    section.paragraphs.emplace_back("Not known until the recording is repeated, see below.");
+    return section;
+  }
   for (const Finding& finding : metrics.findings) {
+    if (finding.saving_ns > 0 && !finding.speedup() && opportunity_of(finding) != nullptr &&
+        finding.saving_fraction().value_or(0) > 0.9) {
+      section.paragraphs.push_back(
+          "More than 20 times as fast, if the first point below were solved completely. This is an "
+          "upper bound, not a forecast.");
+      break;
+    }
     if (const auto speedup = finding.speedup()) {
       section.paragraphs.push_back(fmt::format(
           "Up to {:.1f} times as fast{}, if the first point below were solved completely. "
@@ -159,11 +183,9 @@ Section what_to_do(const Metrics& metrics) {
   constexpr std::size_t kMost = 5;
   Section section = titled("first", "What to do first");
   ReportTable table;
-  table.columns = {{"problem", "", Unit::kText},
-                   {"gain at most", "", Unit::kText},
-                   {"what to do", "", Unit::kText},
-                   {"effort", "", Unit::kText},
-                   {"risk", "", Unit::kText}};
+  table.columns = {{"problem", "", Unit::kText},    {"gain at most", "", Unit::kText},
+                   {"what to do", "", Unit::kText}, {"how sure", "", Unit::kText},
+                   {"effort", "", Unit::kText},     {"risk", "", Unit::kText}};
   const auto text = [](std::string words) {
     return ReportValue{std::move(words), Unit::kText, ""};
   };
@@ -177,14 +199,9 @@ Section what_to_do(const Metrics& metrics) {
       section.paragraphs.push_back(fmt::format("Nothing can be said about the GPU yet: {} Next: {}",
                                                sentence(finding.sentence), sentence(finding.next)));
     } else if (known != nullptr && finding.saving_ns > 0 && table.rows.size() < kMost) {
-      const auto speedup = finding.speedup();
-      table.rows.push_back({{text(std::string(known->problem)),
-                             text(speedup ? fmt::format("{:.2f}x", *speedup)
-                                  : finding.saving_fraction().value_or(0) > 0.9
-                                      ? "more than 20x"
-                                      : format_duration_ns(finding.saving_ns)),
-                             text(printable(finding.next)), text(std::string(known->effort)),
-                             text(std::string(known->risk))},
+      table.rows.push_back({{text(std::string(known->problem)), text(gain_of(finding)),
+                             text(printable(finding.next)), text(printable(finding.confidence)),
+                             text(std::string(known->effort)), text(std::string(known->risk))},
                             "",
                             false});
     }

@@ -5,6 +5,7 @@
 // A blocker comes before any figure that it invalidates. Start-up and what follows the last work of
 // the model are named and left out: no step is faster without them.
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -200,6 +201,17 @@ std::string verdict(const Analysis& analysis) {
         "visible. Record again with {}",
         format_fraction(fraction_of(analysis.opaque_graph_ns, analysis.kernel_ns)),
         capture.format.record_graphs);
+  }
+  // While a graph is captured the GPU rests, and a sample leaves most work out: neither says
+  // anything about the program's speed.
+  const auto meaningless = std::find_if(
+      analysis.findings.found.begin(), analysis.findings.found.end(), [](const Finding& finding) {
+        return finding.id == "graph_capture" || finding.id == "calls_missing";
+      });
+  if (meaningless != analysis.findings.found.end()) {
+    std::string text = meaningless->sentence + ". It says nothing about speed.";
+    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    return text;
   }
   const auto busiest = std::max_element(
       analysis.devices.begin(), analysis.devices.end(),

@@ -8,6 +8,7 @@
 #include "serve/attach.h"
 
 #include <algorithm>
+#include <cctype>
 #include <thread>
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include "base/text.h"
 #include "capture/subprocess.h"
 #include "net/http.h"
+#include "serve/last_statement.h"
 
 namespace llmprof {
 namespace {
@@ -48,11 +50,13 @@ std::map<fs::path, std::uintmax_t> recordings_in(const fs::path& folder) {
   return found;
 }
 
-void post(const std::string& url, const std::string& body, std::chrono::seconds most) {
+// `may_refuse`: any answer will do.
+void post(const std::string& url, const std::string& body, std::chrono::seconds most,
+          bool may_refuse = false) {
   HttpOptions options;
   options.timeout_s = static_cast<int>(most.count());
   const HttpAnswer answer = HttpClient(options).post(url, {"Content-Type: application/json"}, body);
-  if (answer.status / 100 != 2) {
+  if (answer.status / 100 != 2 && !(may_refuse && answer.status != 0)) {
     const std::string why =
         answer.status == 0 ? answer.reason : fmt::format("HTTP status {}", answer.status);
     throw Error(
@@ -61,26 +65,21 @@ void post(const std::string& url, const std::string& body, std::chrono::seconds 
   }
 }
 
-// The last line that is not indented: the error of a Python traceback, or of a program with a hint.
-std::string last_statement(const std::string& said) {
-  std::string found;
-  for (const std::string_view line : split(said, '\n')) {
-    if (!line.empty() && line.front() != ' ' && line.front() != '\t') {
-      found = line;
-    }
-  }
-  return found;
-}
-
 void run_client(const AttachOptions& options) {
   Process process{options.client, options.environment};
   process.timeout = options.most_wait;
   const ProcessResult ended = run_process(process);
   if (!ended.succeeded()) {
-    const std::string said = ended.err.empty() ? ended.out : ended.err;
     throw Error(ErrorKind::kFailure, fmt::format("the client exited with code {}: {}",
-                                                 ended.exit_code, printable(last_statement(said))));
+                                                 ended.exit_code, last_statement(ended)));
   }
+}
+
+// vLLM counts iterations, SGLang steps, and each ignores the other's word.
+std::string body_of(const AttachOptions& options) {
+  return options.num_steps
+             ? fmt::format(R"({{"num_steps": {0}, "max_iterations": {0}}})", *options.num_steps)
+             : options.body;
 }
 
 // New files, once none of them has grown for a while.
@@ -114,6 +113,31 @@ std::vector<fs::path> wait_for_files(const AttachOptions& options,
 
 }  // namespace
 
+std::string server_version(const std::string& url) {
+  constexpr std::string_view kKey = "\"version\"";
+  constexpr std::size_t kLongest = 64;
+  HttpOptions options;
+  options.timeout_s = 5;
+  options.limit_bytes = 64 << 10;
+  const HttpAnswer answer = HttpClient(options).get(url + "/version");
+  const std::size_t key = answer.body.find(kKey);
+  if (answer.status != 200 || key == std::string::npos) {
+    return "";
+  }
+  // {"version": "0.10.1"}: the first text after the key. Anything unusual is not a version.
+  const std::size_t open = answer.body.find('"', key + kKey.size());
+  const std::size_t close = answer.body.find('"', std::min(open, answer.body.size() - 1) + 1);
+  if (close == std::string::npos || close - open - 1 > kLongest) {
+    return "";
+  }
+  const std::string version = answer.body.substr(open + 1, close - open - 1);
+  const bool is_plain =
+      !version.empty() && std::all_of(version.begin(), version.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '.' || c == '+' || c == '-' || c == '_';
+      });
+  return is_plain ? version : "";
+}
+
 std::vector<fs::path> record_window(const AttachOptions& options,
                                     const std::function<bool()>& is_stopped) {
   std::error_code failure;
@@ -123,7 +147,7 @@ std::vector<fs::path> record_window(const AttachOptions& options,
                 "--traces is the folder into which the engine writes its traces");
   }
   const auto before = recordings_in(options.traces);
-  post(options.url + options.start_path, options.body, options.most_wait);
+  post(options.url + options.start_path, body_of(options), options.most_wait);
   // A window that stays open would slow the server down for good.
   std::optional<Error> of_client;
   try {
@@ -138,7 +162,8 @@ std::vector<fs::path> record_window(const AttachOptions& options,
   } catch (const Error& error) {
     of_client = error;
   }
-  post(options.url + options.stop_path, "{}", options.most_wait);
+  // SGLang refuses to stop what has stopped after its last step.
+  post(options.url + options.stop_path, "{}", options.most_wait, options.num_steps.has_value());
   if (of_client) {
     throw *of_client;
   }

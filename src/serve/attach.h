@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,9 @@ struct AttachOptions {
   std::string url;  // "http://127.0.0.1:8000"
   std::string start_path = "/start_profile";
   std::string stop_path = "/stop_profile";
-  std::string body = "{}";                         // of the POST that starts
+  std::string body = "{}";  // of the POST that starts
+  // In place of the body: record this number of steps.
+  std::optional<std::int64_t> num_steps;
   std::filesystem::path traces;                    // the folder into which the engine writes
   std::vector<std::string> client;                 // a command; the window lasts as long as it runs
   std::map<std::string, std::string> environment;  // of the client
@@ -28,5 +32,8 @@ struct AttachOptions {
 // refuses or writes nothing, kFailure if the client fails.
 std::vector<std::filesystem::path> record_window(const AttachOptions& options,
                                                  const std::function<bool()>& is_stopped);
+
+// The version that the server tells at /version, as vLLM does; empty if it tells none.
+std::string server_version(const std::string& url);
 
 }  // namespace llmprof

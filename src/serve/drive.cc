@@ -20,8 +20,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_fwd.h"
-#include "base/text.h"
 #include "net/http.h"
+#include "serve/last_statement.h"
 
 namespace llmprof {
 namespace {
@@ -33,7 +33,6 @@ constexpr milliseconds kBetweenQuestions{200};
 constexpr std::chrono::minutes kMostForProfiler{10};  // it writes its report when it is stopped
 constexpr int kQuestionTimeout = 5;
 constexpr milliseconds kUntilDeathIsSeen{1500};
-constexpr std::size_t kShownOutput = 300;
 
 std::int64_t time_of_day() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -119,10 +118,8 @@ class Conductor {
     }
     if (!ended.succeeded()) {
       wait_for_death();
-      const std::string said = ended.err.empty() ? ended.out : ended.err;
-      return fail(Reason::kClientFailed,
-                  fmt::format("the {} exited with code {}: {}", what, ended.exit_code,
-                              printable(last_line(said).substr(0, kShownOutput))));
+      return fail(Reason::kClientFailed, fmt::format("the {} exited with code {}: {}", what,
+                                                     ended.exit_code, last_statement(ended)));
     }
     return !is_server_gone_.load();
   }
@@ -132,11 +129,9 @@ class Conductor {
       return true;
     }
     const ProcessResult ended = run_command(argv, kMostForProfiler);
-    const std::string said = ended.err.empty() ? ended.out : ended.err;
     return ended.succeeded() ||
-           fail(Reason::kWindowFailed,
-                fmt::format("{} failed with code {}: {}", argv.at(1), ended.exit_code,
-                            printable(last_line(said).substr(0, kShownOutput))));
+           fail(Reason::kWindowFailed, fmt::format("{} failed with code {}: {}", argv.at(1),
+                                                   ended.exit_code, last_statement(ended)));
   }
 
   bool call_server(const std::string& url) {
@@ -189,6 +184,22 @@ std::string event_line(const DriveResult& result) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> client_environment(
+    const std::map<std::string, std::string>& environment, const std::vector<std::string>& unset) {
+  std::map<std::string, std::string> changed = environment;
+  for (const std::string& name : unset) {
+    const auto before = environment.find(kClientVariable + name);
+    if (before != environment.end()) {
+      changed[name] = before->second;
+    } else {
+      changed.erase(name);
+    }
+  }
+  std::erase_if(changed,
+                [](const auto& variable) { return variable.first.starts_with(kClientVariable); });
+  return changed;
+}
 
 DriveResult drive(const DriveScript& script,
                   const std::function<void(std::string_view)>& on_output) {

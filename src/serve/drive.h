@@ -36,6 +36,14 @@ struct DriveScript {
   std::filesystem::path events;      // what happened when: a line of JSON each
 };
 
+// Before the name of a variable: its value for the client, where the server's differs.
+inline constexpr const char* kClientVariable = "LLMPROF_CLIENT_";
+
+// The environment of a client: without the variables `unset`, which only the server gets, or with
+// the values that kClientVariable gives them.
+std::map<std::string, std::string> client_environment(
+    const std::map<std::string, std::string>& environment, const std::vector<std::string>& unset);
+
 // How it went.
 struct DriveResult {
   std::optional<Reason> failure;

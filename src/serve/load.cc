@@ -44,9 +44,12 @@ struct LoadedRequest {
   EventLines lines;
 };
 
-std::string line_of(const LoadedRequest& request, std::int64_t done_ns) {
+std::string line_of(const LoadedRequest& request, std::int64_t done_ns, bool is_local) {
   std::string line =
       fmt::format(R"({{"id":"load-{}","sent_ns":{})", request.number, request.sent_ns);
+  if (is_local) {
+    line += R"(,"local":true)";
+  }
   if (!request.token_ns.empty()) {
     line += fmt::format(R"(,"first_token_ns":{},"token_ns":[{}])", request.token_ns.front(),
                         fmt::join(request.token_ns, ","));
@@ -213,7 +216,7 @@ class Load {
     }
     result_.output_tokens +=
         request.output_tokens.value_or(static_cast<std::int64_t>(request.token_ns.size()));
-    write_(line_of(request, at_ns));
+    write_(line_of(request, at_ns, is_loopback(options_.url)));
   }
 
   LoadOptions options_;
@@ -225,6 +228,20 @@ class Load {
 };
 
 }  // namespace
+
+bool is_loopback(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  std::string_view host = url.substr(scheme == std::string_view::npos ? 0 : scheme + 3);
+  host = host.substr(0, host.find('/'));
+  const std::size_t user = host.rfind('@');
+  host.remove_prefix(user == std::string_view::npos ? 0 : user + 1);
+  if (host.starts_with('[')) {
+    return host.starts_with("[::1]");
+  }
+  host = host.substr(0, host.find(':'));
+  const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return host == "localhost" || (is_number && host.starts_with("127."));
+}
 
 LoadResult run_load(const LoadOptions& options,
                     const std::function<void(const std::string& line)>& write,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace llmprof {
 
@@ -30,6 +31,10 @@ struct LoadResult {
   std::int64_t duration_ns = 0;
   std::string first_error;
 };
+
+// Whether a server at this address runs on the client's own machine, so that both have one clock. A
+// tunnel to another machine looks the same.
+bool is_loopback(std::string_view url);
 
 // Sends the requests and gives one line of JSON for each (docs/requests.md) to `write`. Ends early
 // when `is_stopped` says so. Throws kUsage for a wrong address, kEnvironment if the server does not

@@ -7,7 +7,9 @@
 #include "session/job_files.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <tuple>
 
@@ -16,6 +18,7 @@
 #include "analysis/clock_alignment.h"
 #include "analysis/rank_names.h"
 #include "base/error.h"
+#include "base/run_tasks.h"
 #include "base/text.h"
 
 namespace llmprof {
@@ -131,14 +134,25 @@ std::string job_name(const std::vector<std::string>& paths) {
 
 Trace load_job(const JobFiles& job) {
   const std::vector<std::string> labels = labels_of(job.paths);
-  std::vector<TracePart> parts;
-  for (std::size_t i = 0; i < job.files.size(); ++i) {
-    TracePart& part = parts.emplace_back();
-    part.trace = trace_of(job.files[i], labels[i], job.num_threads);
-    name_graph_kernels(job.paths[i], job.graph_names, job.memory_limit_bytes, part.trace);
-    part.file.path = labels[i];
-    part.file.name = name_of(job.paths[i]);
-    part.file.rank = part.file.name.rank ? part.file.name.rank : part.trace.capture.rank;
+  std::vector<TracePart> parts(job.files.size());
+  // Files are read side by side, each by one thread where there are enough of them: what one thread
+  // does alone (opening, schema, names) then overlaps too. All rows stay in memory in either case.
+  const auto num_files = static_cast<unsigned>(std::min<std::size_t>(parts.size(), UINT16_MAX));
+  const unsigned threads_each = std::max(1U, job.num_threads / num_files);
+  std::vector<std::function<void()>> tasks;
+  tasks.reserve(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    tasks.emplace_back([&, i] {
+      TracePart& part = parts[i];
+      part.trace = trace_of(job.files[i], labels[i], threads_each);
+      name_graph_kernels(job.paths[i], job.graph_names, job.memory_limit_bytes, part.trace);
+      part.file.path = labels[i];
+      part.file.name = name_of(job.paths[i]);
+      part.file.rank = part.file.name.rank ? part.file.name.rank : part.trace.capture.rank;
+    });
+  }
+  run_tasks(tasks, job.num_threads);
+  for (const TracePart& part : parts) {
     check_formats(parts.front(), part);
   }
   Diagnostics notes = leave_out_idle_files(parts);

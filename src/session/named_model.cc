@@ -106,7 +106,8 @@ std::vector<std::string> model_names() {
 }
 
 std::vector<GpuSpec> known_gpus() {
-  return gpu_table(embedded_yaml("hardware/gpus.yaml"));
+  static const std::vector<GpuSpec> kGpus = gpu_table(embedded_yaml("hardware/gpus.yaml"));
+  return kGpus;  // several rules ask for it
 }
 
 GpuMatch named_gpu(const std::string& given, const GpuAttributes& attributes) {

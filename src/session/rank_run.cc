@@ -18,6 +18,7 @@
 #include "config/reader.h"
 #include "fleet/summary/summarise.h"
 #include "fleet/summary/summary_file.h"
+#include "session/engine_version.h"
 #include "session/rank_folder.h"
 #include "session/recording.h"
 #include "session/version.h"
@@ -85,10 +86,41 @@ Artifacts create_rank_bundle(const std::filesystem::path& directory, const Launc
   return *artifacts;
 }
 
-RankIdentity identity_of(const std::optional<LaunchedRank>& rank, const Artifacts& artifacts,
-                         const MachineFacts& machine, const Config& config, int exit_code,
-                         std::int64_t started_unix_s) {
+Labels environment_labels(const System& system) {
+  Labels labels;
+  const std::pair<const char*, const char*> variables[] = {{"SLURM_CLUSTER_NAME", "cluster"},
+                                                           {"SLURM_JOB_ID", "job"},
+                                                           {"CI_COMMIT_SHA", "git_sha"},
+                                                           {"GITHUB_SHA", "git_sha"}};
+  for (const auto& [variable, key] : variables) {
+    const auto value = system.variable(variable);
+    // Only plain words: these variables were not set for llmprof.
+    if (value && value->find(',') == std::string::npos) {
+      try {
+        add_labels(fmt::format("{}={}", key, *value), labels);
+      } catch (const Error&) {
+        continue;
+      }
+    }
+  }
+  with_context(fmt::format("in {}", kLabelsVariable),
+               [&] { add_labels(system.variable(kLabelsVariable).value_or(""), labels); });
+  return labels;
+}
+
+RankIdentity described_run(const std::vector<std::string>& argv, const System& system) {
   RankIdentity identity;
+  const EngineName engine = engine_of(argv);
+  identity.engine = engine.name;
+  identity.engine_version = engine.version;
+  put_labels(environment_labels(system), identity);
+  return identity;
+}
+
+RankIdentity identity_of(const RankIdentity& described, const std::optional<LaunchedRank>& rank,
+                         const Artifacts& artifacts, const MachineFacts& machine,
+                         const Config& config, const RunEnding& ending) {
+  RankIdentity identity = described;
   identity.run_id = rank ? rank->run_id : artifacts.run_id();
   identity.rank = rank ? rank->rank : 0;
   identity.num_ranks = rank ? rank->num_ranks : 1;
@@ -103,8 +135,9 @@ RankIdentity identity_of(const std::optional<LaunchedRank>& rank, const Artifact
   }
   identity.driver_version = machine.driver_version;
   identity.llmprof_version = program_version();
-  identity.exit_code = exit_code < 0 ? 255 : exit_code;
-  identity.started_unix_s = started_unix_s;
+  identity.exit_code = ending.exit_code < 0 ? 255 : ending.exit_code;
+  identity.failure = ending.failure;
+  identity.started_unix_s = ending.started_unix_s;
   return identity;
 }
 

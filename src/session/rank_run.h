@@ -13,6 +13,7 @@
 #include "bundle/artifacts.h"
 #include "capture/launcher.h"
 #include "capture/machine.h"
+#include "fleet/summary/labels.h"
 #include "fleet/summary/rank_summary.h"
 #include "session/run_options.h"
 
@@ -32,10 +33,25 @@ void choose_rank_passes(const LaunchedRank& rank, RunOptions& options,
 // one.
 Artifacts create_rank_bundle(const std::filesystem::path& directory, const LaunchedRank& rank);
 
-// For a run with or without ranks.
-RankIdentity identity_of(const std::optional<LaunchedRank>& rank, const Artifacts& artifacts,
-                         const MachineFacts& machine, const Config& config, int exit_code,
-                         std::int64_t started_unix_s);
+// What is known of a run before it begins: engine and version by its command line, labels by
+// LLMPROF_LABELS, the scheduler and CI. Throws kUsage for malformed labels.
+RankIdentity described_run(const std::vector<std::string>& argv, const System& system);
+
+// Labels that the environment tells: cluster and job of Slurm, the commit of a CI system, and those
+// of LLMPROF_LABELS, which win. Throws kUsage.
+Labels environment_labels(const System& system);
+
+// How a run ended.
+struct RunEnding {
+  int exit_code = 0;    // of the program
+  std::string failure;  // why there is no recording; empty: nothing failed but the program
+  std::int64_t started_unix_s = 0;
+};
+
+// For a run with or without ranks, from what described_run() knows.
+RankIdentity identity_of(const RankIdentity& described, const std::optional<LaunchedRank>& rank,
+                         const Artifacts& artifacts, const MachineFacts& machine,
+                         const Config& config, const RunEnding& ending);
 
 // Summaries by file name: summary.llmprof, or one per GPU (summary-000003.llmprof).
 std::vector<std::pair<std::string, std::string>> summary_files(const Profile& profile,

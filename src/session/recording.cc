@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "bundle/secret_shapes.h"
 #include "capture/nsys.h"
 #include "capture/stale_runs.h"
 #include "config/presets.h"
@@ -110,8 +111,9 @@ Rules marked_rules(const RecordingOptions& options, const System& system) {
   return rules;
 }
 
-// A mark of the command line that fits nothing is a typing error. Throws kUsage.
-void check_marks(const Rules& rules, const std::string& path, const Trace& trace) {
+}  // namespace
+
+std::set<std::string> unused_marks(const Rules& rules, const Trace& trace) {
   std::set<std::string> unused;
   for (const StageRule& rule : rules.stages) {
     if (!rule.option.empty()) {
@@ -127,7 +129,14 @@ void check_marks(const Rules& rules, const std::string& path, const Trace& trace
       }
     }
   }
-  if (!unused.empty()) {
+  return unused;
+}
+
+namespace {
+
+// A mark of the command line that fits nothing is a typing error. Throws kUsage.
+void check_marks(const Rules& rules, const std::string& path, const Trace& trace) {
+  if (const std::set<std::string> unused = unused_marks(rules, trace); !unused.empty()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: no range of {} has this name", *unused.begin(), path),
                 fmt::format("llmprof ranges {} lists the names", path));
@@ -249,9 +258,10 @@ Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions
   }
   const std::string path = job_name(paths);
   select_part(options, rules, path, recording);
-  Profile made = profile(std::move(recording), std::move(rules),
-                         {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{},
-                          wants.timer, options.parallelism, !options.requests.empty()});
+  Profile made = profile(
+      std::move(recording), std::move(rules),
+      {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{}, wants.timer,
+       options.parallelism, !options.requests.empty(), static_cast<unsigned>(options.num_threads)});
   made.analysis.capture.path = path;
   if (shortage) {
     made.analysis.diagnostics.push_back(*shortage);
@@ -301,6 +311,12 @@ Rules recording_rules(const std::string& file, const System& system) {
   return rules;
 }
 
+void use_secret_rules(const std::string& file, const System& system) {
+  if (const std::string used = file.empty() ? rules_at_home(system) : file; !used.empty()) {
+    add_secret_shapes(used, read_file(used));
+  }
+}
+
 Profile profile_recording(const std::string& path, const RecordingOptions& options,
                           const System& system, const ProfileWants& wants) {
   return profile_recordings({path}, options, system, wants);
@@ -309,11 +325,15 @@ Profile profile_recording(const std::string& path, const RecordingOptions& optio
 Profile profile_recordings(const std::vector<std::string>& paths, const RecordingOptions& given,
                            const System& system, const ProfileWants& wants) {
   RecordingOptions options = given;
-  if (options.requests.empty() && paths.size() == 1) {
+  const bool is_of_bundle = options.requests.empty() && paths.size() == 1;
+  if (is_of_bundle) {
     options.requests = requests_in(paths.front());
   }
   Evidence evidence;
   evidence.requests = requests_of(options, wants.timer);
+  if (evidence.requests && is_of_bundle) {
+    evidence.requests->requests.is_on_server_host = true;  // `run` started both
+  }
   Profile made = profile_of(paths, options, system, wants);
   std::vector<std::string> counters = options.ncu;
   for (std::size_t i = 0; options.ncu.empty() && i < paths.size(); ++i) {

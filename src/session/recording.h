@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct ProfileWants {
 // The rules that name stages and families: those of `file`, or of ~/.config/llmprof/rules.yaml if
 // that is there and no file is given, before those of conf/. Throws kUsage.
 Rules recording_rules(const std::string& file, const System& system);
+// The rows of secrets in the same file count from now on. Throws kUsage.
+void use_secret_rules(const std::string& file, const System& system);
 
 // Loads a recording, through nsys if it is a report, out of its bundle if it is one; profiles it,
 // and completes the profile with the counters and the table of operators that are given or are in
@@ -68,6 +71,9 @@ Profile profile_recordings(const std::vector<std::string>& paths, const Recordin
 // needs its rows.
 Profile profile_for_plan(const std::string& path, const RecordingOptions& options,
                          const System& system);
+
+// The options --mark and --step whose ranges are not in the recording.
+std::set<std::string> unused_marks(const Rules& rules, const Trace& trace);
 
 // What a recording holds, as far as that is known without reading it: not of a report.
 TraceOutline outline_recording(const std::string& path);

@@ -1,57 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The files of a finished profile, as written by `analyze --out` and `run`.
+//
+// trace.pftrace takes longer than all other files together, so it is made on demand, by a thread of
+// its own while the others are made. What its budget left out is a diagnostic of the report: then
+// the report is made once more. That is rare, and takes a fraction of the trace's time.
 #include "session/report_folder.h"
+
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/run_tasks.h"
 #include "session/rank_run.h"
 #include "session/trace_files.h"
 
 namespace llmprof {
 namespace {
 
-// Writes the files for other tools and returns their names; empty if nothing was recorded.
-std::vector<std::string> write_exports(Profile& profile, const ReportFolder& folder) {
-  if (!profile.analysis.absent.empty()) {
-    return {};
-  }
+// One export beside a report.
+struct Exported {
+  std::vector<std::string> files;  // its name; none if it could not be written
+  Diagnostics notes;               // what is not in it
+};
+
+Exported write_beside(const char* format, const char* name, const Profile& profile,
+                      const ReportFolder& folder) {
+  Exported result;
   try {
-    return write_trace_files(profile, folder.directory, folder.trace_budget_bytes);
+    const ExportResult written =
+        write_export(format, folder.directory / name, folder.trace_budget_bytes, profile);
+    result.files.emplace_back(name);
+    if (written.trace) {
+      result.notes = written.trace->left_out;
+    }
   } catch (const Error& error) {
-    if (!folder.may_lack_trace) {
+    if (!folder.may_lack_exports) {
       throw;
     }
-    profile.analysis.diagnostics.push_back({"export_failed", Severity::kWarning, 1, error.what()});
-    return {};
+    result.notes.push_back({"export_failed", Severity::kWarning, 1, error.what()});
   }
+  return result;
 }
 
-}  // namespace
+// Names and contents of all files but the exports.
+struct Contents {
+  Metrics metrics;
+  std::vector<std::pair<std::string, std::string>> files;
+};
 
-WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer) {
-  // Exports come first: what their budget left out is a diagnostic of the report.
-  const std::vector<std::string> exports = write_exports(profile, folder);
+Contents contents_of(const Profile& profile, const ReportFolder& folder,
+                     const std::vector<std::string>& exports, PassTimer* timer) {
   std::vector<std::string> beside = folder.beside;
   beside.insert(beside.end(), exports.begin(), exports.end());
   if (profile.requests) {
     beside.insert(beside.end(), {"requests.csv", "late_tokens.csv"});
   }
-  WrittenReport written{metrics_of(profile.analysis, folder.run), exports};
-  const auto write = [&](const std::string& name, const std::string& contents) {
-    write_file(folder.directory / name, contents);
-    written.files.push_back(name);
-  };
-  for (const auto& [name, contents] :
-       report_files(written.metrics, beside, profile.timeline, timer)) {
-    write(name, contents);
-  }
+  Contents contents{metrics_of(profile.analysis, folder.run), {}};
+  contents.files = report_files(contents.metrics, beside, profile.timeline, timer);
   if (profile.requests) {
-    write("requests.csv", requests_csv(*profile.requests));
-    write("late_tokens.csv", late_tokens_csv(*profile.requests));
+    contents.files.emplace_back("requests.csv", requests_csv(*profile.requests));
+    contents.files.emplace_back("late_tokens.csv", late_tokens_csv(*profile.requests));
   }
-  for (const auto& [name, contents] : summary_files(profile, folder.identity)) {
-    write(name, contents);
+  for (auto& file : summary_files(profile, folder.identity)) {
+    contents.files.push_back(std::move(file));
+  }
+  return contents;
+}
+
+}  // namespace
+
+WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, PassTimer* timer) {
+  const bool is_recorded = profile.analysis.absent.empty();
+  const bool has_trace = is_recorded && profile.trace && folder.trace_budget_bytes > 0;
+  Exported trace;
+  Exported table;
+  Contents contents;
+  PassTimer of_trace;
+  const auto names = [&] {
+    std::vector<std::string> all = trace.files;
+    all.insert(all.end(), table.files.begin(), table.files.end());
+    return all;
+  };
+  std::vector<std::function<void()>> tasks;
+  if (has_trace) {
+    tasks.emplace_back([&] {
+      const PassTimer::Scope pass(&of_trace, "trace");
+      trace = write_beside("pftrace", "trace.pftrace", profile, folder);
+    });
+  }
+  tasks.emplace_back([&] {
+    if (is_recorded) {
+      table = write_beside("pprof", "kernels.pb.gz", profile, folder);
+    }
+    std::vector<std::string> expected = table.files;
+    if (has_trace) {
+      expected.insert(expected.begin(), "trace.pftrace");
+    }
+    contents = contents_of(profile, folder, expected, timer);
+  });
+  run_tasks(tasks, folder.num_threads);
+  if (timer != nullptr) {
+    timer->append(of_trace);
+  }
+  if (!trace.notes.empty() || !table.notes.empty()) {
+    Diagnostics& diagnostics = profile.analysis.diagnostics;
+    diagnostics.insert(diagnostics.end(), trace.notes.begin(), trace.notes.end());
+    diagnostics.insert(diagnostics.end(), table.notes.begin(), table.notes.end());
+    contents = contents_of(profile, folder, names(), nullptr);
+  }
+  WrittenReport written{std::move(contents.metrics), names()};
+  for (const auto& [name, text] : contents.files) {
+    write_file(folder.directory / name, text);
+    written.files.push_back(name);
   }
   return written;
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "export/event_walk.h"
 #include "fleet/summary/rank_summary.h"
 #include "report/metrics.h"
 
@@ -16,9 +15,10 @@ namespace llmprof {
 // Destination of results, and what they contain besides the profile.
 struct ReportFolder {
   std::filesystem::path directory;
-  std::vector<std::string> beside;  // files that are there already and that reports point to
-  std::uint64_t trace_budget_bytes = kTraceBudgetBytes;  // of trace.pftrace; 0: none
-  bool may_lack_trace = false;  // a trace that cannot be written is a diagnostic, not an error
+  std::vector<std::string> beside;       // files that are there already and that reports point to
+  std::uint64_t trace_budget_bytes = 0;  // of trace.pftrace; 0: it is not written
+  unsigned num_threads = 2;
+  bool may_lack_exports = false;  // one that cannot be written is a diagnostic, not an error
   RunFacts run;
   RankIdentity identity;
 };

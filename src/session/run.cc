@@ -87,6 +87,7 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
   setup.options = run_options_of(config);
   add_mark_modules(request, setup.options.mark_modules);
   setup.rules = recording_rules(rules_of(request, setup.options), system);
+  use_secret_rules(rules_of(request, setup.options), system);
   add_marks(stage_marks(request), {}, setup.rules);
   setup.rank = launched_rank(system);
   if (setup.rank) {
@@ -109,6 +110,7 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
     throw Error(ErrorKind::kUsage, "--slo requires --server",
                 "llmprof run --server COMMAND --slo ttft=500ms,itl=50ms");
   }
+  setup.described = described_run(setup.work_argv, system);
   setup.passes = passes_of(setup.options, setup.target);
   setup.machine = machine_facts(system);
   if (setup.options.contract.gpu == Contract::Gpu::kRequired && setup.machine.gpus.empty()) {
@@ -317,8 +319,9 @@ RunOutcome execute_run(const PreparedRun& prepared, const RunRequest& request, c
   session.run_passes();
   session.look_for_signal("run");
   std::vector<Breach> breaches = breaches_of(setup, session);
-  Metrics metrics = write_run_report(setup, session, breaches, artifacts,
-                                     std::chrono::system_clock::to_time_t(now));
+  Metrics metrics =
+      write_run_report(setup, session, breaches, artifacts,
+                       {std::chrono::system_clock::to_time_t(now), request.with == "trace"});
   Json run = {{"command", request.command.empty() ? setup.work_argv : request.command},
               {"model", model}};
   run["workload_exit_code"] = session.workload_exit_code();

@@ -25,6 +25,7 @@ struct RunRequest {
   std::vector<std::string> overrides;  // of configuration
   std::vector<std::string> command;    // the program and its arguments
   ServerRequest server;                // the program is a server, and gets load
+  std::string with;                    // files besides the usual ones: "trace", or none
 };
 
 // A run whose configuration, program and tools were checked, but which has not started.

@@ -16,6 +16,7 @@
 #include "capture/launcher.h"
 #include "capture/machine.h"
 #include "capture/system.h"
+#include "fleet/summary/rank_summary.h"
 #include "session/model_target.h"
 #include "session/run_options.h"
 #include "session/server_setup.h"
@@ -56,6 +57,7 @@ struct RunSetup {
   std::optional<NcuTool> ncu;
   std::vector<Breach> missing;        // tools a pass needs and that are not there
   std::optional<LaunchedRank> rank;   // empty: the run is not part of a job
+  RankIdentity described;             // of its summary: engine and labels
   std::optional<ServerSetup> server;  // empty: the program ends by itself
   // A recording to plan ncu from, in place of this run's own. Its numbers stay out of this run.
   std::optional<Profile> planned_from;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "export/event_walk.h"
 #include "report/metrics.h"
 #include "session/operator_table.h"
 #include "session/rank_run.h"
@@ -68,6 +69,23 @@ FindingFacts machine_findings(const MachineFacts& machine) {
   return facts;
 }
 
+// A profiler that fails has an exit code too. It is the program's only if no other reason is known.
+RunEnding ending_of(int exit_code, const std::vector<Breach>& breaches,
+                    std::int64_t started_unix_s) {
+  RunEnding ending{exit_code, "", started_unix_s};
+  const auto other = std::find_if(breaches.begin(), breaches.end(), [](const Breach& breach) {
+    return breach.is_fatal && breach.reason != Reason::kWorkloadFailed;
+  });
+  const bool has_failed = std::any_of(breaches.begin(), breaches.end(), [](const Breach& breach) {
+    return breach.is_fatal && breach.reason == Reason::kWorkloadFailed;
+  });
+  if (other != breaches.end() && !has_failed) {
+    ending.exit_code = 0;
+    ending.failure = code_of(other->reason);
+  }
+  return ending;
+}
+
 std::vector<std::string> files_beside(const Artifacts& artifacts) {
   std::vector<std::string> files;
   for (const char* name :
@@ -98,7 +116,7 @@ std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches) {
 
 Metrics write_run_report(const RunSetup& setup, RunSession& session,
                          const std::vector<Breach>& breaches, const Artifacts& artifacts,
-                         std::int64_t started_unix_s) {
+                         const RunReportOptions& options) {
   Evidence evidence = session.take_evidence();
   evidence.facts = machine_findings(setup.machine);
   Profile profile = session.take_profile().value_or(Profile());
@@ -110,10 +128,12 @@ Metrics write_run_report(const RunSetup& setup, RunSession& session,
   ReportFolder folder;
   folder.directory = artifacts.root();
   folder.beside = files_beside(artifacts);
-  folder.may_lack_trace = true;  // a full disk must not cost the report
-  folder.run = {environment_of(setup.machine), contract_of(breaches)};
-  folder.identity = identity_of(setup.rank, artifacts, setup.machine, *setup.config,
-                                session.workload_exit_code(), started_unix_s);
+  folder.trace_budget_bytes = options.has_trace ? kTraceBudgetBytes : 0;
+  folder.may_lack_exports = true;  // a full disk must not cost the report
+  folder.run = {environment_of(setup.machine), contract_of(breaches), session.unprofiled_ns()};
+  folder.identity =
+      identity_of(setup.described, setup.rank, artifacts, setup.machine, *setup.config,
+                  ending_of(session.workload_exit_code(), breaches, options.started_unix_s));
   return write_report_folder(profile, folder).metrics;
 }
 

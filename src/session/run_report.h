@@ -15,10 +15,15 @@ namespace llmprof {
 // What the capture lacks, one row each.
 std::vector<BreachMetrics> contract_of(const std::vector<Breach>& breaches);
 
+struct RunReportOptions {
+  std::int64_t started_unix_s = 0;
+  bool has_trace = false;  // trace.pftrace is also written
+};
+
 // The report of a finished run, however it ended: metrics.json, the files derived from it and the
 // summary for other ranks are in every bundle. Returns the metrics.
 Metrics write_run_report(const RunSetup& setup, RunSession& session,
                          const std::vector<Breach>& breaches, const Artifacts& artifacts,
-                         std::int64_t started_unix_s);
+                         const RunReportOptions& options);
 
 }  // namespace llmprof

@@ -26,7 +26,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "bundle/scrub.h"
-#include "bundle/scrub_files.h"
 #include "capture/nsys_leftovers.h"
 #include "capture/nvtx_library.h"
 #include "capture/nvtx_timer.h"
@@ -251,7 +250,7 @@ StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
                       step.log.string()),
           "free some space, or write elsewhere", "artifacts.dir=/path/with/space", false}});
   }
-  scrub_log(step.log, values);
+  scrub_step_log(step.log, result.end, record.name);
   unscrubbed.spare();
   workload_exit_code_ = result.exit_code;
   record.steps.push_back(result);
@@ -483,6 +482,10 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     options.has_requests = requests_.has_value();
     Trace trace = load_trace(sqlite, kReadThreads);
     name_graph_kernels(sqlite, {}, std::nullopt, trace);
+    for (const std::string& mark : unused_marks(setup_.rules, trace)) {
+      add({{Reason::kMarksIncomplete, "nsys", mark + ": no range of the recording has this name",
+            fmt::format("llmprof ranges {} lists the names", sqlite.string()), ""}});
+    }
     profile_ = profile(std::move(trace), setup_.rules, options);
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), ""}});
@@ -527,6 +530,7 @@ void RunSession::read_requests() {
   }
   try {
     requests_ = RequestEvidence{load_requests(file), setup_.server->limits};
+    requests_->requests.is_on_server_host = true;  // both were started here
   } catch (const Error& error) {
     add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), "", false}});
   }

@@ -45,6 +45,10 @@ class RunSession {
   bool look_for_signal(const std::string& pass);
 
   const std::vector<PassRecord>& passes() const { return passes_; }
+  // The length of the program without a profiler; nullopt if it did not run so.
+  std::optional<std::int64_t> unprofiled_ns() const {
+    return baseline_ns_ > 0 ? std::optional(baseline_ns_) : std::nullopt;
+  }
   const std::vector<Breach>& breaches() const { return breaches_; }
   // The profile of this run's recording; nullopt if there is none.
   std::optional<Profile> take_profile() { return std::move(profile_); }
@@ -83,6 +87,7 @@ class RunSession {
   void read_baseline(const std::filesystem::path& directory, const StepResult& step);
   bool keep_report(const std::filesystem::path& report, const StepResult& step,
                    std::filesystem::file_time_type start);
+  void scrub_step_log(const std::filesystem::path& log, StepEnd end, const std::string& pass);
   void scrub_report(const std::filesystem::path& report, const std::filesystem::path& sqlite);
   void leave_out_recording(const std::filesystem::path& report,
                            const std::filesystem::path& sqlite);

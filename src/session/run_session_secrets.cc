@@ -6,10 +6,13 @@
 // after requests. Texts and the export are cleaned. Reports and raw streams, which only NVIDIA's
 // tools can write, are deleted if they contain a key, and so is everything that could not be
 // cleaned or searched: no file is better than one with keys in it.
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "bundle/scrub.h"
+#include "bundle/scrub_files.h"
 #include "bundle/scrub_sqlite.h"
 #include "bundle/secret_search.h"
 #include "session/run_session.h"
@@ -39,6 +42,25 @@ bool may_hold_secret(const fs::path& report, const SecretValues& values) {
 }
 
 }  // namespace
+
+// A user who stopped the run waits: the log gets little time then, and none after another signal.
+void RunSession::scrub_step_log(const fs::path& log, StepEnd end, const std::string& pass) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kTimeOfInterrupted{500};
+  const bool is_stopped = end == StepEnd::kInterrupted || end == StepEnd::kAborted;
+  const Clock::time_point until =
+      is_stopped ? Clock::now() + kTimeOfInterrupted : Clock::time_point::max();
+  const std::uint64_t num_left = scrub_log(log, secret_values(system_.environment), [&] {
+    return InterruptCounter::num_new() > 0 || Clock::now() > until;
+  });
+  if (num_left > 0) {
+    add({{Reason::kLogLost, pass,
+          fmt::format(
+              "{} is incomplete: the run was stopped before all of it was searched for keys",
+              log.string()),
+          "", "", false}});
+  }
+}
 
 // Delete the .nsys-rep if its SQLite export contained secrets.
 void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {

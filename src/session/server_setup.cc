@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "capture/workload.h"
 #include "config/reader.h"
+#include "serve/drive.h"
 #include "session/recording.h"
 #include "session/run_passes.h"
 
@@ -109,13 +110,20 @@ PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassC
   }
   add("--client-log", (out / kClientLog).string());
   add("--events", (out / kDriveFile).string());
-  // What a pass adds to the environment is the server's alone.
+  // What a pass adds to the environment is the server's alone: the client gets the values of
+  // before, as variables, since every user of the machine reads command lines.
   const auto& own = inputs.system.environment;
+  std::map<std::string, std::string> kept;
   for (const auto& [name, value] : command.environment) {
-    if (const auto found = own.find(name); found == own.end() || found->second != value) {
+    const auto found = own.find(name);
+    if (found == own.end() || found->second != value) {
       add("--unset", name);
     }
+    if (found != own.end() && found->second != value) {
+      kept[kClientVariable + name] = found->second;
+    }
   }
+  command.environment.merge(kept);
   argv.emplace_back("--");
   argv.insert(argv.end(), command.argv.begin(), command.argv.end());
   command.argv = std::move(argv);

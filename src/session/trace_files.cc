@@ -23,9 +23,6 @@
 namespace llmprof {
 namespace {
 
-constexpr const char* kPftraceFile = "trace.pftrace";
-constexpr const char* kPprofFile = "kernels.pb.gz";
-
 struct ExportFormat {
   const char* name;
   const char* file;
@@ -34,8 +31,9 @@ struct ExportFormat {
 };
 
 constexpr ExportFormat kFormats[] = {
-    {"pftrace", kPftraceFile, write_pftrace},
-    {"pprof", kPprofFile, nullptr},
+    {"pftrace", "trace.pftrace", write_pftrace},
+    {"perfetto", "trace.pftrace", write_pftrace},  // the name of the viewer, for the same file
+    {"pprof", "kernels.pb.gz", nullptr},
     {"chrome", "trace.json", write_chrome_trace},
     {"parquet", "tables", nullptr},
 };
@@ -100,20 +98,6 @@ ExportResult write_export(const std::string& format_name, const std::filesystem:
                 "its kernel table is what llmprof export --format pprof writes");
   }
   return {file, format->write(profile, file, budget_bytes)};
-}
-
-std::vector<std::string> write_trace_files(Profile& profile, const std::filesystem::path& directory,
-                                           std::uint64_t budget_bytes) {
-  std::vector<std::string> names;
-  if (profile.trace && budget_bytes > 0) {
-    names.emplace_back(kPftraceFile);
-    const ExportedTrace written = write_pftrace(profile, directory / kPftraceFile, budget_bytes);
-    Diagnostics& diagnostics = profile.analysis.diagnostics;
-    diagnostics.insert(diagnostics.end(), written.left_out.begin(), written.left_out.end());
-  }
-  names.emplace_back(kPprofFile);
-  write_file(directory / kPprofFile, pprof_profile(profile));
-  return names;
 }
 
 }  // namespace llmprof

@@ -27,10 +27,4 @@ struct ExportResult {
 ExportResult write_export(const std::string& format, const std::filesystem::path& out,
                           std::uint64_t budget_bytes, const Profile& profile);
 
-// Writes what stands beside a report: trace.pftrace where there is a recording, kernels.pb.gz.
-// Returns their names; what the budget left out is added to the diagnostics. A budget of 0: no
-// trace.pftrace.
-std::vector<std::string> write_trace_files(Profile& profile, const std::filesystem::path& directory,
-                                           std::uint64_t budget_bytes);
-
 }  // namespace llmprof

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "trace/device_label.h"
 #include "trace/filter.h"
 
 namespace llmprof {
@@ -338,8 +339,7 @@ Trace join_traces(std::vector<TracePart> parts) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     SourceFile& file = whole.capture.files.emplace_back(std::move(parts[i].file));
     for (std::size_t d = 0; d < parts[i].trace.devices.size(); ++d) {
-      file.devices.push_back(
-          fmt::format("cuda:{}", whole.devices[places[i].first_device + d].ordinal));
+      file.devices.push_back(device_label(whole.devices[places[i].first_device + d]));
     }
   }
   return whole;

@@ -31,6 +31,8 @@ struct Requests {
   RequestClock clock = RequestClock::kEpoch;
   // Spacing of the stamps; a record in milliseconds cannot be joined more finely.
   std::int64_t resolution_ns = 1;
+  // The client ran on the server's machine: both wall clocks are one.
+  bool is_on_server_host = false;
 
   std::vector<std::string> id;
   std::vector<std::int64_t> sent_ns;

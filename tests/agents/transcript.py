@@ -231,7 +231,7 @@ def main():
             make_recording(root / f"{name}.sqlite", case)
         make_recording(outside / "secret.sqlite", "analyze-llm")
         (outside / "metrics.json").write_text('{"schema": "llmprof.metrics", "schema_version": 1, "verdict": "SECRET"}')
-        subprocess.run([arguments.make_trace, root / "large.sqlite", "60000"], check=True, capture_output=True)
+        subprocess.run([arguments.make_trace, root / "large.sqlite", "300000"], check=True, capture_output=True)
         check_protocol(program, root)
         client = Client(program, root)
         schemas = check_schemas(client)

@@ -77,6 +77,25 @@ def by_llmprof(program, path):
     return {name: tuple(values) for name, values in totals.items()}
 
 
+def check_shapes(metrics, path):
+    """Launches by grid and block against plain SQL, of kernels whose shapes are all listed. Returns how many those are."""
+    ours = collections.defaultdict(lambda: [0, 0])
+    left_out = set()
+    for row in metrics["kernels"]:
+        if row["num_shapes"] > len(row["by_shape"]):  # one shape has no list; more than eight are cut
+            left_out.add(row["kernel_name"])
+        for shape in row["by_shape"]:
+            total = ours[row["kernel_name"], shape["shape"]]
+            total[0] += shape["total_ns"]
+            total[1] += shape["calls"]
+    names = {name for name, _ in ours} - left_out
+    sql = connect(path).execute(f"""SELECT s.value, gridX || 'x' || gridY || 'x' || gridZ || '/' || blockX || 'x' || blockY || 'x' ||
+        blockZ, sum(k.end - k.start), count(*) FROM {KERNEL} k JOIN StringIds s ON s.id = k.demangledName GROUP BY 1, 2""")
+    theirs = {(name, shape): (total, calls) for name, shape, total, calls in sql if name in names}
+    assert {key: tuple(total) for key, total in ours.items() if key[0] in names} == theirs, path.name
+    return len(names)
+
+
 def check_conservation(program, path):
     with tempfile.TemporaryDirectory() as directory:
         texts = []
@@ -105,6 +124,7 @@ def main():
     has_nsys = shutil.which("nsys") and "2022.4" in subprocess.run(["nsys", "--version"], capture_output=True,
                                                                     text=True).stdout
     asked = 0
+    shaped = 0
     with tempfile.TemporaryDirectory() as directory:
         # An independent generator, where it is there.
         maker = arguments.corpus.parent / "tools/make_nsys_sqlite.py"
@@ -124,8 +144,10 @@ def main():
             if theirs is not None:
                 assert ours == theirs, (path.name, set(ours.items()) ^ set(theirs.items()))
                 asked += 1
-        check_conservation(arguments.program, path)
-    print(f"{len(files)} recordings equal plain SQL, {asked} of them nsys stats too")
+        metrics = check_conservation(arguments.program, path)
+        shaped += check_shapes(metrics, path) if sql else 0
+    print(f"{len(files)} recordings equal plain SQL, {asked} of them nsys stats too; {shaped} kernels by grid and block")
+    assert shaped > 50, shaped
     assert not has_nsys or asked >= 15, asked
     return 0
 

@@ -151,7 +151,7 @@ def main():
         scratch = pathlib.Path(scratch)
         for recording in recordings:
             out = scratch / recording.stem
-            run(options.program, "analyze", recording, "--out", out, "--trace-budget", "0")
+            run(options.program, "analyze", recording, "--out", out)
             fleet = json.loads(run(options.program, "merge", out, "--json"))
             assert fleet["ranks"]["present"] == 2 and fleet["ranks"]["expected"] == 2, fleet["ranks"]
             found = check(fleet, nsys_ranks(recording))
@@ -162,14 +162,16 @@ def main():
         check_files_of_kineto(options.program, kineto)
         ranks = {}
         for path in kineto:
-            run(options.program, "analyze", path, "--out", scratch / path.name, "--trace-budget", "0")
+            run(options.program, "analyze", path, "--out", scratch / path.name)
             one, world_size = kineto_ranks(path)
             ranks.update(one)
         # Two of 128 ranks came: told, and by the exit code too.
         fleet = json.loads(run(options.program, "merge", *(scratch / path.name for path in kineto), "--json", codes=(4,)))
         assert fleet["ranks"]["expected"] == world_size == 128 and fleet["ranks"]["missing"] == ["2-127"], fleet["ranks"]
-        found = check(fleet, ranks)
-        print("hta ranks 0 and 1", {k: found[k] for k in ("num", "total_ns", "transfer_ns", "waiting_ns")})
+        # The recordings are samples: the n-th collective of one rank is not the n-th of the other, so none is matched and nobody is late.
+        assert all(len(rank) > 0 for rank in ranks.values()), "the files have collectives"
+        assert fleet["collectives"]["num"] == 0, fleet["collectives"]
+        assert all(row["last"] == 0 and row["blamed_ns"] == 0 for row in fleet["rank_table"]), fleet["rank_table"]
     return 0
 
 

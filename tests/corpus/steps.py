@@ -32,7 +32,9 @@ def ranges_of(path):
         document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
         events = document if isinstance(document, list) else document["traceEvents"]
         return [(event["name"], event["pid"]) for event in events
-                if event.get("ph") == "X" and event.get("cat") == "user_annotation"]
+                # In 2021 the profiler's own steps were operators.
+                if event.get("ph") == "X" and (event.get("cat") == "user_annotation" or
+                                               event.get("cat") == "Operator" and event["name"].startswith("ProfilerStep#"))]
     connection = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
     columns = {row[1] for row in connection.execute("PRAGMA table_info(NVTX_EVENTS)")}
     if not columns:

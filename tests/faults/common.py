@@ -143,11 +143,11 @@ def commands(program, workload, scratch):
     make_recording(recording)
     make_recording(other)
     for rank in (1, 2, 3):
-        subprocess.run([program, "analyze", recording, "--out", scratch / f"ranks/{rank}", "--run-id", f"job{rank}",
-                        "--trace-budget", "0"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([program, "analyze", recording, "--out", scratch / f"ranks/{rank}", "--run-id", f"job{rank}"],
+                       check=True, stdout=subprocess.DEVNULL)
 
     def with_report(folder):
-        subprocess.run([program, "analyze", recording, "--out", folder, "--trace-budget", "0"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([program, "analyze", recording, "--out", folder], check=True, stdout=subprocess.DEVNULL)
 
     def with_secrets(folder):
         make_recording(folder / "run.sqlite", "analyze-graph", secrets=2)
@@ -158,7 +158,8 @@ def commands(program, workload, scratch):
                     verify=lambda folder: verify_bundle(program, folder)),
             Command("analyze --out", [program, "analyze", recording, "--out", "{}"]),
             Command("analyze --out, again", [program, "analyze", recording, "--out", "{}"], with_report),
-            Command("analyze --out, two", [program, "analyze", recording, other, "--out", "{}", "--trace-budget", "0"]),
+            Command("analyze --with trace", [program, "analyze", recording, "--out", "{}", "--with", "trace"]),
+            Command("analyze --out, two", [program, "analyze", recording, other, "--out", "{}"]),
             Command("export pftrace", [program, "export", recording, "--out", "{}/t.pftrace"]),
             Command("export chrome", [program, "export", recording, "--format", "chrome", "--out", "{}/t.json"]),
             Command("export pprof", [program, "export", recording, "--format", "pprof", "--out", "{}/k.pb.gz"]),

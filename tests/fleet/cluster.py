@@ -34,6 +34,8 @@ CONFIG = """<?xml version="1.0"?>
     <session_timeout_ms>4000</session_timeout_ms></zookeeper>
   <macros><shard>{shard}</shard><replica>{replica}</replica></macros>
   <distributed_ddl><path>/clickhouse/task_queue/ddl</path></distributed_ddl>
+  <!-- A node that is killed right after its first inserts has more parts that ZooKeeper does not know than others, and would not start. -->
+  <merge_tree><replicated_max_ratio_of_wrong_parts>1</replicated_max_ratio_of_wrong_parts></merge_tree>
 </yandex>
 """
 USERS = """<?xml version="1.0"?>

@@ -6,6 +6,7 @@ import argparse
 import concurrent.futures
 import hashlib
 import http.server
+import json
 import os
 import pathlib
 import shutil
@@ -243,6 +244,72 @@ def test_wrong_rows(test):
     assert not healthy.inserts
 
 
+def recent(handler, query, body, definition=b"CREATE TABLE llmprof.kernels (day Date) TTL day + toIntervalDay(30)\n"):
+    """A recent server whose tables keep rows for 30 days."""
+    if body == b"SELECT version()":
+        return done(handler, b"26.5.1.1\n")
+    return done(handler, definition) if b"create_table_query" in body else False
+
+
+def test_damaged_summaries(test):
+    """One damaged, empty or newer summary does not stop the others, is named, and is not forgotten by the exit code."""
+    folder = test.folder / "damaged-summaries"
+    shutil.copytree(test.data, folder)
+    good = sorted(folder.rglob("*.llmprof"))
+    (good[0].parent / "cut.llmprof").write_bytes(good[0].read_bytes()[:1000])
+    (good[0].parent / "empty.llmprof").write_bytes(b"")
+    server = Server()
+    expect(test.run("push", folder, "--to", server.url, spool="some"), 4, "not sent:", "cut.llmprof", "empty.llmprof", "sent 2 ranks")
+    assert [table for table, _ in server.inserts][-1] == "llmprof.ranks"
+    # What was acknowledged is not sent again by a relay that looks at its folder once more, unless it is told to.
+    before = len(server.inserts)
+    (good[0].parent / "cut.llmprof").unlink()
+    (good[0].parent / "empty.llmprof").unlink()
+    expect(test.run("push", folder, "--to", server.url, spool="some"), 0, "sent 0 ranks", "2 ranks sent before")
+    assert len(server.inserts) == before
+    expect(test.run("push", folder, "--to", server.url, "--again", spool="some"), 0, "sent 2 ranks")
+    assert len(server.inserts) == 2 * before
+
+
+def test_age_limit(test):
+    """Rows that the server would acknowledge and drop are not sent. The generator's are of January 2026."""
+    server = Server(recent)
+    expect(test.run("push", test.data, "--to", server.url, spool="aged"), 4, "drops rows from before", "--keep-days", "sent 0 ranks")
+    assert not server.inserts and not test.waiting("aged")
+    # A batch that grew too old in the spool is put aside, not lost.
+    expect(test.run("push", test.data, "--to", f"http://127.0.0.1:{free_port()}", "--wait", "1", spool="grown"), 5, "1 batches wait")
+    expect(test.run("push", "--to", server.url, spool="grown"), 1, "which the server drops")
+    assert not server.inserts and len(list((test.folder / "grown" / "failed").glob("*.batch"))) == 1
+    kept = Server(lambda h, q, b: recent(h, q, b, b"CREATE TABLE llmprof.kernels (day Date)\n"))
+    expect(test.run("push", test.data, "--to", kept.url, spool="kept-all"), 0, "sent 2 ranks")
+
+
+def test_read_only_user(test):
+    """A user whose profile is read only may not send the setting; a statement that writes is still refused."""
+    def trouble(handler, query, body):
+        if "readonly=1" in handler.path:
+            return done(handler, b"Code: 164, e.displayText() = DB::Exception: Cannot modify 'readonly' setting in readonly mode", status=500)
+        return done(handler, b"2\n") if b"system.settings" in body else False
+    server = Server(trouble)
+    expect(test.run("status", "--to", server.url), 0, "no runs")
+    # The user may write, so it was the statement: it is not tried without the setting.
+    writer = Server(lambda h, q, b: done(h, b"0\n") if b"system.settings" in b else
+                    done(h, b"Code: 164. DB::Exception: Cannot execute query in readonly mode", status=500) if "readonly=1" in h.path else False)
+    expect(test.run("sql", "DROP TABLE x", "--to", writer.url), 5, "Code: 164")
+    assert not any("DROP" in text and "readonly=1" not in path for path, _, text in writer.requests)
+
+
+def test_sql_answers(test):
+    """Bytes go to a file as they came; JSON is JSON."""
+    parquet = b"PAR1\x00\x1b\xff\nPAR1"
+    server = Server(lambda h, q, b: done(h, parquet) if b"Parquet" in b else done(h, b'{"data": [{"x": "\\u001b"}]}\n') if b"FORMAT JSON" in b else False)
+    out = test.folder / "answer.parquet"
+    expect(test.run("sql", "SELECT 1 FORMAT Parquet", "--to", server.url, "--out", out), 0)
+    assert out.read_bytes() == parquet
+    result = test.run("sql", "SELECT 1 AS x", "--to", server.url, "--json")
+    assert result.returncode == 0 and json.loads(result.stdout)["data"] == [{"x": "\x1b"}] and "\x1b" not in result.stdout, result
+
+
 def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -291,13 +358,13 @@ def test_names(test):
 
 def test_wrong_answers(test):
     """Questions answered with what was not asked for."""
-    answers = {"HTML": HTML + b"\n", "too few columns": b"1\t2\n", "no number": b"\t".join([b"x"] * 13) + b"\n", "no end of line": b"1"}
+    answers = {"HTML": HTML + b"\n", "too few columns": b"1\t2\n", "no number": b"\t".join([b"x"] * 14) + b"\n", "no end of line": b"1"}
     for name, answer in answers.items():
         server = Server(lambda h, q, b, answer=answer: done(h, answer) if b"FROM" in b else False)
         expect(test.run("status", "--to", server.url), 1, "the server")
         print(f"  a question answered with {name}: refused")
     # Numbers that no run has, where all columns are there.
-    run = [7, 1, 1, b"r", 1, b"m", b"g", b"e", b"v", 1_700_000_000, 2, 1, 5]
+    run = [7, 1, 1, b"r", 1, b"m", b"g", b"e", b"v", 1_700_000_000, 2, 1, 5, b"cluster=a"]
     kernel = [1, 2, 3, 1, 0, 1, 0, 5, 5, 5, b"[3]", b"[1]"]
     stage = [7, 2, 1, *[0, 1] * 7]
     most = (1 << 64) - 1
@@ -377,7 +444,8 @@ def main():
     arguments = parser.parse_known_args()[0]
     with tempfile.TemporaryDirectory() as folder:
         test = Test(arguments.program, arguments.make_history, folder)
-        for check in (test_troubles, test_passing_errors, test_wrong_rows, test_failover, test_names, test_wrong_answers, test_credentials, test_tls):
+        for check in (test_troubles, test_passing_errors, test_wrong_rows, test_damaged_summaries, test_age_limit, test_read_only_user,
+                      test_sql_answers, test_failover, test_names, test_wrong_answers, test_credentials, test_tls):
             started = time.monotonic()
             check(test)
             print(f"{check.__name__}: {time.monotonic() - started:.1f} s")

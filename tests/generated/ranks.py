@@ -23,6 +23,9 @@ def check_planted(fleet, truth):
     assert worst["rank"] == truth["slow_rank"] and worst["straggler"], worst
     assert abs(worst["deviation_fraction"] - 0.30) < 0.02, worst
     assert abs(worst["reason"]["compute_ratio"] - 1.28) < 0.02, worst  # the others have a slow node among them
+    # All its kernels are slower alike: the GPU, not a kernel. The job lost what one rank computes longer.
+    assert worst["cause"] == "clocks" and fleet["lateness"] == "pinned", worst
+    assert 0.9 < worst["lost_ns"] / worst["excess"]["compute_ns"] < 1.1, worst
     assert fleet["nodes"][0]["name"] == truth["slow_node"] and fleet["nodes"][0]["outlier"], fleet["nodes"][0]
     assert not fleet["nodes"][1]["outlier"], fleet["nodes"][1]
     assert fleet["kernels"][0]["kernel"] == truth["slow_kernel"], fleet["kernels"]

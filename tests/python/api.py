@@ -213,7 +213,7 @@ def test_requests(llmprof, arguments, directory):
     profile = llmprof.open(folder / "run.sqlite", requests=clients)
     out = directory / "requests-out"
     run = subprocess.run([arguments.program, "analyze", folder / "run.sqlite", "--requests", clients, "--json", "-o", out,
-                          "--trace-budget", "0", "-q"], capture_output=True, text=True, timeout=120)
+                          "-q"], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0 and profile.metrics_json() == run.stdout, run.stderr
     with (out / "requests.csv").open() as file:
         expected = {row["id"]: row for row in csv.DictReader(file)}

@@ -201,7 +201,7 @@ def modern_answers(test):
         started = time.monotonic()
         pushed = test.push(url, "m", "150000", test.data)
         step(f"{ready.strip()}: {pushed.stdout.strip()} in {time.monotonic() - started:.1f} s")
-        step("two runs again, cut otherwise: " + test.push(url, "m", "4000", *sorted(test.data.iterdir())[:2]).stdout.strip())
+        step("two runs again, cut otherwise: " + test.push(url, "m", "4000", "--again", *sorted(test.data.iterdir())[:2]).stdout.strip())
         for table, words in (("kernels", ["CODEC(T64, ZSTD(1))", "TTL day", "non_replicated_deduplication_window"]),
                              ("ranks", ["LowCardinality(String)"])):
             statement = test.llmprof("sql", f"SHOW CREATE TABLE llmprof.{table}", "--to", url).stdout

@@ -15,10 +15,9 @@ import shutil
 import sqlite3
 import struct
 import subprocess
-import sys
 import time
 
-from runs import Runner, has_report
+from runs import Runner, guarded, has_report
 
 # Two means of the same ranges by two clocks in one process: what lies between them is the clocks' own reading.
 MOST_DIFFERENCE = 0.05
@@ -303,4 +302,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

@@ -13,10 +13,9 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 
-from runs import Run, processes_of
+from runs import Run, guarded, processes_of
 from serve import free_port
 
 PROMPT, OUTPUT = 48, 12
@@ -88,4 +87,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

@@ -9,9 +9,8 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import sys
 
-from runs import Runner, end, leftovers, processes_of, wait_until
+from runs import Runner, end, guarded, leftovers, processes_of, wait_until
 
 NSYS = r'''#!/usr/bin/env python3
 import os, shutil, subprocess, sys
@@ -153,4 +152,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

@@ -10,8 +10,9 @@ import pathlib
 import shutil
 import sqlite3
 import subprocess
-import sys
 import tempfile
+
+from runs import guarded
 
 PROGRAM = r"""
 #include <nvtx3/nvToolsExt.h>
@@ -58,4 +59,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

@@ -9,10 +9,9 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 
-from runs import Run, has_report
+from runs import Run, guarded, has_report
 
 
 def main():
@@ -54,4 +53,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

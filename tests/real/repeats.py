@@ -8,8 +8,9 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
+
+from runs import guarded
 
 
 def repeats(program, folder, *words, code, timeout=300):
@@ -92,4 +93,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

@@ -6,8 +6,9 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
+
+from runs import guarded
 
 
 def main():
@@ -65,4 +66,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

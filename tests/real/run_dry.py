@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """llmprof run --dry-run on every preset: starts nothing, and the installed nsys and ncu accept every command it prints."""
 import argparse
+import functools
 import os
 import pathlib
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+from runs import AgentFailed, agent_failed, each
 
 def dry(program, directory, *overrides):
     result = subprocess.run([program, "run", "--dry-run", f"artifacts.dir={directory}/none", *overrides, "--",
@@ -29,15 +31,11 @@ def accept(command, directory, seen):
     if command in seen:
         return
     seen.add(command)
-    for attempt in range(3):
-        result = subprocess.run(["/bin/sh", "-c", command.replace("llmprof-RUN", f"llmprof-{os.getpid()}-{attempt}")],
-                                capture_output=True, text=True, timeout=60,
-                                env={**os.environ, "TMPDIR": str(directory / "SCRATCH")})
-        # nsys now and then loses its own agent on a busy machine, before it looks at the program.
-        said = result.stdout + result.stderr
-        if result.returncode == 0 or not any(
-                words in said for words in ("End of file", "Agent launcher failed", "Local Endpoint is not available")):
-            break
+    result = subprocess.run(["/bin/sh", "-c", command.replace("llmprof-RUN", f"llmprof-{os.getpid()}-{len(seen)}")],
+                            capture_output=True, text=True, timeout=60,
+                            env={**os.environ, "TMPDIR": str(directory / "SCRATCH")})
+    if result.returncode != 0 and agent_failed(result.stdout, result.stderr):
+        raise AgentFailed(result.stderr)
     assert result.returncode == 0, (command, result.stdout, result.stderr)
     # A dry run writes no files, so the loader misses the library of marks, and says so.
     said = [line for line in result.stderr.splitlines() if "libllmprof_marks.so" not in line]
@@ -53,7 +51,7 @@ def main():
         return 77
     directory = pathlib.Path(tempfile.mkdtemp(prefix="llmprof-dry-"))
     conf = pathlib.Path(__file__).parents[2] / "conf"
-    seen = set()
+    seen, checks = set(), {}
     try:
         presets = [f"{group}={path.stem}" for group in ("workload", "profiling/nsys", "profiling/ncu")
                    for path in sorted((conf / group).glob("*.yaml"))]
@@ -65,13 +63,14 @@ def main():
                 ["pipeline.ncu.metrics=[dram__bytes.sum, sm__throughput.avg.pct_of_peak_sustained_elapsed]"]]:
             for name, command in dry(arguments.program, directory, *overrides).items():
                 if name != "baseline":
-                    accept(command, directory, seen)
+                    checks[f"{name} {' '.join(overrides)}"] = functools.partial(accept, command, directory, seen)
+        code = each(checks)
         print(f"{len(seen)} commands accepted")
         # The oracle can say no.
         try:
             accept(dry(arguments.program, directory)["ncu"].replace("LLM@prefill/", "LLM@*/"), directory, seen)
         except AssertionError:
-            return 0
+            return code
         raise AssertionError("ncu accepts everything")
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -3,13 +3,14 @@
 """Test of a run that is killed in the middle of a pass: doctor names what is left and how to clean it up, and commands refuse the
 bundle."""
 import argparse
+import functools
 import os
 import shutil
 import signal
 import subprocess
 import sys
 
-from runs import Runner, end, leftovers, processes_of, wait_until
+from runs import Runner, each, end, leftovers, processes_of, wait_until, wait_while
 
 
 def check_pass(runner, name):
@@ -17,7 +18,7 @@ def check_pass(runner, name):
     process = runner.start("--passes", name, command=[runner.workload, "--hang"])
     try:
         bundle = wait_until(lambda: next((p for p in runner.directory.iterdir() if (p / "running.json").exists()), None))
-        wait_until(lambda: any(comm == "llmprof_nvtx_wo" for _, comm in processes_of(bundle)))
+        wait_while(process, lambda: any(comm == "llmprof_nvtx_wo" for _, comm in processes_of(bundle)))
         check = leftovers(runner)
         assert check["status"] == "OK" and str(bundle) in check["finding"], check
         os.kill(process.pid, signal.SIGKILL)
@@ -49,11 +50,9 @@ def main():
         return 77
     runner = Runner(arguments.program, arguments.workload)
     try:
-        check_pass(runner, "baseline")
-        check_pass(runner, "nsys")
+        return each({name: functools.partial(check_pass, runner, name) for name in ("baseline", "nsys")})
     finally:
         runner.close()
-    return 0
 
 
 if __name__ == "__main__":

@@ -14,9 +14,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
-from runs import Run, end, processes_of, wait_until
+from runs import Run, end, guarded, processes_of, wait_until
 
 PLAYBACK = pathlib.Path(__file__).resolve().parent.parent / "playback_server.py"
 
@@ -116,6 +115,12 @@ def check_attach(serve, corpus):
                                       capture_output=True, text=True, timeout=240)
                 assert done.returncode == 0 and done.stderr.count("recorded ") == 1, done
                 assert (out / "report.html").exists() and (out / "metrics.json").exists(), done
+                # 20 steps, after which the server stops by itself.
+                for file in traces.iterdir():
+                    file.unlink()
+                steps = subprocess.run([serve.program, "attach", url, "--traces", traces, "--steps", "20", "--seconds", "1", "-o",
+                                        pathlib.Path(folder) / "steps"], capture_output=True, text=True, timeout=240)
+                assert steps.returncode == 0 and steps.stderr.count("recorded ") == 1, steps
                 print(f"attach: {trace.name} analyzed")
             finally:
                 server.kill()
@@ -128,7 +133,8 @@ def check_attach(serve, corpus):
 def killed(serve, who, when):
     """Kills one process while the server starts or serves, and waits until nothing is left."""
     server = ("--slow-start", "3") if when == "start" else ("--token-ms", "100")
-    process = subprocess.Popen(serve.argv("--passes", "baseline", server=server), stdout=subprocess.PIPE,
+    warmup = ("--warmup", shlex.join([serve.program, "load", "{url}", "--requests", "50", "--quiet"])) if when == "warmup" else ()
+    process = subprocess.Popen(serve.argv("--passes", "baseline", *warmup, server=server), stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     wanted = {"server": "playback_server", "client": " load ", "drive": " drive ", "llmprof": None}[who]
 
@@ -145,7 +151,7 @@ def killed(serve, who, when):
             commands = {pid: command_of(pid) for pid, _ in processes_of(bundle)}
             is_loaded = any(" load " in text and " drive " not in text for text in commands.values())
             is_started = any("playback_server" in text and " drive " not in text for text in commands.values())
-            if not (is_loaded if when == "load" else is_started):
+            if not (is_started if when == "start" else is_loaded):
                 continue
             if wanted is None:
                 return bundle, process.pid
@@ -156,7 +162,6 @@ def killed(serve, who, when):
 
     try:
         bundle, pid = wait_until(find)
-        time.sleep(0.3)
         os.kill(pid, signal.SIGKILL)
         err = process.communicate(timeout=60)[1]
         wait_until(lambda: not processes_of(bundle))
@@ -179,8 +184,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="llmprof-serve-") as directory:
         serve = Serve(arguments.program, directory)
         check_failures(serve)
-        for who, when in (("server", "start"), ("server", "load"), ("client", "load"), ("drive", "start"), ("drive", "load"),
-                          ("llmprof", "start"), ("llmprof", "load")):
+        for who, when in (("server", "start"), ("server", "warmup"), ("server", "load"), ("client", "warmup"), ("client", "load"),
+                          ("drive", "start"), ("drive", "warmup"), ("drive", "load"), ("llmprof", "start"), ("llmprof", "warmup"),
+                          ("llmprof", "load")):
             killed(serve, who, when)
             print(f"kill -9 of {who} during {when}: nothing left")
         check_whole(serve, has_nsys)
@@ -192,4 +198,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

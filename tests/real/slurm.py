@@ -12,9 +12,10 @@ import pathlib
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
+
+from runs import guarded
 
 SKIP = 77
 NODES = 16
@@ -225,4 +226,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

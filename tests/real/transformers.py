@@ -12,10 +12,9 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import time
 
-from runs import Runner
+from runs import Runner, guarded
 
 # A marked step against the same step without, CPU time. Where more wants to run than there are processors, all of it takes longer.
 IS_BUSY = os.getloadavg()[0] > os.cpu_count() - 0.5
@@ -331,4 +330,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

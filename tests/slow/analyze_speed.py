@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The whole of `llmprof analyze`, everything written but the trace for viewers, beside SQLite stepping over the same columns and computing nothing.
+"""The whole of `llmprof analyze`, all files written, beside SQLite stepping over the same columns and computing nothing.
 
 The budget has slack for a busy machine; bench/README.md has the figures of a quiet one.
 """
@@ -38,8 +38,7 @@ def main():
 
         def analyze(threads):
             start = time.perf_counter()
-            subprocess.run([program, "analyze", trace, "--threads", str(threads), "--out", directory,
-                            "--trace-budget", "0"], check=True,
+            subprocess.run([program, "analyze", trace, "--threads", str(threads), "--out", directory], check=True,
                            stdout=subprocess.DEVNULL)
             return time.perf_counter() - start
 

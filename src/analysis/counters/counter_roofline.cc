@@ -296,6 +296,50 @@ void find_waves(const Metrics& metrics, std::int64_t num_blocks, RooflineInput& 
   }
 }
 
+// Shares of the cycles of resident warps, by what they waited for. Averages per issued instruction
+// are ncu's warp states; without them samples of the program counter, which have no overhead.
+void find_stalls(const Metrics& metrics, RooflineInput& input) {
+  struct Source {
+    std::string_view prefix;
+    std::string_view suffix;
+  };
+  constexpr Source kSources[] = {
+      {"smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"},
+      {"smsp__pcsamp_warps_issue_stalled_", ""},
+  };
+  constexpr std::size_t kMostStalls = 5;
+  for (const Source& source : kSources) {
+    const std::string_view prefix = source.prefix;
+    const std::string_view suffix = source.suffix;
+    double whole = 0;
+    std::vector<StallReason> found;
+    metrics.each_number([&](std::string_view name, double value) {
+      if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.ends_with("_not_issued") ||
+          !(value >= 0)) {
+        return;
+      }
+      name.remove_prefix(prefix.size());
+      name.remove_suffix(suffix.size());
+      whole += value;
+      // A selected warp issues; it does not wait.
+      if (name != "selected") {
+        found.push_back({std::string(name), value});
+      }
+    });
+    if (whole > 0) {
+      std::sort(found.begin(), found.end(), [](const StallReason& a, const StallReason& b) {
+        return a.fraction != b.fraction ? a.fraction > b.fraction : a.name < b.name;
+      });
+      for (StallReason& stall : found) {
+        stall.fraction /= whole;
+      }
+      found.resize(std::min(found.size(), kMostStalls));
+      input.stalls = std::move(found);
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<double> sm_clock_hz(const Counters& counters, const CounterResult& result) {
@@ -328,6 +372,7 @@ RooflineInput roofline_input(const Counters& counters, const CounterResult& resu
   input.achieved_occupancy_fraction =
       metrics.fraction({"sm__warps_active.avg.pct_of_peak_sustained_active"});
   find_waves(metrics, result.num_blocks, input);
+  find_stalls(metrics, input);
   find_flops(metrics, input);
   return input;
 }

@@ -294,7 +294,7 @@ std::vector<StageCoverage> coverage_of(const Analysis& analysis,
 void mark_records(std::vector<KernelCounters>& kernels, Analysis& analysis) {
   std::map<std::tuple<std::string, std::string, std::string>, KernelRecord*> records;
   const auto device_of = [&](const LaunchGroup& group) {
-    return analysis.is_summary ? std::string() : fmt::format("cuda:{}", group.ordinal);
+    return analysis.is_summary ? std::string() : group.gpu;
   };
   for (KernelRecord& record : analysis.kernels) {
     records[{record.kernel_name, record.stage, analysis.is_summary ? "" : record.device}] = &record;

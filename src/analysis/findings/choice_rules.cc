@@ -63,7 +63,9 @@ const DeviceSummary* device_of(const Analysis& analysis, const StageLedger& row)
 KernelChains chains_in(const Analysis& analysis, const StageLedger& row) {
   KernelChains sum;
   for (const KernelChains& chains : analysis.kernel_chains) {
-    if (is_in_row(chains.device, chains.stage, row)) {
+    const bool is_steady = row.stage == "steady";
+    if (is_steady ? chains.device == row.device && chains.stage == "steady"
+                  : is_in_row(chains.device, chains.stage, row)) {
       sum.num_attentions += chains.num_attentions;
       sum.attention_ns += chains.attention_ns;
       sum.product_ns += chains.product_ns;
@@ -73,6 +75,12 @@ KernelChains chains_in(const Analysis& analysis, const StageLedger& row) {
     }
   }
   return sum;
+}
+
+std::string chain_evidence(const StageLedger& row, std::string_view field) {
+  return row.stage == "capture" ? fmt::format("kernel_chains[device={}].{}", row.device, field)
+                                : fmt::format("kernel_chains[stage={},device={}].{}",
+                                              path_value(row.stage), row.device, field);
 }
 
 void check_unfused_attention(const FindingContext& context) {
@@ -93,7 +101,7 @@ void check_unfused_attention(const FindingContext& context) {
                        ? "use the fused path: F.scaled_dot_product_attention; in transformers "
                          "attn_implementation=\"sdpa\""
                        : "use a fused attention kernel";
-    finding.evidence = {fmt::format("kernel_chains[device={}].attention_ns", row.device)};
+    finding.evidence = {chain_evidence(row, "attention_ns")};
   }
 }
 
@@ -107,7 +115,7 @@ void check_flash_generation(const FindingContext& context) {
     const KernelRecord* largest = nullptr;
     for (const KernelRecord& kernel : context.analysis.kernels) {
       if (is_kernel_in(kernel, row) && is_flash_2(kernel)) {
-        time_ns += kernel.total_ns;
+        time_ns += time_in_row(kernel, row);
         largest = largest == nullptr ? &kernel : largest;
       }
     }
@@ -124,9 +132,7 @@ void check_flash_generation(const FindingContext& context) {
     finding.next =
         "use FlashAttention 3 (flash_attn_interface; in vLLM it is the default on Hopper) or "
         "cuDNN's attention: about 1.5 times as fast on Hopper";
-    finding.evidence = {fmt::format("kernels[short_name={},stage={},device={}].total_ns",
-                                    path_value(largest->short_name), path_value(largest->stage),
-                                    largest->device)};
+    finding.evidence = {kernel_evidence(*largest, row)};
   }
 }
 
@@ -145,12 +151,14 @@ void check_empty_sms(const FindingContext& context) {
           static_cast<double>(group.shape.grid[0]) * group.shape.grid[1] * group.shape.grid[2];
       if (!group.has_shape || blocks < 1 || blocks >= static_cast<double>(device->num_sms) ||
           group.family == "communication" || group.median_ns < kEmptyKernelNs ||
-          !is_in_row(fmt::format("cuda:{}", group.ordinal), group.stage, row)) {
+          !is_in_row(group.gpu, group.stage, row)) {
         continue;
       }
-      time_ns += group.total_ns;
+      const std::int64_t group_ns =
+          row.stage == "steady" ? group.steady_ns.value_or(group.total_ns) : group.total_ns;
+      time_ns += group_ns;
       empty_ns +=
-          static_cast<double>(group.total_ns) * (1 - blocks / static_cast<double>(device->num_sms));
+          static_cast<double>(group_ns) * (1 - blocks / static_cast<double>(device->num_sms));
       largest = largest == nullptr || group.total_ns > largest->total_ns ? &group : largest;
     }
     const std::int64_t saving_ns =

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/rule.h"
+#include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -183,6 +184,16 @@ void FindingContext::silent(const char* id, const std::string& reason) const {
 bool is_in_row(const std::string& device, const std::string& stage, const StageLedger& row) {
   return device == row.device &&
          (row.stage == "capture" || row.stage == "steady" || stage == row.stage);
+}
+
+std::int64_t time_in_row(const KernelRecord& kernel, const StageLedger& row) {
+  return row.stage == "steady" ? kernel.steady_ns.value_or(kernel.total_ns) : kernel.total_ns;
+}
+
+std::string kernel_evidence(const KernelRecord& kernel, const StageLedger& row) {
+  return fmt::format("kernels[short_name={},stage={},device={}].{}", path_value(kernel.short_name),
+                     path_value(kernel.stage), kernel.device,
+                     row.stage == "steady" && kernel.steady_ns ? "steady_ns" : "total_ns");
 }
 
 bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row) {

@@ -20,9 +20,24 @@ namespace {
 
 constexpr std::int64_t kFewGaps = 20;  // fewer may be chance
 
-std::string evidence_of(const StageLedger& row, IdleKind kind) {
-  return fmt::format("idle_causes[stage={},device={},kind={}].total_ns", path_value(row.stage),
-                     row.device, kIdleKindNames[static_cast<std::size_t>(kind)]);
+// The largest causes of a kind, each with its own key.
+std::vector<std::string> evidence_of(const StageLedger& row, IdleKind kind) {
+  constexpr std::size_t kMostCauses = 3;
+  std::vector<std::string> keys;
+  for (const IdleCause& cause : row.causes) {
+    if (cause.label.kind == kind && keys.size() < kMostCauses) {
+      std::string key =
+          fmt::format("idle_causes[stage={},device={},bucket={},kind={}", path_value(row.stage),
+                      row.device, kBucketNames[static_cast<std::size_t>(cause.bucket)],
+                      kIdleKindNames[static_cast<std::size_t>(kind)]);
+      for (const auto& [name, text] :
+           {std::pair("call", &cause.label.call), {"scope", &cause.label.scope}}) {
+        key += text->empty() ? "" : fmt::format(",{}={}", name, path_value(*text));
+      }
+      keys.push_back(key + "].total_ns");
+    }
+  }
+  return keys;
 }
 
 // ": 1.91 s in cudaMalloc, 1.06 s in 'aten::empty'": where most of the time went.
@@ -94,7 +109,10 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
   if (share_of(saving_ns, row) < kLeastWaitShare) {
     return;
   }
-  Finding& finding = context.add("host_sync", row, Bucket::kSync, saving_ns);
+  // A CPU that does not run ahead launches late: most of the idle time is then booked there.
+  const bool is_late = holds_back && launches.total_ns > waits.total_ns;
+  Finding& finding =
+      context.add("host_sync", row, is_late ? Bucket::kLaunchLate : Bucket::kSync, saving_ns);
   finding.confidence = holds_back ? "medium" : "high";
   finding.sentence =
       holds_back
@@ -109,9 +127,9 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
                 row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
                 stage_words(row.stage), gaps_text(waits), place_of(waits));
   finding.next = sync_advice(context.workload);
-  finding.evidence = {
-      evidence_of(row, IdleKind::kWaiting),
-      fmt::format("ledgers[stage={},device={}].host_wait_ns", path_value(row.stage), row.device)};
+  finding.evidence = evidence_of(row, is_late ? IdleKind::kLaunching : IdleKind::kWaiting);
+  finding.evidence.push_back(
+      fmt::format("ledgers[stage={},device={}].host_wait_ns", path_value(row.stage), row.device));
 }
 
 // A finding on gaps of one kind. `what` goes on after "cuda:0 waited 1.20 ms (12.3 %) in decode".
@@ -123,7 +141,7 @@ Finding& add_gaps(const FindingContext& context, const char* id, const StageLedg
   finding.sentence =
       fmt::format("{} waited {} ({}) in {} {}", row.device, format_duration_ns(time_ns),
                   format_fraction(share_of(time_ns, row)), stage_words(row.stage), what);
-  finding.evidence = {evidence_of(row, kind)};
+  finding.evidence = evidence_of(row, kind);
   return finding;
 }
 

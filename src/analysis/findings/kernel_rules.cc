@@ -23,7 +23,7 @@ constexpr double kLowOccupancy = 0.25;  // of the warps an SM can hold
 // Weights of 16 bits reduced to 4: the saving for a memory-bound product.
 constexpr double kFewerBytes = 0.75;
 // Tensor cores in bf16 against fp32 on CUDA cores: TF32 has half the rate of bf16.
-constexpr double kNoTf32Gain = 2;
+constexpr double kNoTf32Gain = 2.5;
 
 // cuBLAS, CUTLASS and cuDNN name the type in the kernel: sgemm and scudnn are fp32 on CUDA cores,
 // s16816gemm and s1688gemm are tensor cores, f32f32_f32f32_f32 is fp32 without tensor cores. The
@@ -69,9 +69,23 @@ template <typename Wanted>
 std::int64_t kernel_time(const FindingContext& context, const StageLedger& row, Wanted wanted) {
   std::int64_t time_ns = 0;
   for (const KernelRecord& kernel : context.analysis.kernels) {
-    time_ns += is_kernel_in(kernel, row) && wanted(kernel) ? kernel.total_ns : 0;
+    time_ns += is_kernel_in(kernel, row) && wanted(kernel) ? time_in_row(kernel, row) : 0;
   }
   return std::min(time_ns, row.ledger[Bucket::kCompute]);
+}
+
+// Keys of the kernels among them that take most of the time.
+template <typename Wanted>
+std::vector<std::string> largest_kernels(const FindingContext& context, const StageLedger& row,
+                                         Wanted wanted) {
+  constexpr std::size_t kMostKeys = 3;
+  std::vector<std::string> keys;
+  for (const KernelRecord& kernel : context.analysis.kernels) {  // by total time
+    if (is_kernel_in(kernel, row) && wanted(kernel) && keys.size() < kMostKeys) {
+      keys.push_back(kernel_evidence(kernel, row));
+    }
+  }
+  return keys;
 }
 
 bool is_large(std::int64_t time_ns, const StageLedger& row) {
@@ -140,7 +154,9 @@ void check_tensor_cores(const FindingContext& context) {
             ? "run the model in bf16 (PyTorch: model.to(torch.bfloat16) or autocast)"
             : "run the model in bf16 (PyTorch: model.to(torch.bfloat16) or autocast), or allow TF32, "
               "half as fast: torch.backends.cuda.matmul.allow_tf32 = True";
-    finding.evidence = {"families[family=gemm].total_ns"};
+    finding.evidence = largest_kernels(context, row, [&](const KernelRecord& kernel) {
+      return off_tensor_cores(kernel) == (is_half ? OffTensorCores::kHalf : OffTensorCores::kFp32);
+    });
   }
 }
 
@@ -167,7 +183,7 @@ void check_fusion(const FindingContext& context) {
                   ? "fuse them: torch.compile, or fused norm, RoPE and activation kernels"
                   : "fuse them into one kernel"
             : "use the engine's fused norm, RoPE and activation kernels, or its compiled mode";
-    finding.evidence = {fmt::format("kernel_chains[device={}].mover_ns", row.device)};
+    finding.evidence = {chain_evidence(row, "mover_ns")};
   }
 }
 

@@ -46,6 +46,10 @@ struct FindingContext {
 // counts in its steady phase.
 bool is_in_row(const std::string& device, const std::string& stage, const StageLedger& row);
 bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row);
+// The part of a kernel's time that is in the row: of a steady phase what ran in it.
+std::int64_t time_in_row(const KernelRecord& kernel, const StageLedger& row);
+// The key of that time.
+std::string kernel_evidence(const KernelRecord& kernel, const StageLedger& row);
 
 // Whether most kernels of the row are nodes of CUDA graphs.
 bool is_in_graphs(const Analysis& analysis, const StageLedger& row);
@@ -55,6 +59,8 @@ const DeviceSummary* device_of(const Analysis& analysis, const StageLedger& row)
 
 // Chains of kernels in a row, as kernels count in it.
 KernelChains chains_in(const Analysis& analysis, const StageLedger& row);
+// The key of one of their fields.
+std::string chain_evidence(const StageLedger& row, std::string_view field);
 
 // Share of the row's time from its first recorded work to its last.
 double share_of(std::int64_t time_ns, const StageLedger& row);

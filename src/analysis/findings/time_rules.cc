@@ -43,7 +43,9 @@ constexpr BucketRule kBucketRules[] = {
 std::int64_t communication_ns(const Analysis& analysis, const StageLedger& row) {
   std::int64_t sum_ns = 0;
   for (const KernelRecord& kernel : analysis.kernels) {
-    sum_ns += is_kernel_in(kernel, row) && kernel.family == "communication" ? kernel.total_ns : 0;
+    sum_ns += is_kernel_in(kernel, row) && kernel.family == "communication"
+                  ? time_in_row(kernel, row)
+                  : 0;
   }
   return sum_ns;
 }

@@ -56,6 +56,7 @@ struct OffsetBounds {
   std::int64_t num_tokens = 0;
 
   bool is_closed() const { return num_tokens > 0 && most_ns != INT64_MAX; }
+  bool is_consistent() const { return least_ns <= most_ns; }
 };
 OffsetBounds bounds_of(const Requests& requests, const EngineLoop& loop, const RequestJoin& join);
 
@@ -67,6 +68,12 @@ struct RoughOffset {
 };
 RoughOffset rough_offset(const Requests& requests, const EngineLoop& loop, std::int64_t least_ns,
                          std::int64_t most_ns);
+
+// Joins requests and steps after their clocks, or refuses with the reason in `check`. `zero_ns` is
+// the offset that the wall clocks say, nullopt if there is none; the recording begins at
+// `start_ns`.
+RequestJoin join_on_clock(const Requests& requests, const EngineLoop& loop, std::int64_t start_ns,
+                          std::optional<std::int64_t> zero_ns, RequestClockCheck& check);
 
 // How the times of requests are read.
 struct JoinTimes {

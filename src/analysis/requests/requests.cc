@@ -8,6 +8,10 @@
 // bounds agree and are used as they are; else the middle of the bounds is used, and half their
 // distance is its error. Then everything is joined again, and claims must hold for every offset
 // within the bounds.
+//
+// Streams of a closed loop make all steps alike, and offsets that are whole steps apart fit nearly
+// as well. Then only a wall clock can tell: that of the server's own machine is believed if
+// requests and steps fit it. A clock of another machine may be steps off, so nothing is joined.
 #include "analysis/requests/requests.h"
 
 #include <algorithm>
@@ -22,6 +26,8 @@ namespace {
 
 constexpr std::int64_t kMostClockErrorNs = 100 * kNsPerMs;  // of wall clocks that are set by NTP
 constexpr std::int64_t kLeastSlackNs = 5 * kNsPerMs;
+// Of a profiler's UTC stamp against the same machine's wall clock.
+constexpr std::int64_t kMostAnchorErrorNs = kNsPerMs;
 
 class Joiner {
  public:
@@ -33,29 +39,36 @@ class Joiner {
     const RoughOffset rough = zero_ns ? rough_offset(requests_, loop_, *zero_ns - kMostClockErrorNs,
                                                      *zero_ns + kMostClockErrorNs)
                                       : rough_anywhere();
-    if (!rough.is_clear && !(zero_ns && has_slots_)) {
+    JoinTimes times{rough.offset_ns, slack_ns(), 0, start_ns_};
+    // Named slots tell steps apart even where these are alike.
+    if (!rough.is_clear && zero_ns && has_slots_) {
+      times.offset_ns = *zero_ns;
+      times.slack_ns = kMostClockErrorNs;
+    }
+    const bool is_sure = rough.is_clear || (zero_ns && has_slots_);
+    const OffsetBounds found = is_sure ? bounds_at(times) : OffsetBounds();
+    const std::optional<OffsetBounds> anchored = anchored_bounds(zero_ns, found);
+    if (!is_sure && !anchored) {
       return refuse(
           "several offsets of the clocks fit nearly as well: steps are too alike, or the "
           "requests are not those of this recording",
           check);
     }
-    JoinTimes times{rough.offset_ns, slack_ns(), 0, start_ns_};
-    if (!rough.is_clear) {
-      times.offset_ns = *zero_ns;
-      times.slack_ns = kMostClockErrorNs;
-    }
-    const OffsetBounds bounds = bounds_of(requests_, loop_, joined(times));
+    const OffsetBounds& bounds = anchored ? *anchored : found;
     if (!bounds.is_closed()) {
       return refuse("no request fits the steps, so nothing confirms the clock", check);
     }
-    if (bounds.least_ns > bounds.most_ns) {
+    if (!bounds.is_consistent()) {
       return refuse(fmt::format("requests contradict the steps by {}: the clocks drift, or the "
                                 "requests are not those of this recording",
                                 format_duration_ns(bounds.least_ns - bounds.most_ns)),
                     check);
     }
     times.slack_ns = requests_.resolution_ns > 1 ? requests_.resolution_ns : 0;
-    settle(zero_ns, bounds, times, check);
+    settle(zero_ns, bounds, anchored.has_value(), times, check);
+    if (!is_sure) {
+      check.sentence += "; by the pattern of tokens alone other offsets would fit too";
+    }
     RequestJoin join = joined(times);
     join.offset_ns = times.offset_ns;
     return join;
@@ -65,6 +78,25 @@ class Joiner {
   bool names_slots() const {
     return loop_.names_slots() && std::any_of(requests_.slot.begin(), requests_.slot.end(),
                                               [](std::int64_t slot) { return slot != kNoCount; });
+  }
+
+  OffsetBounds bounds_at(const JoinTimes& times) const {
+    return bounds_of(requests_, loop_, joined(times));
+  }
+
+  // Bounds by the wall clock of the server's own machine, if requests and steps fit it nearly as
+  // well as the offset that was `found` by their pattern.
+  std::optional<OffsetBounds> anchored_bounds(std::optional<std::int64_t> zero_ns,
+                                              const OffsetBounds& found) const {
+    if (!zero_ns || !requests_.is_on_server_host || has_slots_) {
+      return std::nullopt;
+    }
+    const std::int64_t slack_ns = std::min(this->slack_ns(), kMostAnchorErrorNs);
+    const OffsetBounds bounds = bounds_at({*zero_ns, slack_ns, 0, start_ns_});
+    const bool fits = bounds.is_closed() && bounds.is_consistent();
+    const bool is_other_better = found.is_closed() && found.is_consistent() &&
+                                 bounds.num_tokens < found.num_tokens - found.num_tokens / 10;
+    return fits && !is_other_better ? std::optional(bounds) : std::nullopt;
   }
 
   RoughOffset rough_anywhere() const {
@@ -90,12 +122,17 @@ class Joiner {
     return join;
   }
 
-  void settle(std::optional<std::int64_t> zero_ns, const OffsetBounds& bounds, JoinTimes& times,
-              RequestClockCheck& check) const {
-    if (zero_ns && bounds.least_ns <= *zero_ns && *zero_ns <= bounds.most_ns) {
-      times.offset_ns = *zero_ns;
-      times.margin_ns = std::max(bounds.most_ns - *zero_ns, *zero_ns - bounds.least_ns);
-      check.state = "agrees";
+  void settle(std::optional<std::int64_t> zero_ns, const OffsetBounds& bounds, bool is_anchored,
+              JoinTimes& times, RequestClockCheck& check) const {
+    const bool agrees = zero_ns && bounds.least_ns <= *zero_ns && *zero_ns <= bounds.most_ns;
+    if (agrees || is_anchored) {
+      times.offset_ns = std::clamp(*zero_ns, bounds.least_ns, bounds.most_ns);
+      times.margin_ns =
+          std::max(bounds.most_ns - times.offset_ns, times.offset_ns - bounds.least_ns);
+      // Tokens that arrive late tell little of a clock that is known anyway.
+      times.margin_ns =
+          is_anchored ? std::min(times.margin_ns, kMostAnchorErrorNs) : times.margin_ns;
+      check.state = agrees ? "agrees" : "corrected";
     } else {
       times.margin_ns = (bounds.most_ns - bounds.least_ns + 1) / 2;
       times.offset_ns = bounds.least_ns + (bounds.most_ns - bounds.least_ns) / 2;
@@ -106,7 +143,8 @@ class Joiner {
     const std::string error = format_duration_ns(times.margin_ns);
     if (check.state == "agrees") {
       check.sentence = fmt::format(
-          "the client's clock agrees with the recording's, as far as tokens tell: to {}", error);
+          "the client's clock agrees with the recording's{}: to {}",
+          is_anchored ? ", and is the same machine's" : ", as far as tokens tell", error);
     } else if (zero_ns) {
       check.sentence =
           fmt::format("the client's clock is {} {} the recording's, to {}, and was corrected",
@@ -146,6 +184,11 @@ void convert_server_times(std::optional<std::int64_t> utc_ns, Requests& requests
 
 }  // namespace
 
+RequestJoin join_on_clock(const Requests& requests, const EngineLoop& loop, std::int64_t start_ns,
+                          std::optional<std::int64_t> zero_ns, RequestClockCheck& check) {
+  return Joiner(requests, loop, start_ns).run(zero_ns, check);
+}
+
 JoinedRequests join_requests(const Trace& trace, const Stages& stages, const Analysis& analysis,
                              const std::vector<std::vector<LongGap>>& gaps, Requests requests) {
   JoinedRequests joined{std::move(requests), {}, RequestJoin(Requests()), {}, {}, ""};
@@ -169,8 +212,8 @@ JoinedRequests join_requests(const Trace& trace, const Stages& stages, const Ana
     const std::int64_t start_ns =
         std::min(analysis.capture_start_ns,
                  trace.capture.session_start_ns.value_or(analysis.capture_start_ns));
-    joined.join = Joiner(rows, joined.loop, start_ns)
-                      .run(is_wall ? std::optional(-*utc_ns) : std::nullopt, joined.clock);
+    joined.join = join_on_clock(rows, joined.loop, start_ns,
+                                is_wall ? std::optional(-*utc_ns) : std::nullopt, joined.clock);
     if (joined.clock.state == "refused") {
       joined.reason = joined.clock.sentence;
     }

@@ -7,18 +7,26 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/collectives.h"
+#include "analysis/rank_names.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "capture/workload.h"
 #include "cli/commands/analyze_plan.h"
 #include "cli/json_output.h"
 #include "cli/recording_options.h"
+#include "export/event_walk.h"
+#include "fleet/merge/job_report.h"
+#include "fleet/summary/summarise.h"
 #include "ingest/ingest.h"
+#include "report/fleet.h"
 #include "report/metrics.h"
 #include "report/sections.h"
 #include "session/named_model.h"
+#include "session/rank_run.h"
 #include "session/recording.h"
 #include "session/report_folder.h"
 #include "session/version.h"
@@ -29,6 +37,7 @@ namespace {
 struct AnalyzeOptions {
   std::vector<std::string> files;
   std::string out;
+  std::string with;
   std::uint64_t trace_budget_bytes = kTraceBudgetBytes;
   RowLimit top{10};
   std::string stage;
@@ -40,13 +49,45 @@ struct AnalyzeOptions {
   bool self_profile = false;
   RecordingOptions recording;
   std::string run_id;
+  std::optional<std::uint32_t> rank;
+  std::optional<std::int64_t> num_ranks;
+  std::vector<std::string> labels;
   std::string model;
   std::string gpu_name;
   std::string image;
   EfficiencySetup setup;  // what the command line says of it; setup_of() adds the rest
+
+  std::uint64_t trace_bytes() const { return with == "trace" ? trace_budget_bytes : 0; }
 };
 
-WrittenReport write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& options) {
+// What the summary says about its rank: as told, or else by the name of the file or its folder.
+RankIdentity identity_of(const AnalyzeOptions& options, const System& system) {
+  RankIdentity identity;
+  identity.run_id = options.run_id;
+  identity.llmprof_version = program_version();
+  identity.num_ranks = options.num_ranks.value_or(0);
+  if (options.files.size() == 1) {
+    const std::filesystem::path path = options.files[0];
+    std::optional<std::int64_t> rank = rank_in_name(path.filename().string()).rank;
+    if (!rank) {
+      rank = rank_in_name(path.parent_path().filename().string()).rank;
+    }
+    if (options.rank) {
+      rank = *options.rank;
+    }
+    identity.rank = rank.value_or(0);
+    identity.is_rank_told = rank.has_value();
+  }
+  Labels labels = environment_labels(system);
+  for (const std::string& label : options.labels) {
+    add_labels(label, labels);
+  }
+  put_labels(std::move(labels), identity);
+  return identity;
+}
+
+WrittenReport write_results(Profile& profile, PassTimer& timer, const AnalyzeOptions& options,
+                            const System& system) {
   const PassTimer::Scope pass(&timer, "write");
   ReportFolder folder;
   folder.directory = options.out;
@@ -56,10 +97,25 @@ WrittenReport write_results(Profile& profile, PassTimer& timer, const AnalyzeOpt
     throw Error(ErrorKind::kFailure,
                 fmt::format("cannot create {}: {}", options.out, failure.message()));
   }
-  folder.trace_budget_bytes = options.trace_budget_bytes;
-  folder.identity.run_id = options.run_id;
-  folder.identity.llmprof_version = program_version();
+  folder.trace_budget_bytes = options.trace_bytes();
+  folder.num_threads = static_cast<unsigned>(options.recording.num_threads);
+  folder.identity = identity_of(options, system);
   return write_report_folder(profile, folder, &timer);
+}
+
+// The ranks of several files, in the words of llmprof merge.
+std::string job_text(const Profile& profile, const RankIdentity& identity,
+                     const TerminalForm& form) {
+  if (!profile.trace) {
+    return "";
+  }
+  const SharedJson job = fleet_json(
+      report_job(summarise_ranks(profile.analysis, find_collectives(profile), identity)), {});
+  Document document = fleet_document(*job, 1);
+  document.title.clear();
+  document.sections.resize(1);
+  document.sections[0].id = "ranks";  // a section among others, with its heading
+  return terminal_text(document, form);
 }
 
 std::string timer_text(const PassTimer& timer) {
@@ -81,7 +137,11 @@ std::optional<EfficiencySetup> setup_of(const AnalyzeOptions& options) {
   return model_setup(choice);
 }
 
-void check_model_options(const AnalyzeOptions& options) {
+void check_options(const AnalyzeOptions& options) {
+  if (!options.with.empty() && options.out.empty()) {
+    throw Error(ErrorKind::kUsage, fmt::format("--with {} requires --out", options.with),
+                "add --out DIR; llmprof export writes a trace alone");
+  }
   const EfficiencySetup& setup = options.setup;
   const std::pair<const char*, bool> given[] = {
       {"--prompt-tokens", setup.prompt_tokens.has_value()},
@@ -96,21 +156,44 @@ void check_model_options(const AnalyzeOptions& options) {
   }
 }
 
+void check_rank_options(const AnalyzeOptions& options) {
+  const bool is_of_summary = options.rank || options.num_ranks || !options.labels.empty();
+  if (is_of_summary && options.out.empty()) {
+    throw Error(ErrorKind::kUsage, "--rank, --ranks and --label are for summary.llmprof",
+                "add --out DIR");
+  }
+  if (options.rank && options.files.size() > 1) {
+    throw Error(ErrorKind::kUsage, "--rank is for one file",
+                "name the files by their ranks, as rank-3.sqlite, or analyze each on its own");
+  }
+  if (options.rank && options.num_ranks && *options.rank >= *options.num_ranks) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("rank {} is not one of {} ranks", *options.rank, *options.num_ranks),
+                "ranks count from 0");
+  }
+}
+
 // Names the page first: it is what most people open.
-void say_what_was_written(const std::string& folder, std::vector<std::string> files,
-                          Console& console) {
+void say_what_was_written(const AnalyzeOptions& options, std::vector<std::string> files,
+                          bool is_recording, Console& console) {
   std::erase(files, "report.html");
-  const std::filesystem::path page = std::filesystem::path(folder) / "report.html";
+  const std::filesystem::path page = std::filesystem::path(options.out) / "report.html";
   const std::string others = fmt::format("  also there: {}", fmt::join(files, ", "));
   console.err(fmt::format("\nReport: {}\n{}\n", printable(page.string()),
                           wrapped(others, console.error_width(), 4)));
+  if (is_recording && options.trace_bytes() == 0) {
+    std::vector<std::string> command = {"llmprof", "export"};
+    command.insert(command.end(), options.files.begin(), options.files.end());
+    console.err(fmt::format("  trace for ui.perfetto.dev: {}\n", printable(shell_text(command))));
+  }
 }
 
 int run_analyze(const AnalyzeOptions& options, Context& context) {
-  check_model_options(options);
+  check_options(options);
+  check_rank_options(options);
   check_pages(options.pages, options.json && !options.plan);
   if (options.plan) {
-    return print_plan({options.files, options.out, options.trace_budget_bytes,
+    return print_plan({options.files, options.out, options.trace_bytes(),
                        options.recording.memory_limit_bytes, options.json},
                       context);
   }
@@ -120,7 +203,8 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
   shown.is_verbose = options.verbose;
   PassTimer timer;
   ProfileWants wants;
-  wants.has_timeline = wants.has_export = !options.out.empty();
+  wants.has_timeline = !options.out.empty();
+  wants.has_export = options.trace_bytes() > 0;
   wants.model = setup_of(options);
   wants.gpu_name = options.gpu_name;
   wants.batch = options.setup.batch;
@@ -129,7 +213,7 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
   Metrics metrics;
   std::vector<std::string> files;
   if (!options.out.empty()) {
-    WrittenReport written = write_results(profile, timer, options);
+    WrittenReport written = write_results(profile, timer, options, context.system);
     metrics = std::move(written.metrics);
     files = std::move(written.files);
   }
@@ -145,9 +229,13 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
     const Document document = options.quiet ? section_document(metrics, {"summary"}, shown)
                                             : terminal_document(metrics, shown);
     context.console.out(terminal_text(document, context.console.form()));
+    if (options.files.size() > 1 && options.stage.empty()) {
+      context.console.out(
+          job_text(profile, identity_of(options, context.system), context.console.form()));
+    }
   }
   if (!options.out.empty() && !options.quiet) {
-    say_what_was_written(options.out, files, context.console);
+    say_what_was_written(options, files, profile.trace.has_value(), context.console);
   }
   if (options.self_profile) {
     context.console.err(timer_text(timer));
@@ -169,10 +257,18 @@ Command analyze_command() {
       {"-o,--out", "DIR",
        "Write report.html, metrics.json, summary.llmprof and the other files of a report there",
        &options->out},
-      {"--trace-budget", "BYTES", "Maximum size of trace.pftrace; 0: do not write it",
-       &options->trace_budget_bytes},
+      one_of({"trace"},
+             {"--with", "WHAT", "Also write there: trace (trace.pftrace, for ui.perfetto.dev)",
+              &options->with}),
+      {"--trace-budget", "BYTES", "Maximum size of trace.pftrace", &options->trace_budget_bytes},
       {"--run-id", "ID", "Run ID in summary.llmprof; llmprof merge groups ranks by it",
        &options->run_id},
+      {"--rank", "N",
+       "Rank of the file in its job, from 0 (default: as its name or the recording says)",
+       &options->rank},
+      {"--ranks", "N", "Number of ranks of the job", &options->num_ranks},
+      {"--label", "KEY=VALUE", "Label in summary.llmprof, as cluster=a; may be repeated",
+       &options->labels},
       {"--plan", "", "Only estimate memory, time and disk; exit 5 if it does not fit",
        &options->plan},
       {"--stage", "NAME", "Print only this stage", &options->stage},

@@ -46,7 +46,8 @@ struct PlannedFile {
 
 std::string advice(const PlannedFile& file) {
   if (!file.fits_disk()) {
-    return "write elsewhere (--out), or less: --trace-budget 0";
+    return file.plan.trace_bytes > 0 ? "write elsewhere (--out), or leave out --with trace"
+                                     : "write elsewhere (--out)";
   }
   if (!file.fits_memory() && file.plan.coarse_peak_bytes <= *file.room.memory_bytes) {
     return fmt::format("--memory-limit {} makes the picture coarser, and no figure",
@@ -81,7 +82,9 @@ std::string text_of(const PlannedFile& file) {
   text += row("time", fmt::format("about {}", format_duration_ns(file.plan.duration_ns)));
   if (file.written() > 0) {
     text += row("report", fmt::format("about {}", format_bytes(file.plan.report_bytes)));
-    text += row("trace.pftrace", fmt::format("about {}", format_bytes(file.plan.trace_bytes)));
+    if (file.plan.trace_bytes > 0) {
+      text += row("trace.pftrace", fmt::format("about {}", format_bytes(file.plan.trace_bytes)));
+    }
     text += row("  free there", file.room.disk_bytes ? format_bytes(*file.room.disk_bytes)
                                                      : "n/a (the file system does not say)");
   }

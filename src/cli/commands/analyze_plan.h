@@ -13,8 +13,8 @@ namespace llmprof {
 // llmprof analyze --plan: what reading these files will take, from their first bytes alone.
 struct PlanRequest {
   std::vector<std::string> files;
-  std::string out;  // empty: nothing is written
-  std::uint64_t trace_budget_bytes = 0;
+  std::string out;                                  // empty: nothing is written
+  std::uint64_t trace_budget_bytes = 0;             // 0: no trace.pftrace is written
   std::optional<std::uint64_t> memory_limit_bytes;  // absent: what is free here
   bool json = false;
 };

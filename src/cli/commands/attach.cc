@@ -64,6 +64,10 @@ int analyze_files(const std::vector<std::filesystem::path>& files,
   if (!options.service_limits.empty()) {
     process.argv.insert(process.argv.end(), {"--slo", options.service_limits});
   }
+  // A history compares versions of an engine; the server knows its own best.
+  if (const std::string version = server_version(options.attach.url); !version.empty()) {
+    process.argv.insert(process.argv.end(), {"--label", "engine_version=" + version});
+  }
   process.timeout = std::chrono::hours(2);
   const ProcessResult ended = run_process(process);
   context.console.out(ended.out);
@@ -118,12 +122,16 @@ Command attach_command() {
       {"--start", "PATH", "Path to POST to when the window opens", &attach.start_path},
       {"--stop", "PATH", "Path to POST to when it closes", &attach.stop_path},
       {"--body", "JSON", "Body of the first POST", &attach.body},
+      at_most(1'000'000,
+              {"--steps", "N",
+               "Record N steps of the engine within the window (vLLM 0.32 or later, SGLang)",
+               &attach.num_steps}),
       {"-o,--out", "DIR", "Folder for the report", &options->out},
   };
   command.examples =
       "  llmprof attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --seconds 5\n"
       "  llmprof attach http://127.0.0.1:8000 --traces /tmp/vllm-traces --client 'llmprof load {url} -o {requests}'\n"
-      "  llmprof attach http://127.0.0.1:30000 --traces /tmp/sglang --body '{\"num_steps\": 20}'\n";
+      "  llmprof attach http://127.0.0.1:30000 --traces /tmp/sglang --steps 20\n";
   command.run = [options](Context& context) { return run_attach(*options, context); };
   return command;
 }

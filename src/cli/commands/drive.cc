@@ -57,10 +57,9 @@ int run_drive(const DriveCommandOptions& options, Context& context) {
   script.stop_command = found_command(system, options.stop_command);
   script.start_url = options.start_url;
   script.stop_url = options.stop_url;
-  script.client_environment = system.environment;
-  for (const std::string& name : options.unset) {
-    script.client_environment.erase(name);
-  }
+  script.client_environment = client_environment(system.environment, options.unset);
+  std::erase_if(script.server.environment,
+                [](const auto& variable) { return variable.first.starts_with(kClientVariable); });
   script.client_log = options.client_log;
   script.events = options.events;
   const DriveResult result =

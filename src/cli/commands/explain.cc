@@ -25,6 +25,7 @@
 #include "ingest/ingest.h"
 #include "report/metric_catalog.h"
 #include "session/recording.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -116,7 +117,7 @@ SourceRows kernel_rows(const Json& row, const Profile& profile) {
                               ? stage == kOutsideStages
                               : stages.names[stages.instances[instance].stage] == stage;
     if (is_stage && trace.strings[kernels.name[i]] == name &&
-        fmt::format("cuda:{}", trace.devices[kernels.device[i]].ordinal) == device) {
+        device_label(trace.devices[kernels.device[i]]) == device) {
       found.rows.push_back(i);
       found.start_ns.push_back(kernels.start_ns[i]);
       found.duration_ns.push_back(kernels.end_ns[i] - kernels.start_ns[i]);

@@ -49,8 +49,8 @@ Command export_command() {
       required({"FILE", "", recording_kinds(false) + ", or a bundle; several: ranks of one job",
                 &options->files}),
       {"--format", "FORMAT",
-       "pftrace (ui.perfetto.dev), pprof (go tool pprof), chrome (JSON, chrome://tracing) or parquet "
-       "(DuckDB, polars, pandas: a folder of tables)",
+       "pftrace or perfetto (ui.perfetto.dev), pprof (go tool pprof), chrome (JSON, "
+       "chrome://tracing) or parquet (DuckDB, polars, pandas: a folder of tables)",
        &options->format, export_formats()},
       {"-o,--out", "FILE",
        "Write there; else trace.pftrace, kernels.pb.gz, trace.json or the folder tables",

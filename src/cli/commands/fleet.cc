@@ -2,6 +2,7 @@
 //
 // llmprof fleet: what many ranks of many runs have measured, kept and asked. Questions go to a
 // folder of summaries or to ClickHouse with the same words and the same answers.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -9,27 +10,30 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/command.h"
+#include "cli/commands/fleet_push.h"
 #include "cli/commands/fleet_target.h"
 #include "cli/commands/fleet_text.h"
 #include "fleet/history/push.h"
 #include "fleet/history/queries.h"
-#include "fleet/history/summary_folder.h"
+#include "session/history_tables.h"
 
 namespace llmprof {
 namespace {
 
 struct FleetCommandOptions {
   FleetTargetOptions target;
-  std::vector<std::string> files;
+  PushRequest push;
   std::string cluster;
   std::optional<std::int64_t> keep_days;
+  std::string out;
+  std::string folder;
+  std::string format = "parquet";
   bool is_dry = false;
-  std::string spool;
-  std::int64_t batch_rows = 200'000;
-  std::int64_t wait_s = 60;
   FleetFilter filter;
   std::optional<std::int64_t> num_days;
   RowLimit top{20};
@@ -47,58 +51,49 @@ int run_init(FleetCommandOptions& options, Context& context) {
   const SchemaOptions schema{options.target.database, options.cluster,
                              static_cast<int>(options.keep_days.value_or(0))};
   const Dialect dialect = server.dialect();
-  const std::vector<std::string> statements = schema_statements(dialect, schema);
-  for (const std::string& statement : statements) {
-    if (options.is_dry) {
-      context.console.out(statement + ";\n");
-    } else {
-      server.execute(statement);
+  const auto execute = [&](const std::vector<std::string>& statements) {
+    for (const std::string& statement : statements) {
+      if (options.is_dry) {
+        context.console.out(statement + ";\n");
+      } else {
+        server.execute(statement);
+      }
     }
-  }
+  };
+  // Whether a newer llmprof or a cluster has made the tables is known before anything is made.
+  const std::vector<std::string> creation = schema_statements(dialect, schema);
+  migration_statements(dialect, schema, existing_tables(server));
+  execute(creation);
+  const std::vector<std::string> migration =
+      migration_statements(dialect, schema, existing_tables(server));
+  execute(migration);
   if (!options.is_dry) {
-    context.console.out(fmt::format("database {} is ready on ClickHouse {}.{}\n", schema.database,
-                                    dialect.major, dialect.minor));
+    store_schema_version(server);
+    context.console.out(
+        fmt::format("database {} is ready on ClickHouse {}.{} (version {} of the tables{})\n",
+                    schema.database, dialect.major, dialect.minor, kSchemaVersion,
+                    migration.empty()
+                        ? ""
+                        : ", " + count_of(static_cast<std::int64_t>(migration.size()), "change")));
   }
   return kExitOk;
 }
 
+std::int64_t today() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::days>(now).count();
+}
+
 int run_push(FleetCommandOptions& options, Context& context) {
-  const ServerOptions settings = server_options(options.target, context.system, options.wait_s);
-  ClickHouse server(settings);
-  std::vector<std::filesystem::path> files;
-  for (const std::string& path : options.files) {
-    const std::vector<std::filesystem::path> found = summaries_in(path);
-    files.insert(files.end(), found.begin(), found.end());
-  }
-  Spool spool(spool_folder(options.spool, settings, context.system));
-  spool_summaries(files, static_cast<std::uint64_t>(options.batch_rows), spool);
-  DrainedCounts sent;
-  try {
-    sent = drain(spool, server);
-  } catch (const ServerError& error) {
-    // Which addresses and why is the error's; that nothing is lost is what a user must know first.
-    throw Error(error.kind(),
-                fmt::format("{} batches wait in {}: {}", spool.waiting().size(),
-                            spool.folder().string(), error.what()),
-                error.hint().empty() ? "nothing is lost: llmprof fleet push --to URL sends them"
-                                     : error.hint());
-  }
-  for (const std::string& sentence : sent.set_aside) {
-    context.console.err(fmt::format("the server refuses {}\n", printable(sentence)));
-  }
-  const std::int64_t num_sealed = seal_runs(server, sent.run_keys);
-  context.console.out(
-      fmt::format("sent {} ranks, {} rows in {} batches ({} retries); {} runs sealed\n", sent.ranks,
-                  sent.rows, sent.batches, server.num_retries(), num_sealed));
-  return sent.set_aside.empty() ? kExitOk : kExitFailure;
+  PushRequest& push = options.push;
+  push.target = options.target;
+  return push_summaries(push, context);
 }
 
 int run_question(FleetCommandOptions& options, Context& context, FleetQuestion question) {
   options.filter.top = options.top.rows;
   if (options.num_days) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const std::int64_t today = std::chrono::duration_cast<std::chrono::days>(now).count();
-    options.filter.since_day = std::max<std::int64_t>(today - *options.num_days + 1, 0);
+    options.filter.since_day = std::max<std::int64_t>(today() - *options.num_days + 1, 0);
   }
   const FleetHistory history = open_history(options.target, context.system);
   const Json answer = question(*history.source, options);
@@ -115,7 +110,17 @@ int run_question(FleetCommandOptions& options, Context& context, FleetQuestion q
 
 int run_sql(FleetCommandOptions& options, Context& context) {
   ClickHouse server(server_options(options.target, context.system));
-  const std::string answer = server.ask(options.query);
+  const std::string answer =
+      server.ask(options.is_json ? options.query + "\nFORMAT JSON" : options.query);
+  if (!options.out.empty()) {
+    write_file(options.out, answer);
+    return kExitOk;
+  }
+  if (options.is_json) {
+    // Read and written again: what was stored is untrusted, and so is what a proxy adds.
+    context.console.out(to_json_text(parse_json(answer, "the server's answer")));
+    return kExitOk;
+  }
   // Line by line: what was stored is untrusted text.
   for (std::string_view rest = answer; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -127,6 +132,36 @@ int run_sql(FleetCommandOptions& options, Context& context) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return kExitOk;
+}
+
+int run_fleet_export(FleetCommandOptions& options, Context& context) {
+  const std::string out = options.out.empty() ? "history" : options.out;
+  const WrittenHistory written = write_history_tables(options.folder, out);
+  for (const std::string& note : written.notes) {
+    context.console.err(fmt::format("note: {}\n", printable(note)));
+  }
+  context.console.err(fmt::format("{}, {}, {}\n",
+                                  count_of(static_cast<std::int64_t>(written.num_runs), "run"),
+                                  count_of(static_cast<std::int64_t>(written.num_ranks), "rank"),
+                                  count_of(static_cast<std::int64_t>(written.num_rows), "row")));
+  context.console.out(out + "\n");
+  return kExitOk;
+}
+
+// Parquet of a folder: no server, so none of its options.
+Command fleet_export_command(const std::shared_ptr<FleetCommandOptions>& options) {
+  Command command;
+  command.name = "export";
+  command.summary = "Write a folder of summaries as Parquet, for DuckDB, Spark or ClickHouse";
+  command.options = {
+      required({"FOLDER", "", "Folder of summaries, at any depth", &options->folder}),
+      one_of({"parquet"}, {"--format", "FORMAT", "parquet: one folder per table, files per run",
+                           &options->format}),
+      {"-o,--out", "DIR", "Write there; runs that are there already are replaced (history)",
+       &options->out},
+  };
+  command.run = [options](Context& context) { return run_fleet_export(*options, context); };
+  return command;
 }
 
 Command fleet_subcommand(const char* name, const char* summary,
@@ -147,6 +182,7 @@ Command question_command(const char* name, const char* summary,
                {"--model", "NAME", "Only runs of this model", &options->filter.model},
                {"--engine-version", "VERSION", "Only runs of this version of the engine",
                 &options->filter.engine_version},
+               {"--label", "KEY=VALUE", "Only runs with this label", &options->filter.label},
                {"--days", "N", "Only runs of the last N days", &options->num_days},
                json_option(options->is_json)});
   command.run = [options, question](Context& context) {
@@ -201,23 +237,30 @@ Command fleet_command() {
   auto options = std::make_shared<FleetCommandOptions>();
   Command init =
       fleet_subcommand("init", "Make the tables on a server; may be repeated", options, run_init);
-  init.add({{"--cluster", "NAME", "On all nodes of this cluster: replicated and distributed",
-             &options->cluster},
-            at_most(36500, {"--keep-days", "N", "Drop rows of single ranks after N days (never)",
-                            &options->keep_days}),
-            {"--dry-run", "", "Print the statements, make nothing", &options->is_dry}});
+  init.add(
+      {{"--cluster", "NAME", "On all nodes of this cluster: replicated and distributed",
+        &options->cluster},
+       at_most(36500, {"--keep-days", "N",
+                       "Drop rows of single ranks after N days (never); changes existing tables",
+                       &options->keep_days}),
+       {"--dry-run", "", "Print the statements, make nothing", &options->is_dry}});
   Command push =
       fleet_subcommand("push", "Upload summaries to ClickHouse, exactly once", options, run_push);
   push.add({{"SUMMARY", "", "Files *.llmprof, or folders of them; none: only what waits",
-             &options->files},
+             &options->push.files},
             {"--spool", "DIR",
              "Where batches wait until the server has them (~/.local/state/llmprof/spool)",
-             &options->spool},
+             &options->push.spool},
             at_most(kMostRowsAtOnce, {"--batch-rows", "N", "Rows in one insert, at most 1000000",
-                                      &options->batch_rows}),
-            at_most(864000, {"--wait", "SECONDS", "How long to retry", &options->wait_s})});
+                                      &options->push.batch_rows}),
+            at_most(864000, {"--wait", "SECONDS", "How long to retry", &options->push.wait_s}),
+            {"--again", "", "Also send what the server has acknowledged before",
+             &options->push.sends_again}});
   Command sql = fleet_subcommand("sql", "Run a query of your own, read only", options, run_sql);
   sql.options.insert(sql.options.begin(), required({"QUERY", "", "Its text", &options->query}));
+  sql.add({{"-o,--out", "FILE", "Write the answer there byte by byte, as for FORMAT Parquet",
+            &options->out},
+           json_option(options->is_json)});
   Command command;
   command.name = "fleet";
   command.summary = "Keep and query the history of many ranks and runs, on a server or in a folder";
@@ -226,6 +269,7 @@ Command fleet_command() {
     command.subcommands.push_back(std::move(question));
   }
   command.subcommands.push_back(sql);
+  command.subcommands.push_back(fleet_export_command(options));
   return command;
 }
 

@@ -78,6 +78,9 @@ std::string stragglers_text(const Json& answer, std::size_t width) {
   }
   const std::string head =
       fmt::format("run {}, {} ranks\n", name_text(answer["run_id"]), count_text(answer["ranks"]));
+  if (answer["num_measured"].get<std::int64_t>() == 0) {
+    return head + "no rank has kernels to compare\n";
+  }
   return head +
          (table.rows.empty() ? "no rank is slow against the median\n" : table_text(table, width));
 }

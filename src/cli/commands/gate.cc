@@ -36,11 +36,16 @@ std::string baseline_path(const GateCommandOptions& options) {
     throw Error(ErrorKind::kUsage, "gate: --baseline NAME|BUNDLE is needed",
                 "llmprof baseline set NAME BUNDLE... makes one");
   }
-  if (std::filesystem::exists(options.baseline, ignored)) {
+  // The name comes first: the folder of a worktree may be called as the baseline is.
+  const bool is_path = std::filesystem::exists(options.baseline, ignored);
+  if (is_path && options.baseline.find('/') != std::string::npos) {
     return options.baseline;
   }
   const std::filesystem::path file = baseline_file(options.directory, options.baseline);
   if (!std::filesystem::exists(file, ignored)) {
+    if (is_path) {
+      return options.baseline;
+    }
     throw Error(ErrorKind::kUsage,
                 fmt::format("there is no baseline '{}' in {}", printable(options.baseline),
                             options.directory),

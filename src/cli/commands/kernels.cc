@@ -57,6 +57,7 @@ Command kernels_command() {
   auto options = std::make_shared<KernelsOptions>();
   Command command;
   command.name = "kernels";
+  command.aliases = {"stats"};  // as nsys names it
   command.summary = "Print the kernel table of a recording";
   command.options = {
       required({"FILE", "", recording_kinds(false) + ", or a bundle", &options->file}),

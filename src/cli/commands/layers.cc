@@ -20,6 +20,7 @@
 #include "session/model_target.h"
 #include "session/named_model.h"
 #include "session/recording.h"
+#include "trace/device_label.h"
 
 namespace llmprof {
 namespace {
@@ -49,7 +50,7 @@ std::string kernels_text(const Profile& profile) {
         const int layer = pass.layer_at(i);
         const bool is_in_layer = layer >= 0 && layer < pass.num_layers();
         text += fmt::format(
-            "cuda:{},{},{},{},{},{},{},{},{},{}\n", trace.devices[stream.device].ordinal,
+            "{},{},{},{},{},{},{},{},{},{}\n", device_label(trace.devices[stream.device]),
             trace.processes[stream.process].pid, trace.kernels.start_ns[row],
             trace.kernels.end_ns[row] - trace.kernels.start_ns[row], summary.passes[pass.kind].pass,
             number, text_of(pass.work), is_in_layer ? fmt::to_string(layer) : "",

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "capture/contract.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "config/compose.h"
 #include "config/embedded.h"
 #include "config/presets.h"
@@ -22,6 +23,7 @@ namespace {
 
 struct ListOptions {
   bool json = false;
+  JsonPages pages;
   std::string what;
 };
 
@@ -163,6 +165,7 @@ std::string cell_text(const Json& cell) {
 }
 
 int run_list(const ListOptions& options, Context& context) {
+  check_pages(options.pages, options.json);
   Rows rows;
   for (const Listing& listing : kListings) {
     if (options.what == listing.name) {
@@ -173,7 +176,7 @@ int run_list(const ListOptions& options, Context& context) {
     Json document = json_document("list", 1);
     document["kind"] = options.what;
     document["rows"] = rows;
-    context.console.out(to_json_text(document));
+    context.console.out(paged(to_json_text(document), options.pages));
     return kExitOk;
   }
   Table table;
@@ -204,6 +207,7 @@ Command list_command() {
   command.name = "list";
   command.summary = "List what this build knows: commands, presets, models, GPUs, keys";
   command.options = {what, json_option(options->json)};
+  add_page_options(command, options->pages);
   command.run = [options](Context& context) { return run_list(*options, context); };
   return command;
 }

@@ -12,6 +12,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -21,6 +22,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "fleet/merge/fleet_report.h"
+#include "fleet/merge/job_report.h"
 #include "fleet/summary/summary_file.h"
 #include "report/fleet.h"
 #include "session/rank_folder.h"
@@ -31,7 +33,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostSummaryBytes = 2 * kGiB;  // of a merged summary of a large job
-constexpr std::size_t kMostExplained = 16;
 
 struct MergeCommandOptions {
   std::vector<std::string> inputs;
@@ -103,41 +104,31 @@ FoundRanks find_ranks(const std::vector<std::string>& inputs) {
 struct MergedRanks {
   FleetSummary fleet;
   std::map<std::int64_t, fs::path> files;  // by rank
+  std::vector<std::string> unreadable;     // files without a usable summary, and why
 };
 
 MergedRanks merge_files(const std::vector<fs::path>& files) {
   FleetMerge merge;
   MergedRanks merged;
   for (const fs::path& file : files) {
-    with_context(fmt::format("while reading {}", printable(file.string())), [&] {
-      if (const auto rank = merge.add(read_file(file, kMostSummaryBytes))) {
-        merged.files[*rank] = file;
+    try {
+      with_context(fmt::format("while reading {}", printable(file.string())), [&] {
+        if (const auto rank = merge.add(read_file(file, kMostSummaryBytes))) {
+          merged.files[*rank] = file;
+        }
+      });
+    } catch (const MergeConflict&) {
+      throw;
+    } catch (const Error& error) {
+      // One damaged file among thousands must not cost the answer. The report names it.
+      merged.unreadable.emplace_back(error.what());
+      if (merged.unreadable.size() == files.size()) {
+        throw;
       }
-    });
+    }
   }
   merged.fleet = merge.finish();
   return merged;
-}
-
-// Why the worst of them are late.
-void explain(const MergedRanks& merged, FleetReport& report) {
-  std::size_t num = 0;
-  for (const std::size_t i : report.stragglers) {
-    RankVerdict& verdict = report.ranks[i];
-    if (!verdict.is_straggler) {
-      continue;
-    }
-    const auto file = merged.files.find(verdict.rank);
-    if (++num > kMostExplained) {
-      verdict.reason_absent = "only the worst are looked into";
-    } else if (file == merged.files.end()) {
-      verdict.reason_absent = "its own summary is not among the files";
-    } else {
-      verdict.reason =
-          straggler_cause(merged.fleet, read_summary(read_file(file->second, kMostSummaryBytes)));
-      verdict.reason_absent = verdict.reason ? "" : "no kernels to compare";
-    }
-  }
 }
 
 bool is_raw(const fs::path& path) {
@@ -147,21 +138,10 @@ bool is_raw(const fs::path& path) {
 
 // Removes recordings of all ranks but the late ones and the one nearest to the median.
 std::string prune(const MergedRanks& merged, const FleetReport& report) {
-  const RankVerdict* middle = nullptr;
-  std::set<std::int64_t> kept;
-  for (const RankVerdict& verdict : report.ranks) {
-    if (verdict.is_straggler) {
-      kept.insert(verdict.rank);
-    } else if (verdict.deviation_fraction &&
-               (middle == nullptr ||
-                std::abs(*verdict.deviation_fraction) < std::abs(*middle->deviation_fraction))) {
-      middle = &verdict;
-    }
-  }
-  if (middle == nullptr) {
+  const std::set<std::int64_t> kept = ranks_to_keep(report);
+  if (kept.empty()) {
     return "no rank stands out: all recordings were kept\n";
   }
-  kept.insert(middle->rank);
   std::uint64_t bytes = 0;
   std::size_t num = 0;
   for (const auto& [rank, file] : merged.files) {
@@ -179,16 +159,24 @@ std::string prune(const MergedRanks& merged, const FleetReport& report) {
       }
     }
   }
-  return fmt::format("removed {} recordings ({}); kept those of late ranks and of rank {}\n", num,
-                     format_bytes(bytes), middle->rank);
+  return fmt::format("removed {} recordings ({}); kept those of ranks {}\n", num,
+                     format_bytes(bytes), fmt::join(kept, ", "));
 }
 
 int run_merge(const MergeCommandOptions& options, Context& context) {
   const FoundRanks found = find_ranks(options.inputs);
   const MergedRanks merged = merge_files(found.files);
   FleetReport report = report_fleet(merged.fleet);
-  explain(merged, report);
-  const SharedJson json = fleet_json(report, found.unfinished);
+  explain_stragglers(
+      merged.fleet,
+      [&](std::int64_t rank) {
+        const auto file = merged.files.find(rank);
+        return file == merged.files.end()
+                   ? std::nullopt
+                   : std::optional(read_summary(read_file(file->second, kMostSummaryBytes)));
+      },
+      report);
+  const SharedJson json = fleet_json(report, {found.unfinished, merged.unreadable});
   if (!options.out.empty()) {
     write_file(options.out, fleet_bytes(merged.fleet));
   }
@@ -201,7 +189,7 @@ int run_merge(const MergeCommandOptions& options, Context& context) {
   if (options.keep_raw == "outliers") {
     context.console.err(prune(merged, report));
   }
-  const bool is_whole = report.num_missing == 0;
+  const bool is_whole = report.num_missing == 0 && merged.unreadable.empty();
   return is_whole ? kExitOk : kExitInconclusive;
 }
 

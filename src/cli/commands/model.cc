@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/model_text.h"
+#include "cli/json_output.h"
 #include "session/named_model.h"
 
 namespace llmprof {
@@ -25,6 +26,7 @@ struct ModelOptions {
   std::string kv_dtype;
   std::string image;
   bool json = false;
+  JsonPages pages;
   bool why = false;
 };
 
@@ -98,8 +100,9 @@ std::vector<std::string> gpu_names() {
 }
 
 int run_model(const ModelOptions& options, Context& context) {
+  check_pages(options.pages, options.json);
   const ModelAnswer answer = answer_of(options);
-  context.console.out(options.json ? model_json(answer)
+  context.console.out(options.json ? paged(model_json(answer), options.pages)
                                    : model_text(answer, context.console.width()));
   return kExitOk;
 }
@@ -138,6 +141,7 @@ Command model_command() {
       {"--why", "", "Explain why other tools' numbers differ in this case", &options->why},
       json_option(options->json),
   };
+  add_page_options(command, options->pages);
   command.examples =
       "  llmprof model llama_3_1_8b --gpu H100-SXM5-80GB --batch 64\n"
       "  llmprof model ~/models/Qwen3-8B --gpu 'NVIDIA L4' --why\n";

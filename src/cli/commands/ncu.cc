@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "ingest/ingest.h"
 #include "session/named_model.h"
 
@@ -26,6 +27,7 @@ struct NcuOptions {
   std::string file;
   std::string kernel;
   bool json = false;
+  JsonPages pages;
   bool csv = false;
 };
 
@@ -148,9 +150,27 @@ std::string counters_csv(const Counters& counters) {
   return text;
 }
 
+// What a rule of ncu says, in short: without its links and further sentences.
+std::string first_sentence(std::string_view message) {
+  const std::size_t end = message.find(". ");
+  std::string said =
+      printable(end == std::string_view::npos ? message : message.substr(0, end + 1));
+  // Links are "@url:words:address@".
+  for (std::size_t at = said.find("@url:"); at != std::string::npos; at = said.find("@url:")) {
+    const std::size_t words = at + 5;
+    const std::size_t colon = said.find(':', words);
+    const std::size_t close = said.find('@', words);
+    if (colon == std::string::npos || close == std::string::npos || colon > close) {
+      break;
+    }
+    said = said.substr(0, at) + said.substr(words, colon - words) + said.substr(close + 1);
+  }
+  return said;
+}
+
 // What a person looks at first; the rest is in --json.
 std::string result_text(const Counters& counters, const CounterResult& result,
-                        const std::vector<GpuSpec>& gpus) {
+                        const std::vector<GpuSpec>& gpus, std::size_t width) {
   static constexpr std::pair<const char*, const char*> kShares[] = {
       {"compute", "sm__throughput.avg.pct_of_peak_sustained_elapsed"},
       {"memory", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"},
@@ -188,19 +208,22 @@ std::string result_text(const Counters& counters, const CounterResult& result,
                           printable(counters.strings[rule.rule]),
                           printable(counters.strings[rule.section]), *rule.speedup_percent,
                           rule.is_global ? "of the kernel" : "of its part");
+      if (const std::string said = first_sentence(counters.strings[rule.message]); !said.empty()) {
+        text += wrapped("        " + said, width, 8) + "\n";
+      }
     }
   }
   return text;
 }
 
-std::string counters_text(const Counters& counters) {
+std::string counters_text(const Counters& counters, std::size_t width) {
   std::string text = fmt::format(
       "{} profiled launch{}, {}{}\n", counters.results.size(),
       counters.results.size() == 1 ? "" : "es", counters.format,
       counters.tool_version.empty() ? "" : " of ncu " + printable(counters.tool_version));
   const std::vector<GpuSpec> gpus = known_gpus();
   for (const CounterResult& result : counters.results) {
-    text += result_text(counters, result, gpus);
+    text += result_text(counters, result, gpus, width);
   }
   if (!counters.diagnostics.empty()) {
     text += "\nData quality\n";
@@ -230,16 +253,17 @@ void keep_kernels(const std::string& expression, Counters& counters) {
 }
 
 int run_ncu(const NcuOptions& options, Context& context) {
+  check_pages(options.pages, options.json);
   Counters counters = load_counters(InputFile(options.file));
   if (!options.kernel.empty()) {
     keep_kernels(options.kernel, counters);
   }
   if (options.json) {
-    context.console.out(to_json_text(counters_json(counters)));
+    context.console.out(paged(to_json_text(counters_json(counters)), options.pages));
   } else if (options.csv) {
     context.console.out(counters_csv(counters));
   } else {
-    context.console.out(counters_text(counters));
+    context.console.out(counters_text(counters, context.console.width()));
   }
   return kExitOk;
 }
@@ -259,6 +283,7 @@ Command ncu_command() {
       {"--csv", "", "Print every metric as CSV, in base units", &options->csv},
       json_option(options->json),
   };
+  add_page_options(command, options->pages);
   command.examples = "  llmprof ncu report.ncu-rep --kernel gemm\n";
   command.run = [options](Context& context) { return run_ncu(*options, context); };
   return command;

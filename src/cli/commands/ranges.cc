@@ -43,8 +43,10 @@ int run_ranges(const RangesOptions& options, Context& context) {
   }
   SectionOptions shown;
   shown.top = options.top.rows;
-  context.console.out(terminal_text(
-      section_document(metrics_of(profile.analysis), {"ranges"}, shown), context.console.form()));
+  Metrics metrics = metrics_of(profile.analysis);
+  metrics.ranges = std::move(ranges);  // all of them: a report has the first hundred
+  context.console.out(
+      terminal_text(section_document(metrics, {"ranges"}, shown), context.console.form()));
   return kExitOk;
 }
 

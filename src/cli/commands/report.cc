@@ -10,6 +10,7 @@
 #include "base/exit_code.h"
 #include "base/text.h"
 #include "cli/commands/export.h"
+#include "cli/json_output.h"
 #include "cli/recording_options.h"
 #include "report/ci.h"
 #include "report/metrics.h"
@@ -29,6 +30,7 @@ struct ReportCommandOptions {
   std::string ci;
   bool verbose = false;
   bool is_json = false;
+  JsonPages pages;
   RecordingOptions recording;
 };
 
@@ -52,6 +54,7 @@ int run_report(const ReportCommandOptions& given, Context& context) {
   if (options.is_json) {
     options.format = "json";
   }
+  check_pages(options.pages, options.format == "json");
   if (const auto& known = export_formats(); std::ranges::count(known, options.format) > 0) {
     return run_export({options.files, options.format, "", kTraceBudgetBytes, options.recording},
                       context);
@@ -69,7 +72,9 @@ int run_report(const ReportCommandOptions& given, Context& context) {
     context.console.out(options.ci == "github"    ? github_summary(metrics)
                         : options.ci == "bencher" ? bencher_json(metrics)
                                                   : google_benchmark_json(metrics));
-    const bool is_empty = metrics.capture.kernel_ns == 0;
+    // Times of marks that were taken without a profiler are worth following too.
+    const bool is_empty = metrics.capture.kernel_ns == 0 && !metrics.aggregates.ttft.mean_ns &&
+                          !metrics.aggregates.tpot.mean_ns;
     if (is_empty && options.ci != "github") {
       context.console.err(fmt::format(
           "{}: no kernel was recorded, so there is no time of kernels to follow; llmprof report {} "
@@ -83,7 +88,7 @@ int run_report(const ReportCommandOptions& given, Context& context) {
   if (options.format == "md") {
     context.console.out(markdown_text(document));
   } else if (options.format == "json") {
-    context.console.out(document_json(document));
+    context.console.out(paged(document_json(document), options.pages));
   } else if (options.format == "csv") {
     context.console.out(document_csv(document));
   } else {
@@ -117,6 +122,7 @@ Command report_command() {
        &options->verbose},
       {"--json", "", "The same as --format json", &options->is_json},
   };
+  add_page_options(command, options->pages);
   add_request_options(command, options->recording);
   add_recording_options(command, options->recording);
   command.examples =

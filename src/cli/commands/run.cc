@@ -4,6 +4,7 @@
 #include "cli/commands/run.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 
@@ -40,6 +41,9 @@ std::string next_command(const RunRequest& request, const std::string& next_over
   }
   if (!request.plan.empty()) {
     argv.insert(argv.end(), {"--plan", request.plan});
+  }
+  if (!request.with.empty()) {
+    argv.insert(argv.end(), {"--with", request.with});
   }
   const ServerRequest& server = request.server;
   const std::pair<const char*, const std::string*> of_server[] = {{"--server", &server.command},
@@ -153,6 +157,13 @@ void print_end(const RunCommandOptions& options, const RunOutcome& outcome, Cons
   print_breaches(options.request, outcome.breaches, console);
   if (!options.is_one_of_many) {
     console.err(fmt::format("Report: {}\n", printable((outcome.bundle / "report.html").string())));
+    std::error_code ignored;
+    if (options.request.with.empty() &&
+        std::filesystem::is_regular_file(outcome.bundle / "nsys/run.sqlite", ignored)) {
+      console.err(
+          fmt::format("  trace for ui.perfetto.dev: {}\n",
+                      printable(shell_text({"llmprof", "export", outcome.bundle.string()}))));
+    }
   }
 }
 
@@ -180,8 +191,13 @@ int print_dry(const RunSetup& setup, Console& console) {
 
 }  // namespace
 
-RunOutcome run_once(const RunCommandOptions& options, Context& context) {
-  const PreparedRun prepared = prepare_run(options.request, context.system);
+RunOutcome run_once(const RunCommandOptions& given, Context& context) {
+  const PreparedRun prepared = prepare_run(given.request, context.system);
+  RunCommandOptions options = given;
+  // A launcher shows what all ranks print. One of them is enough, unless something goes wrong.
+  const std::optional<LaunchedRank>& rank = prepared.setup.rank;
+  options.is_one_of_many =
+      given.is_one_of_many || (rank && rank->rank != 0 && given.progress == "auto");
   if (options.dry_run) {
     RunOutcome outcome;
     outcome.code = print_dry(prepared.setup, context.console);
@@ -246,6 +262,8 @@ Command run_command() {
       {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &options->request.plan},
       {"-o,--out", "DIR", "Folder of runs: each gets a folder in it (llmprof-runs)",
        &options->request.out},
+      one_of({"trace"}, {"--with", "WHAT", "Also write: trace (trace.pftrace, for ui.perfetto.dev)",
+                         &options->request.with}),
       one_of({"auto", "plain", "json", "none"},
              {"--progress", "HOW", "On standard error: auto, plain, json or none",
               &options->progress}),

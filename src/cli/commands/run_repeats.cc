@@ -175,6 +175,9 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
   write_page(comparison, {}, {"html", false, (runs.group / "compare.html").string()});
   if (runs.options.progress != "none" && runs.options.progress != "json") {
     context.console.err("\n" + terminal_text(document, context.console.error_form()));
+  } else {
+    context.console.err(
+        fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
   }
   return exit_code_of(comparison.verdict);
 }

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "bundle/scrub_files.h"
 #include "cli/command.h"
+#include "session/recording.h"
 
 namespace llmprof {
 namespace {
@@ -22,6 +23,7 @@ namespace {
 struct ScrubCommandOptions {
   std::string path;
   std::string secrets;
+  std::string rules;
   bool json = false;
 };
 
@@ -66,6 +68,7 @@ void print_result(const ScrubResult& result, Console& console) {
 }
 
 int run_scrub(const ScrubCommandOptions& options, Context& context) {
+  use_secret_rules(options.rules, context.system);
   std::vector<std::string> values = given_secrets(options.secrets);
   for (std::string& value : secret_values(context.system.environment)) {
     values.push_back(std::move(value));
@@ -103,6 +106,7 @@ Command scrub_command() {
   command.options = {
       required({"PATH", "", "A bundle, or a recording as SQLite", &options->path}),
       {"--secrets", "FILE", "More secrets to remove, one per line", &options->secrets},
+      {"--rules", "FILE", "More shapes of secrets, as conf/rules/secrets.yaml", &options->rules},
       json_option(options->json),
   };
   command.examples =

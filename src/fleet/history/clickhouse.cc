@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 
 // Kinds of errors, from src/Common/ErrorCodes.cpp of ClickHouse. What is in none of these lists may
 // pass, but perhaps not for these rows.
-constexpr std::array<int, 36> kLaterCodes = {
+constexpr std::array<int, 35> kLaterCodes = {
     3,     // unexpected end of file: a node of the cluster went away
     32,    // attempt to read after eof: the same
     74,    // cannot read from a file descriptor
@@ -44,7 +44,6 @@ constexpr std::array<int, 36> kLaterCodes = {
     76,    // cannot open a file: too many are open
     159,   // timeout exceeded
     160,   // too slow
-    164,   // readonly: a server in maintenance; a user's own right is 497
     173,   // cannot allocate memory
     198,   // DNS error
     201,   // quota exceeded
@@ -91,20 +90,27 @@ constexpr std::array<int, 14> kBadRowsCodes = {
     349,  // NULL in a column without
     469,  // violated constraint
 };
+constexpr int kReadOnly = 164;
+constexpr int kReplicaExists = 253;
 // Users, tables or statements do not fit this server; waiting does not help, and the rows are good.
-constexpr std::array<int, 15> kNotThereCodes = {
-    16,                  // no such column
-    20,                  // number of columns does not match
-    46,                  // unknown function
-    47,                  // unknown identifier
-    53,                  // type mismatch
-    60,                  // unknown table
-    62,                  // syntax error
-    73,                  // unknown format
-    81,                  // unknown database
-    115,                 // unknown setting
-    192, 193, 194, 516,  // users and passwords
-    497,                 // not enough privileges
+constexpr std::array<int, 17> kNotThereCodes = {
+    16,              // no such column
+    20,              // number of columns does not match
+    46,              // unknown function
+    47,              // unknown identifier
+    53,              // type mismatch
+    60,              // unknown table
+    62,              // syntax error
+    73,              // unknown format
+    81,              // unknown database
+    115,             // unknown setting
+    kReadOnly,       // the user may only read, or the server does for now
+    kReplicaExists,  // another server's, or one that is gone
+    192,
+    193,
+    194,
+    516,  // users and passwords
+    497,  // not enough privileges
 };
 
 template <std::size_t N>
@@ -149,9 +155,18 @@ std::string said(const HttpAnswer& answer, int code) {
 }
 
 std::string hint_for(int code, const std::string& database) {
+  if (code == kReplicaExists) {
+    return "a replica of this name was there before: SYSTEM DROP REPLICA 'NAME' on another node, or "
+           "remove its path in ZooKeeper, then init again (docs/fleet.md)";
+  }
+  if (code == kReadOnly) {
+    return "this user may only read, or the server does for now; push and init must write";
+  }
   const bool is_of_user = (code >= 192 && code <= 194) || code == 497 || code == 516;
   if (!is_of_user) {
-    return fmt::format("llmprof fleet init --to URL makes the tables (database {})", database);
+    return fmt::format(
+        "llmprof fleet init --to URL makes the tables, and updates older ones (database {})",
+        database);
   }
   return "credentials: LLMPROF_CLICKHOUSE_USER and LLMPROF_CLICKHOUSE_PASSWORD, or --credentials "
          "FILE";
@@ -249,7 +264,7 @@ std::string ClickHouse::send_once(const std::string& url, const std::string& par
   }
   const std::string message = fmt::format("{}: {}", url, said(answer, code));
   if (contains(kNotThereCodes, code)) {
-    throw ServerError(Refusal::kNotThere, message, hint_for(code, options_.database));
+    throw ServerError(Refusal::kNotThere, message, hint_for(code, options_.database), code);
   }
   if (contains(kBadRowsCodes, code)) {
     throw ServerError(Refusal::kBadRows, message);
@@ -284,22 +299,39 @@ std::string ClickHouse::send(const std::string& parameters, std::string_view bod
 
 const Dialect& ClickHouse::dialect() {
   if (!dialect_) {
-    dialect_ = dialect_of(send("&readonly=1", "SELECT version()"));
+    dialect_ = dialect_of(ask("SELECT version()"));
   }
   return *dialect_;
 }
 
 std::string ClickHouse::ask(std::string_view sql) {
-  return send("&readonly=1", sql);
+  try {
+    return send(is_read_only_user_.value_or(false) ? "" : "&readonly=1", sql);
+  } catch (const ServerError& error) {
+    // A user who may only read may not even ask for that. The server's own setting
+    // distinguishes such a user from a statement that writes.
+    if (error.code() != kReadOnly || is_read_only_user_ || !is_read_only_user()) {
+      throw;
+    }
+  }
+  return send("", sql);
+}
+
+bool ClickHouse::is_read_only_user() {
+  const std::string value =
+      send("", "SELECT value FROM system.settings WHERE name = 'readonly' FORMAT TabSeparated");
+  is_read_only_user_ = trim(value) == "1" || trim(value) == "2";
+  return *is_read_only_user_;
 }
 
 void ClickHouse::execute(std::string_view sql) {
   send("", sql);
 }
 
-void ClickHouse::insert(std::string_view table, std::string_view sha256, std::string_view rows) {
+void ClickHouse::insert(std::string_view table, std::string_view columns, std::string_view sha256,
+                        std::string_view rows) {
   const std::string statement =
-      fmt::format("INSERT INTO {}.{} FORMAT RowBinary", options_.database, table);
+      fmt::format("INSERT INTO {}.{} ({}) FORMAT RowBinary", options_.database, table, columns);
   const std::string answer =
       send(insert_parameters(dialect(), sha256) + "&query=" + url_escaped(statement), rows);
   if (!answer.empty()) {

@@ -45,14 +45,17 @@ enum class Refusal {
 // An Error with its reason: kInput for kBadRows, kEnvironment for all others.
 class ServerError : public Error {
  public:
-  ServerError(Refusal refusal, std::string message, std::string hint = {})
+  ServerError(Refusal refusal, std::string message, std::string hint = {}, int code = 0)
       : Error(refusal == Refusal::kBadRows ? ErrorKind::kInput : ErrorKind::kEnvironment,
               std::move(message), std::move(hint)),
-        refusal_(refusal) {}
+        refusal_(refusal),
+        code_(code) {}
   Refusal refusal() const { return refusal_; }
+  int code() const { return code_; }  // of ClickHouse's exception, where a caller needs it; or 0
 
  private:
   Refusal refusal_;
+  int code_;
 };
 
 // A server by its HTTP interface. Each request tries one node after the other, with growing delays,
@@ -69,8 +72,10 @@ class ClickHouse {
 
   void execute(std::string_view sql);
 
-  // Inserts rows in RowBinary. When it returns they are stored. Sending them again changes nothing.
-  void insert(std::string_view table, std::string_view sha256, std::string_view rows);
+  // Inserts rows in RowBinary, whose columns are `columns`. When it returns they are stored.
+  // Sending them again changes nothing.
+  void insert(std::string_view table, std::string_view columns, std::string_view sha256,
+              std::string_view rows);
 
   std::int64_t num_retries() const { return num_retries_; }
 
@@ -78,11 +83,13 @@ class ClickHouse {
   std::string send(const std::string& parameters, std::string_view body);
   std::string send_once(const std::string& url, const std::string& parameters,
                         std::string_view body);
+  bool is_read_only_user();
 
   ServerOptions options_;
   HttpClient http_;
   std::vector<std::string> headers_;
   std::optional<Dialect> dialect_;
+  std::optional<bool> is_read_only_user_;
   std::size_t node_ = 0;
   std::int64_t num_retries_ = 0;
   std::mt19937 random_;

@@ -37,6 +37,7 @@ struct TableColumn {
   const char* name;
   const char* type;
   const char* codec = "";  // where columns have codecs
+  int since = 1;           // version of the schema that added it
 };
 
 // A table: its columns, version column, sort key and sharding key.
@@ -118,7 +119,8 @@ std::vector<HistoryTable> history_tables() {
         {"llmprof_version", "Word"},
         {"started_unix_s", "Int64"},
         {"kernel_rows", "UInt64"},
-        {"stage_rows", "UInt64"}},
+        {"stage_rows", "UInt64"},
+        {"labels", "String", "", 2}},
        "ver",
        "(run_key, rank)",
        "cityHash64(run_key, rank)"},
@@ -133,6 +135,7 @@ std::vector<HistoryTable> history_tables() {
        "",
        "(run_key, fingerprint)",
        "cityHash64(run_key)"},
+      {kVersionTable, {{"version", "UInt32", "", 2}}, "", "version", "version"},
   };
 }
 
@@ -259,6 +262,80 @@ std::vector<std::string> schema_statements(const Dialect& dialect, const SchemaO
                       "{1}_local, {5})",
                       options.database, table.name, where, fmt::join(columns, ", "),
                       options.cluster, table.shard));
+    }
+  }
+  return statements;
+}
+
+std::string existing_columns_query(const std::string& database) {
+  return fmt::format(
+      "SELECT table, name FROM system.columns WHERE database = '{}' FORMAT TabSeparated", database);
+}
+
+std::string kernels_definition_query(const std::string& database) {
+  return fmt::format(
+      "SELECT create_table_query FROM system.tables WHERE database = '{}' AND name IN ('kernels', "
+      "'kernels_local') FORMAT TabSeparated",
+      database);
+}
+
+std::optional<int> keep_days_in(std::string_view definition) {
+  constexpr std::string_view kLimit = "TTL day + toIntervalDay(";
+  std::size_t position = definition.find(kLimit);
+  if (position == std::string_view::npos) {
+    return std::nullopt;
+  }
+  position += kLimit.size();
+  const int days = number_at(definition, position);
+  return days > 0 ? std::optional(days) : std::nullopt;
+}
+
+std::string column_list(std::string_view name, int version) {
+  std::vector<std::string_view> columns;
+  for (const HistoryTable& table : history_tables()) {
+    for (const TableColumn& column : table.columns) {
+      if (name == table.name && column.since <= version) {
+        columns.emplace_back(column.name);
+      }
+    }
+  }
+  return fmt::format("{}", fmt::join(columns, ", "));
+}
+
+std::vector<std::string> migration_statements(const Dialect& dialect, const SchemaOptions& options,
+                                              const ExistingTables& existing) {
+  if (existing.version > kSchemaVersion) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("a newer llmprof made these tables (version {}, this program knows {})",
+                            existing.version, kSchemaVersion),
+                "leave them: this program can push to them and query them as they are");
+  }
+  const bool is_cluster = !options.cluster.empty();
+  if (!is_cluster && existing.columns.contains("kernels_local")) {
+    throw Error(ErrorKind::kUsage, "these tables are those of a cluster",
+                "name it: --cluster NAME, as in remote_servers of the server's configuration");
+  }
+  const std::string where = is_cluster ? fmt::format(" ON CLUSTER {}", options.cluster) : "";
+  std::vector<std::string> statements;
+  for (const HistoryTable& table : history_tables()) {
+    // First where the rows are, then the view of all shards.
+    for (const char* ending : {"_local", ""}) {
+      const auto found = existing.columns.find(table.name + std::string(ending));
+      if (found == existing.columns.end()) {
+        continue;
+      }
+      for (const TableColumn& column : table.columns) {
+        if (!found->second.contains(column.name)) {
+          statements.push_back(fmt::format("ALTER TABLE {}.{}{} ADD COLUMN {}", options.database,
+                                           found->first, where, column_text(column, dialect)));
+        }
+      }
+    }
+    if (table.is_of_ranks && options.keep_days > 0 && existing.keep_days != options.keep_days &&
+        existing.columns.contains(table.name)) {
+      statements.push_back(fmt::format("ALTER TABLE {}.{}{}{} MODIFY TTL day + INTERVAL {} DAY",
+                                       options.database, table.name, is_cluster ? "_local" : "",
+                                       where, options.keep_days));
     }
   }
   return statements;

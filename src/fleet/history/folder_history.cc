@@ -55,6 +55,7 @@ class FolderHistory : public HistorySource {
   std::map<std::int64_t, RankSite> places(const KnownRun& run,
                                           const std::set<std::int64_t>& ranks) override;
   std::map<std::uint64_t, std::string> names(const std::set<std::uint64_t>& keys) override;
+  CountedFiles counted() const;
 
  private:
   using Ranks = std::map<std::int64_t, RankFile>;
@@ -96,6 +97,12 @@ void FolderHistory::keep(const fs::path& path, const StoredSummary& stored) {
                 stored.summary.kernels.size(),
                 stored.summary.stages.size()};
   RankFile& kept = runs_[key_of(identity.run_id)].try_emplace(identity.rank, file).first->second;
+  if (kept.content != file.content && kept.identity.attempt == identity.attempt) {
+    note(
+        fmt::format("run {}: rank {} has two different summaries, and the later one counts: {} and "
+                    "{}",
+                    identity.run_id, identity.rank, kept.path.string(), path.string()));
+  }
   if (std::pair(kept.version, kept.content) < std::pair(file.version, file.content)) {
     kept = std::move(file);
   }
@@ -124,6 +131,7 @@ std::vector<KnownRun> FolderHistory::runs(const RunFilter& filter) {
                  .gpu = first.gpu,
                  .engine = first.engine,
                  .engine_version = first.engine_version,
+                 .labels = first.labels,
                  .started_unix_s = first.started_unix_s};
     for (const auto& [rank, file] : ranks) {
       const RankIdentity& identity = file.identity;
@@ -133,6 +141,7 @@ std::vector<KnownRun> FolderHistory::runs(const RunFilter& filter) {
       run.gpu = std::min(run.gpu, identity.gpu);
       run.engine = std::min(run.engine, identity.engine);
       run.engine_version = std::min(run.engine_version, identity.engine_version);
+      run.labels = std::min(run.labels, identity.labels);
       run.started_unix_s = std::min(run.started_unix_s, identity.started_unix_s);
       run.kernel_rows += file.kernel_rows;
       run.stage_rows += file.stage_rows;
@@ -231,7 +240,26 @@ std::map<std::uint64_t, std::string> FolderHistory::names(const std::set<std::ui
   return found;
 }
 
+CountedFiles FolderHistory::counted() const {
+  CountedFiles files;
+  files.notes = notes();
+  for (const auto& [key, ranks] : runs_) {
+    CountedRun& run = files.runs.emplace_back();
+    run.run_key = key;
+    run.run_id = ranks.begin()->second.identity.run_id;
+    run.files.reserve(ranks.size());
+    for (const auto& [rank, file] : ranks) {
+      run.files.push_back(file.path);
+    }
+  }
+  return files;
+}
+
 }  // namespace
+
+CountedFiles files_that_count(const fs::path& folder) {
+  return FolderHistory(folder).counted();
+}
 
 std::unique_ptr<HistorySource> folder_history(const fs::path& folder) {
   return std::make_unique<FolderHistory>(folder);

@@ -50,6 +50,7 @@ struct KnownRun {
   std::string gpu;
   std::string engine;
   std::string engine_version;
+  std::string labels;  // fleet/summary/labels.h
   std::int64_t started_unix_s = 0;
   std::int64_t day = 0;
   std::uint64_t kernel_rows = 0;
@@ -155,6 +156,18 @@ class HistorySource {
 
 // Summaries in a folder, at any depth. Unreadable files become notes.
 std::unique_ptr<HistorySource> folder_history(const std::filesystem::path& folder);
+
+// The summaries of a folder that count, by run: of each rank one, by the same rule as in queries.
+struct CountedRun {
+  std::uint64_t run_key = 0;
+  std::string run_id;
+  std::vector<std::filesystem::path> files;  // by rank
+};
+struct CountedFiles {
+  std::vector<CountedRun> runs;
+  std::vector<std::string> notes;  // on files that do not count
+};
+CountedFiles files_that_count(const std::filesystem::path& folder);
 
 // The tables created by `llmprof fleet init`. `server` must outlive the result.
 std::unique_ptr<HistorySource> server_history(ClickHouse& server);

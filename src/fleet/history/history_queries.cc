@@ -67,7 +67,7 @@ std::string HistoryQueries::runs(const RunFilter& filter) const {
   return fmt::format(
       "SELECT run_key, attempt, count(), min(run_id), max(num_ranks), min(model), min(gpu), "
       "min(engine), min(engine_version), min(started_unix_s), sum(kernel_rows), sum(stage_rows), "
-      "sum(content) FROM {}.ranks FINAL WHERE {} GROUP BY run_key, attempt "
+      "sum(content), min(labels) FROM {}.ranks FINAL WHERE {} GROUP BY run_key, attempt "
       "FORMAT TabSeparated",
       database_, condition(filter));
 }

@@ -103,9 +103,35 @@ std::uint64_t RowBatch::named(const std::string& text) {
   return found->second;
 }
 
+std::string summary_id(const StoredSummary& stored) {
+  return fmt::format("{:016x}-{:x}", stored.content, version_of(stored));
+}
+
 void RowBatch::add(const StoredSummary& stored) {
+  const std::uint64_t run_key = key_of(stored.summary.identity.run_id);
+  const std::size_t kernel_bytes = kernels_.size();
+  const std::size_t stage_bytes = stages_.size();
+  const std::size_t rank_bytes = ranks_.size();
+  try {
+    add_rows(stored, run_key);
+  } catch (const Error&) {
+    // Without the rows of half a rank. Names that nobody uses do no harm.
+    kernels_.resize(kernel_bytes);
+    stages_.resize(stage_bytes);
+    ranks_.resize(rank_bytes);
+    throw;
+  }
+  num_kernels_ += stored.summary.kernels.size();
+  num_stages_ += stored.summary.stages.size();
+  ++num_ranks_;
+  run_keys_.insert(run_key);
+  const std::int64_t day = day_of(stored.summary.identity.started_unix_s);
+  first_day_ = summaries_.empty() ? day : std::min(first_day_, day);
+  summaries_.push_back(summary_id(stored));
+}
+
+void RowBatch::add_rows(const StoredSummary& stored, std::uint64_t run_key) {
   const RankIdentity& identity = stored.summary.identity;
-  const std::uint64_t run_key = key_of(identity.run_id);
   for (const KernelCell& cell : stored.summary.kernels) {
     put_place(kernels_, run_key, stored);
     for (const std::string* name : {&cell.stage, &cell.kernel, &cell.family}) {
@@ -135,10 +161,7 @@ void RowBatch::add(const StoredSummary& stored) {
   put_number(ranks_, checked(identity.started_unix_s, "started_unix_s"), 8);
   put_number(ranks_, stored.summary.kernels.size(), 8);
   put_number(ranks_, stored.summary.stages.size(), 8);
-  num_kernels_ += stored.summary.kernels.size();
-  num_stages_ += stored.summary.stages.size();
-  ++num_ranks_;
-  run_keys_.insert(run_key);
+  put_text(ranks_, identity.labels);
 }
 
 std::uint64_t RowBatch::size_bytes() const {

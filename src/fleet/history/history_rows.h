@@ -33,15 +33,20 @@ struct StoredSummary {
 // later file.
 std::uint64_t version_of(const StoredSummary& stored);
 
+// Identifies a summary and its version: two with the same id have the same rows.
+std::string summary_id(const StoredSummary& stored);
+
 // Rows of several summaries as RowBinary, table by table. The caller limits the size.
 class RowBatch {
  public:
-  // Throws kInput for numbers that cannot be stored.
+  // Throws kInput for numbers that cannot be stored; then nothing was added.
   void add(const StoredSummary& stored);
 
   std::uint64_t num_fact_rows() const { return num_kernels_ + num_stages_; }
   std::uint64_t size_bytes() const;
   const std::set<std::uint64_t>& run_keys() const { return run_keys_; }
+  const std::vector<std::string>& summaries() const { return summaries_; }  // summary_id() of each
+  std::int64_t first_day() const { return first_day_; }
 
   struct Section {
     const char* table;
@@ -53,8 +58,11 @@ class RowBatch {
 
  private:
   std::uint64_t named(const std::string& text);
+  void add_rows(const StoredSummary& stored, std::uint64_t run_key);
 
   std::unordered_map<std::string, std::uint64_t> keys_;
+  std::vector<std::string> summaries_;
+  std::int64_t first_day_ = 0;
   std::set<std::uint64_t> run_keys_;
   std::string names_;
   std::string kernels_;

@@ -19,8 +19,10 @@
 #include <fmt/format.h>
 
 #include "base/sha256.h"
+#include "base/text.h"
 #include "fleet/history/history.h"
 #include "fleet/history/history_queries.h"
+#include "fleet/history/queries.h"
 #include "fleet/history/summary_folder.h"
 #include "fleet/summary/varint.h"
 
@@ -75,7 +77,8 @@ bool seal(ClickHouse& server, const KnownRun& run) {
     return false;
   }
   if (rollup.rows > 0) {
-    server.insert("kernel_runs", sha256_hex(rollup.bytes), rollup.bytes);
+    server.insert("kernel_runs", column_list("kernel_runs"), sha256_hex(rollup.bytes),
+                  rollup.bytes);
   }
   std::string row;
   put_number(row, run.run_key, 8);
@@ -83,8 +86,25 @@ bool seal(ClickHouse& server, const KnownRun& run) {
   put_number(row, static_cast<std::uint64_t>(run.day), 2);
   put_number(row, static_cast<std::uint64_t>(run.ranks), 4);
   put_number(row, rollup.rows, 8);
-  server.insert("seals", sha256_hex(row), row);
+  server.insert("seals", column_list("seals"), sha256_hex(row), row);
   return true;
+}
+
+// Throws kInput for a summary that cannot be stored, or that the server would not keep.
+void check_fits(const fs::path& file, const StoredSummary& stored, std::uint64_t rows,
+                const SpoolRules& rules) {
+  if (rows > kMostRowsAtOnce) {
+    throw Error(ErrorKind::kInput, fmt::format("{} has {} rows, and a rank may have {}",
+                                               file.string(), rows, kMostRowsAtOnce));
+  }
+  const std::int64_t day = day_of(stored.summary.identity.started_unix_s);
+  if (day < rules.first_kept_day) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{}: {}, and the server drops rows from before {} (--keep-days)", file.string(),
+                    day == 0 ? "it does not say when it began" : "of " + date_text(day),
+                    date_text(rules.first_kept_day)));
+  }
 }
 
 constexpr std::size_t kMostUnknown = 3;
@@ -104,13 +124,24 @@ void check_server(ClickHouse& server) {
 // is damaged or its rows can never be stored.
 void send_batch(Spool& spool, const fs::path& path, ClickHouse& server, DrainedCounts& counts) {
   const SpooledBatch batch = spool.load(path);
-  check_server(server);
+  // A batch may have waited until its rows became too old for the server, which would take them,
+  // acknowledge them and drop them.
+  const std::int64_t first_kept = first_kept_day(server);
+  if (!batch.summaries.empty() && batch.first_day < first_kept) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("it has rows from before {}, which the server drops (--keep-days)",
+                            date_text(first_kept)));
+  }
   std::uint64_t rows = 0;
   for (const SpooledSection& section : batch.sections) {
     check_identifier("a batch's table", section.table);
-    server.insert(section.table, section.sha256, section.bytes);
+    for (const std::string_view column : split(section.columns, ',')) {
+      check_identifier("a batch's column", trim(column));
+    }
+    server.insert(section.table, section.columns, section.sha256, section.bytes);
     rows += section.table == "kernels" || section.table == "stages" ? section.rows : 0;
   }
+  spool.remember_sent(batch.summaries);
   spool.remove(path);
   ++counts.batches;
   counts.ranks += batch.num_ranks;
@@ -120,35 +151,51 @@ void send_batch(Spool& spool, const fs::path& path, ClickHouse& server, DrainedC
 
 }  // namespace
 
-SpooledCounts spool_summaries(const std::vector<fs::path>& files, std::uint64_t batch_rows,
+SpooledCounts spool_summaries(const std::vector<fs::path>& files, const SpoolRules& rules,
                               Spool& spool) {
   SpooledCounts counts;
   std::map<int, RowBatch> open;  // by month
-  for (const fs::path& file : files) {
-    const StoredSummary stored = load_summary(file);
-    const std::uint64_t rows = stored.summary.kernels.size() + stored.summary.stages.size();
-    if (rows > kMostRowsAtOnce) {
-      throw Error(ErrorKind::kInput, fmt::format("{} has {} rows, and a rank may have {}",
-                                                 file.string(), rows, kMostRowsAtOnce));
+  const auto close = [&](RowBatch& batch) {
+    if (batch.run_keys().empty()) {
+      return;
     }
-    const int month = month_of(day_of(stored.summary.identity.started_unix_s));
-    RowBatch& batch = open[month];
-    if (!batch.run_keys().empty() && batch.num_fact_rows() + rows > batch_rows) {
-      spool.add(batch);
-      batch = {};
-    }
-    with_context("while reading " + file.string(), [&] { batch.add(stored); });
-    ++counts.ranks;
-    counts.rows += rows;
-  }
-  for (const auto& [month, batch] : open) {
     spool.add(batch);
+    batch = {};
+    if (rules.on_batch) {
+      rules.on_batch();
+    }
+  };
+  for (const fs::path& file : files) {
+    try {
+      const StoredSummary stored = load_summary(file);
+      const std::uint64_t rows = stored.summary.kernels.size() + stored.summary.stages.size();
+      check_fits(file, stored, rows, rules);
+      if (!rules.sends_again && spool.was_sent(summary_id(stored))) {
+        ++counts.sent_before;
+        continue;
+      }
+      RowBatch& batch = open[month_of(day_of(stored.summary.identity.started_unix_s))];
+      if (batch.num_fact_rows() + rows > rules.batch_rows) {
+        close(batch);
+      }
+      with_context("while reading " + file.string(), [&] { batch.add(stored); });
+      ++counts.ranks;
+      counts.rows += rows;
+    } catch (const Error& error) {
+      // One damaged file must not hold up all others.
+      if (error.kind() != ErrorKind::kInput) {
+        throw;
+      }
+      counts.skipped.emplace_back(error.what());
+    }
+  }
+  for (auto& [month, batch] : open) {
+    close(batch);
   }
   return counts;
 }
 
-DrainedCounts drain(Spool& spool, ClickHouse& server) {
-  DrainedCounts counts;
+void drain(Spool& spool, ClickHouse& server, DrainedCounts& counts) {
   // One batch that the server cannot take for unknown reasons must not hold up the others; several
   // mean that the server itself is in trouble.
   std::vector<ServerError> kept;
@@ -178,7 +225,43 @@ DrainedCounts drain(Spool& spool, ClickHouse& server) {
   if (!kept.empty()) {
     throw ServerError(kept.front());
   }
-  return counts;
+}
+
+// Asked before and after the tables are made: what is missing then must be added.
+ExistingTables existing_tables(ClickHouse& server) {
+  ExistingTables tables;
+  for (const auto& row : tab_separated(server.ask(existing_columns_query(server.database())), 2)) {
+    tables.columns[row[0]].insert(row[1]);
+  }
+  if (tables.columns.contains(kVersionTable)) {
+    const std::string version = server.ask(fmt::format(
+        "SELECT max(version) FROM {}.{} FORMAT TabSeparated", server.database(), kVersionTable));
+    for (const auto& row : tab_separated(version, 1)) {
+      tables.version = static_cast<int>(std::min<std::uint64_t>(server_number(row[0]), INT32_MAX));
+    }
+  }
+  // Servers without codecs have no TTL, and the oldest ones no definitions to read.
+  if (server.dialect().has_column_codecs) {
+    tables.keep_days = keep_days_in(server.ask(kernels_definition_query(server.database())));
+  }
+  return tables;
+}
+
+void store_schema_version(ClickHouse& server) {
+  std::string row;
+  put_number(row, kSchemaVersion, 4);
+  server.insert(kVersionTable, column_list(kVersionTable), sha256_hex(row), row);
+}
+
+std::int64_t first_kept_day(ClickHouse& server) {
+  check_server(server);
+  if (!server.dialect().has_column_codecs) {
+    return 0;
+  }
+  const auto days = keep_days_in(server.ask(kernels_definition_query(server.database())));
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::int64_t today = std::chrono::duration_cast<std::chrono::days>(now).count();
+  return days ? std::max<std::int64_t>(today - *days + 1, 1) : 0;
 }
 
 std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_keys) {

@@ -19,13 +19,22 @@ inline constexpr std::uint64_t kMostRowsAtOnce = 1'000'000;
 struct SpooledCounts {
   std::uint64_t ranks = 0;
   std::uint64_t rows = 0;
+  std::uint64_t sent_before = 0;     // ranks that the server has acknowledged in an earlier push
+  std::vector<std::string> skipped;  // files that cannot be sent, each with the reason
 };
 
-// Writes summaries to the spool: whole ranks of one month per batch, at most `batch_rows` rows of a
-// table in each unless one rank has more. Throws kInput for a file that is not a summary or too
-// large.
+struct SpoolRules {
+  std::uint64_t batch_rows = 200'000;  // most rows of a table, unless one rank has more
+  // The server drops rows of earlier days as soon as they come; 0: it keeps all.
+  std::int64_t first_kept_day = 0;
+  bool sends_again = false;        // also what was acknowledged before
+  std::function<void()> on_batch;  // called when a batch is on disk; may be empty
+};
+
+// Writes summaries to the spool: whole ranks of one month per batch. A file that is not a summary,
+// is too large, or that the server would drop at once, is skipped.
 SpooledCounts spool_summaries(const std::vector<std::filesystem::path>& files,
-                              std::uint64_t batch_rows, Spool& spool);
+                              const SpoolRules& rules, Spool& spool);
 
 struct DrainedCounts {
   std::uint64_t batches = 0;
@@ -35,9 +44,19 @@ struct DrainedCounts {
   std::vector<std::string> set_aside;  // batches that the server rejected, with reasons
 };
 
-// Sends waiting batches, oldest first, and removes acknowledged ones. Throws ServerError if the
-// server stays unreachable or keeps refusing some for a reason that may pass; these are kept.
-DrainedCounts drain(Spool& spool, ClickHouse& server);
+// Sends waiting batches, oldest first, removes acknowledged ones and adds them to `counts`. Throws
+// ServerError if the server stays unreachable or keeps refusing some for a reason that may pass;
+// these are kept.
+void drain(Spool& spool, ClickHouse& server, DrainedCounts& counts);
+
+// The tables that the server has in its database.
+ExistingTables existing_tables(ClickHouse& server);
+
+// Records that the tables have kSchemaVersion.
+void store_schema_version(ClickHouse& server);
+
+// The first day whose rows the server does not drop at once; 0: it keeps all. Days since 1970.
+std::int64_t first_kept_day(ClickHouse& server);
 
 // Seals those of the runs with these keys (all runs if empty) that are complete and whose rows have
 // all arrived. Returns how many. May be repeated.

@@ -19,6 +19,7 @@ struct FleetFilter {
   std::string model;
   std::string engine_version;
   std::string stage;
+  std::string label;  // "key=value"
   std::int64_t since_day = 0;
   std::size_t top = 20;         // rows of the answer
   double over_fraction = 0.05;  // smallest slowdown to report

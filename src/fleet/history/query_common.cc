@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "fleet/history/history_rows.h"
+#include "fleet/summary/labels.h"
 
 namespace llmprof {
 namespace {
@@ -40,7 +41,8 @@ std::vector<KnownRun> chosen_runs(HistorySource& history, const FleetFilter& fil
   std::erase_if(runs, [&](const KnownRun& run) {
     return (!filter.run.empty() && run.run_id != filter.run) ||
            (!filter.model.empty() && run.model != filter.model) ||
-           (!filter.engine_version.empty() && run.engine_version != filter.engine_version);
+           (!filter.engine_version.empty() && run.engine_version != filter.engine_version) ||
+           (!filter.label.empty() && !has_label(run.labels, filter.label));
   });
   return runs;
 }

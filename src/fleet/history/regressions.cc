@@ -5,13 +5,17 @@
 // A straggler is identified by its compute time, not by the length of its stages: in a job with
 // collectives all ranks take equally long, the slow one computing while the others wait. If a
 // summary has no ledger, all kernel time is used instead, and then a rank that waits looks like one
-// that computes. Ranks with different work (pipeline stages) look like stragglers too.
+// that computes. Ranks with different work (pipeline stages) look like stragglers too. Ranks
+// without kernels (ranks.capture leaves most unprofiled) are not compared: their compute time is
+// unknown.
 //
 // A kernel is compared by its mean time per call within its stage, so more calls are not a
 // regression. Two runs with different shapes under one kernel name do look like one: compare like
 // with like.
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 
@@ -38,12 +42,22 @@ double median_ns_of(std::vector<std::int64_t> values) {
   return values.size() % 2 == 1 ? upper : (static_cast<double>(values[middle - 1]) + upper) / 2;
 }
 
+// Whether the rank was recorded in this stage, not only timed.
+bool is_measured(const RankStageTimes& row) {
+  return row.window_ns > 0 || row.kernel_ns > 0;
+}
+
 // Ranks of one stage that are above its median.
-void add_slow(std::span<const RankStageTimes> stage, double over_fraction,
-              std::vector<Slow>& slow) {
+void add_slow(std::span<const RankStageTimes> all, double over_fraction, std::vector<Slow>& slow) {
+  std::vector<RankStageTimes> stage;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(stage), is_measured);
+  if (stage.empty()) {
+    return;
+  }
   const bool has_ledger = std::all_of(stage.begin(), stage.end(),
                                       [](const RankStageTimes& row) { return row.window_ns > 0; });
   std::vector<std::int64_t> measured;
+  measured.reserve(stage.size());
   for (const RankStageTimes& row : stage) {
     measured.push_back(has_ledger ? row.compute_ns : row.kernel_ns);
   }
@@ -85,6 +99,12 @@ Json fleet_stragglers(HistorySource& history, const FleetFilter& filter) {
       return row.stage_key != key;
     });
   }
+  std::set<std::int64_t> measured;
+  for (const RankStageTimes& row : rows) {
+    if (is_measured(row)) {
+      measured.insert(row.rank);
+    }
+  }
   std::vector<Slow> slow = slow_ranks(rows, filter.over_fraction);
   const std::size_t num_slow = slow.size();
   slow.resize(std::min(slow.size(), filter.top));
@@ -101,6 +121,7 @@ Json fleet_stragglers(HistorySource& history, const FleetFilter& filter) {
   answer["run_id"] = run.run_id;
   answer["ranks"] = run.ranks;
   answer["num_ranks"] = run.num_ranks > 0 ? Json(run.num_ranks) : Json(nullptr);
+  answer["num_measured"] = measured.size();
   answer["num_slow"] = num_slow;
   answer["stragglers"] = Json::array();
   for (const Slow& one : slow) {
@@ -116,6 +137,13 @@ Json fleet_stragglers(HistorySource& history, const FleetFilter& filter) {
          {"slower_fraction", measured_ns / one.median_ns - 1}});
   }
   answer["notes"] = notes_of(history, {run});
+  const auto num_measured = static_cast<std::int64_t>(measured.size());
+  if (num_measured < run.ranks) {
+    answer["notes"].push_back(
+        fmt::format("{} of {} ranks have kernels and are compared; the others ran unprofiled "
+                    "(ranks.capture)",
+                    num_measured, run.ranks));
+  }
   return answer;
 }
 

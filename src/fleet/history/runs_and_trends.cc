@@ -13,6 +13,7 @@
 
 #include "analysis/duration_histogram.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "fleet/history/history_rows.h"
 #include "fleet/history/queries.h"
 #include "fleet/history/query_common.h"
@@ -34,6 +35,16 @@ std::int64_t quantile_ns(const KernelSums& sums, double fraction) {
     }
   }
   return sums.max_ns;
+}
+
+Json labels_json(const std::string& labels) {
+  Json lines = Json::array();
+  for (const std::string_view line : split(labels, '\n')) {
+    if (!line.empty()) {
+      lines.push_back(line);
+    }
+  }
+  return lines;
 }
 
 Json day_json(std::int64_t day) {
@@ -64,6 +75,7 @@ Json fleet_status(HistorySource& history, const FleetFilter& filter) {
          {"gpu", text_or_null(run.gpu)},
          {"engine", text_or_null(run.engine)},
          {"engine_version", text_or_null(run.engine_version)},
+         {"labels", labels_json(run.labels)},
          {"day", day_json(run.day)},
          {"kernel_rows", run.kernel_rows}});
   }

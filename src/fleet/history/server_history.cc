@@ -100,8 +100,10 @@ Rows ServerHistory::ask_whole(const std::string& sql, std::size_t num_columns, s
       return rows;
     }
     if (std::chrono::steady_clock::now() >= deadline) {
-      note(fmt::format("incomplete: made of {} of {} rows; a replica lags behind, ask again", got,
-                       expected));
+      note(
+          fmt::format("incomplete: made of {} of {} rows; a replica lags behind, or the server has "
+                      "dropped rows by age (fleet init --keep-days)",
+                      got, expected));
       return rows;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -113,7 +115,7 @@ std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
   // Ranks of a run may start on two days; the earliest counts.
   RunFilter wider = filter;
   wider.since_day = std::max<std::int64_t>(filter.since_day - 2, 0);
-  for (const auto& row : ask(queries_.runs(wider), 13)) {
+  for (const auto& row : ask(queries_.runs(wider), 14)) {
     KnownRun run;
     run.run_key = server_number(row[0]);
     run.attempt = signed_number(row[1]);
@@ -129,6 +131,7 @@ std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
     run.kernel_rows = server_number(row[10]);
     run.stage_rows = server_number(row[11]);
     run.fingerprint = server_number(row[12]);
+    run.labels = row[13];
     KnownRun& kept = last[run.run_key];
     if (kept.ranks == 0 || kept.attempt < run.attempt) {
       kept = std::move(run);

@@ -12,15 +12,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "base/text.h"
+#include "fleet/history/clickhouse_schema.h"
 
 namespace llmprof {
 namespace {
@@ -29,6 +33,10 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestBatch = 2 * kGiB;
 constexpr const char* kExtension = ".batch";
+constexpr const char* kTargetFile = "target";
+constexpr std::uint64_t kLargestTarget = 64 * kKiB;
+constexpr std::uint64_t kLargestSentList = 16 * kMiB;  // half a million summaries
+constexpr int kBatchVersion = 2;                       // 1: without columns and summaries
 
 void sync_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -61,6 +69,52 @@ std::string readable_batch(const fs::path& path) {
   }
 }
 
+std::string target_text(const SpoolTarget& target) {
+  std::vector<std::string> urls = target.urls;
+  std::sort(urls.begin(), urls.end());
+  return fmt::format("{}\n{}\n", target.database, fmt::join(urls, "\n"));
+}
+
+// nullopt if the folder does not say which server its batches are for.
+std::optional<SpoolTarget> target_of(const fs::path& folder) {
+  try {
+    const std::string text = read_file(folder / kTargetFile, kLargestTarget);
+    SpoolTarget target;
+    for (const std::string_view line : split(text, '\n')) {
+      if (target.database.empty()) {
+        target.database = line;
+      } else if (!line.empty()) {
+        target.urls.emplace_back(line);
+      }
+    }
+    return target;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+bool is_same_server(const SpoolTarget& a, const SpoolTarget& b) {
+  return a.database == b.database &&
+         std::any_of(a.urls.begin(), a.urls.end(), [&](const std::string& url) {
+           return std::find(b.urls.begin(), b.urls.end(), url) != b.urls.end();
+         });
+}
+
+std::vector<fs::path> batches_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(folder, failure)) {
+    if (entry.path().extension() == kExtension) {
+      found.push_back(entry.path());
+    }
+  }
+  if (failure) {
+    fail("list", folder, failure);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 }  // namespace
 
 Spool::Spool(fs::path folder) : folder_(std::move(folder)) {
@@ -74,6 +128,78 @@ Spool::Spool(fs::path folder) : folder_(std::move(folder)) {
   }
 }
 
+std::vector<std::string> Spool::set_target(const SpoolTarget& target, bool looks_around) {
+  const std::string text = target_text(target);
+  write_file(folder_ / kTargetFile, text, 0600);
+  sent_file_ = folder_ / fmt::format("sent-{}", sha256_hex(text).substr(0, 16));
+  load_sent();
+  std::vector<std::string> others;
+  if (!looks_around) {
+    return others;
+  }
+  std::error_code failure;
+  const fs::path own = fs::weakly_canonical(folder_, failure);
+  for (const auto& entry : fs::directory_iterator(own.parent_path(), failure)) {
+    const auto other = target_of(entry.path());
+    if (!other || entry.path() == own) {
+      continue;
+    }
+    const std::vector<fs::path> batches = batches_in(entry.path());
+    if (!is_same_server(*other, target)) {
+      if (!batches.empty()) {
+        others.push_back(fmt::format("{} batches for {} wait in {}", batches.size(),
+                                     fmt::join(other->urls, ","), entry.path().string()));
+      }
+      continue;
+    }
+    for (const fs::path& batch : batches) {
+      std::error_code ignored;  // another process may have sent it meanwhile
+      fs::rename(batch, folder_ / batch.filename(), ignored);
+    }
+  }
+  sync_folder(folder_);
+  return others;
+}
+
+// The list is cut to its later half when it has grown too long.
+void Spool::load_sent() {
+  sent_.clear();
+  std::error_code failure;
+  if (!fs::exists(sent_file_, failure)) {
+    return;
+  }
+  std::string text;
+  try {
+    text = read_file(sent_file_, 2 * kLargestSentList);
+  } catch (const Error&) {
+    return;  // without the list everything is sent again
+  }
+  if (text.size() > kLargestSentList) {
+    text.erase(0, text.find('\n', text.size() - kLargestSentList / 2) + 1);
+    write_file(sent_file_, text, 0600);
+  }
+  for (const std::string_view line : split(text, '\n')) {
+    sent_.emplace(line);
+  }
+}
+
+void Spool::remember_sent(const std::vector<std::string>& summaries) {
+  if (sent_file_.empty() || summaries.empty()) {
+    return;
+  }
+  // One write per batch: lines of two processes do not mix. A line that a crash cuts matches
+  // nothing.
+  const std::string lines = fmt::format("{}\n", fmt::join(summaries, "\n"));
+  const int descriptor =
+      ::open(sent_file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor >= 0) {
+    [[maybe_unused]] const ssize_t written = ::write(descriptor, lines.data(), lines.size());
+    ::close(descriptor);
+  }
+  const std::lock_guard lock(sent_mutex_);
+  sent_.insert(summaries.begin(), summaries.end());
+}
+
 void Spool::add(const RowBatch& batch) {
   Json sections = Json::array();
   std::string rows;
@@ -83,6 +209,7 @@ void Spool::add(const RowBatch& batch) {
   for (const RowBatch::Section& section : batch.sections()) {
     const std::string sha256 = sha256_hex(*section.bytes);
     sections.push_back({{"table", section.table},
+                        {"columns", column_list(section.table)},
                         {"rows", section.rows},
                         {"bytes", section.bytes->size()},
                         {"sha256", sha256}});
@@ -97,9 +224,11 @@ void Spool::add(const RowBatch& batch) {
       return;
     }
   }
-  Json head = json_document("batch", 1);
+  Json head = json_document("batch", kBatchVersion);
   head["num_ranks"] = num_ranks;
   head["run_keys"] = batch.run_keys();
+  head["summaries"] = batch.summaries();
+  head["first_day"] = batch.first_day();
   head["sections"] = std::move(sections);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto now_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
@@ -109,18 +238,7 @@ void Spool::add(const RowBatch& batch) {
 }
 
 std::vector<fs::path> Spool::waiting() const {
-  std::vector<fs::path> found;
-  std::error_code failure;
-  for (const auto& entry : fs::directory_iterator(folder_, failure)) {
-    if (entry.path().extension() == kExtension) {
-      found.push_back(entry.path());
-    }
-  }
-  if (failure) {
-    fail("list", folder_, failure);
-  }
-  std::sort(found.begin(), found.end());
-  return found;
+  return batches_in(folder_);
 }
 
 SpooledBatch Spool::load(const fs::path& path) const {
@@ -135,6 +253,10 @@ SpooledBatch Spool::load(const fs::path& path) const {
     const Json head = parse_json(std::string_view(bytes).substr(0, end), path.string());
     batch.num_ranks = head.at("num_ranks").get<std::uint64_t>();
     batch.run_keys = head.at("run_keys").get<std::vector<std::uint64_t>>();
+    if (head.contains("summaries")) {
+      batch.summaries = head.at("summaries").get<std::vector<std::string>>();
+      batch.first_day = head.at("first_day").get<std::int64_t>();
+    }
     // Every section is verified against its hash, because it will be sent without another look.
     std::size_t at = end + 1;
     for (const Json& entry : head.at("sections")) {
@@ -142,7 +264,11 @@ SpooledBatch Spool::load(const fs::path& path) const {
       if (size > bytes.size() - at) {
         throw damaged_spool(path);
       }
-      batch.sections.push_back({entry.at("table").get<std::string>(),
+      const auto table = entry.at("table").get<std::string>();
+      // A batch of an older program has the columns of its time.
+      batch.sections.push_back({table,
+                                entry.contains("columns") ? entry.at("columns").get<std::string>()
+                                                          : column_list(table, 1),
                                 entry.at("rows").get<std::uint64_t>(),
                                 entry.at("sha256").get<std::string>(), bytes.substr(at, size)});
       if (sha256_hex(batch.sections.back().bytes) != batch.sections.back().sha256) {

@@ -12,6 +12,9 @@
 // passes the waiting it caused in others on to the rank it waited for, and so on. Within a group
 // nothing is passed on: there, the ranks that wait are each other's.
 //
+// A rank that waits much more in a group than all other members did not come early: it leaves late,
+// because its network is slow. That needs three members; of two, one cannot tell which is odd.
+//
 // What it gets wrong: in a collective whose members leave at different times (a broadcast's root),
 // the ones that leave early are assigned too little transfer. If communicators are only inferred
 // from the order on streams, groups smaller than the job look like one group.
@@ -115,6 +118,42 @@ struct LongestWait {
   std::int64_t caused_ns = 0;  // what it caused in other communicators
 };
 
+// Waiting of one member of a communicator.
+struct MemberWait {
+  std::size_t rank = 0;  // an index
+  std::int64_t waiting_ns = 0;
+};
+
+// Of each rank, the waiting beyond that of the typical member. A rank whose longest wait is such a
+// one waited for nobody.
+void find_late_leavers(const std::unordered_map<std::string, std::vector<MemberWait>>& members,
+                       std::vector<LongestWait>& waited, FleetReport& report) {
+  constexpr std::size_t kLeastMembers = 3;
+  constexpr double kMuch = 2;  // times the typical member
+  for (const auto& [communicator, waits] : members) {
+    if (waits.size() < kLeastMembers) {
+      continue;
+    }
+    std::vector<double> known;
+    known.reserve(waits.size());
+    for (const MemberWait& wait : waits) {
+      known.push_back(static_cast<double>(wait.waiting_ns));
+    }
+    const double typical = median_of(known);
+    for (const MemberWait& wait : waits) {
+      if (static_cast<double>(wait.waiting_ns) <= kMuch * typical) {
+        continue;
+      }
+      RankVerdict& verdict = report.ranks[wait.rank];
+      verdict.network_ns =
+          saturated_sum(verdict.network_ns, wait.waiting_ns - static_cast<std::int64_t>(typical));
+      if (waited[wait.rank].communicator == communicator) {
+        waited[wait.rank].rank = wait.rank;
+      }
+    }
+  }
+}
+
 // Passes on the waiting caused by ranks that waited themselves to the rank they waited for.
 void trace_back(const std::vector<LongestWait>& waited, FleetReport& report) {
   constexpr int kMostHops = 8;  // levels of groups within groups
@@ -147,6 +186,7 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
   const Transfers transfers(fleet.collectives);
   const std::unordered_map<std::string, std::int64_t> usual = usual_last(fleet);
   std::vector<LongestWait> waited(fleet.ranks.size());
+  std::unordered_map<std::string, std::vector<MemberWait>> members;
   // Per rank: its time in collectives, and the rank it waited for most.
   for (std::size_t i = 0; i < fleet.ranks.size(); ++i) {
     RankVerdict& verdict = report.ranks[i];
@@ -155,6 +195,7 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
     for (const CommunicatorShare& share : fleet.ranks[i].communicators) {
       verdict.collectives.total_ns = saturated_sum(verdict.collectives.total_ns, share.total_ns);
       const std::int64_t waiting_ns = transfers.add(share, verdict);
+      members[share.communicator].push_back({i, waiting_ns});
       const auto last = usual.find(share.communicator);
       if (waiting_ns > longest_ns && last != usual.end() && places.contains(last->second)) {
         longest_ns = waiting_ns;
@@ -168,6 +209,7 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
     time.alone_ns = std::min(time.alone_ns, time.total_ns - time.transfer_ns);
     time.waiting_ns = time.total_ns - time.transfer_ns - time.alone_ns;
   }
+  find_late_leavers(members, waited, report);
   report.num_collectives = static_cast<std::int64_t>(fleet.collectives.size());
   // Per collective: transfer, waiting, and the rank that caused it.
   for (const FleetCollective& one : fleet.collectives) {

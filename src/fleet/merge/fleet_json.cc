@@ -49,8 +49,17 @@ Json rank_json(const RankVerdict& verdict) {
               {"last", verdict.num_last},
               {"caused_ns", verdict.caused_ns},
               {"blamed_ns", verdict.blamed_ns},
+              {"lost_ns", verdict.lost_ns},
+              {"network_ns", verdict.network_ns},
               {"straggler", verdict.is_straggler}};
   if (verdict.is_straggler) {
+    row["cause"] = id_of(verdict.cause);
+    if (verdict.parts) {
+      row["excess"] = {{"compute_ns", verdict.parts->compute_ns},
+                       {"host_ns", verdict.parts->host_ns},
+                       {"copy_ns", verdict.parts->copy_ns},
+                       {"network_ns", verdict.parts->network_ns}};
+    }
     row["reason"] = reason_json(verdict);
   }
   return row;
@@ -107,37 +116,47 @@ Json attempts_json(const std::vector<OlderRank>& older) {
 }
 
 // Which ranks are there, missing, unfinished or failed.
-Json presence_json(const FleetReport& report, const std::vector<OlderRank>& unfinished) {
+Json presence_json(const FleetReport& report, const LeftOut& left_out) {
   Json missing = Json::array();
   for (const auto& [first, last] : report.missing) {
     missing.push_back(run_text(first, last));
   }
   Json failed = Json::array();
+  Json not_recorded = Json::array();
   std::map<std::string, std::int64_t> recorders;
   for (const RankVerdict& verdict : report.ranks) {
     ++recorders[verdict.recorded_by.empty() ? "n/a" : verdict.recorded_by];
     if (verdict.exit_code != 0) {
       failed.push_back({{"rank", verdict.rank}, {"exit_code", verdict.exit_code}});
     }
+    if (!verdict.failure.empty()) {
+      not_recorded.push_back({{"rank", verdict.rank}, {"reason", verdict.failure}});
+    }
   }
   return {{"present", report.ranks.size()},
           {"expected", report.num_expected > 0 ? Json(report.num_expected) : Json(nullptr)},
           {"num_missing", report.num_missing},
           {"missing", missing},
-          {"unfinished", attempts_json(unfinished)},
+          {"unfinished", attempts_json(left_out.unfinished)},
+          {"unreadable", left_out.unreadable},
           {"failed", failed},
+          {"not_recorded", not_recorded},
           {"earlier_attempts", attempts_json(report.older)},
           {"recorded_by", recorders}};
 }
 
 }  // namespace
 
-SharedJson fleet_json(const FleetReport& report, const std::vector<OlderRank>& unfinished) {
+SharedJson fleet_json(const FleetReport& report, const LeftOut& left_out) {
   Json json = json_document("fleet", 1);
   json["run_id"] = text_or_null(report.run_id);
   json["attempt"] = report.attempt;
-  json["ranks"] = presence_json(report, unfinished);
+  json["ranks"] = presence_json(report, left_out);
   json["quantity"] = report.quantity;
+  json["num_measured"] = report.num_measured;
+  json["lateness"] = report.lateness == FleetReport::Lateness::kPinned     ? "pinned"
+                     : report.lateness == FleetReport::Lateness::kRotating ? "rotating"
+                                                                           : "none";
   json["collectives"] = time_json(report.collectives);
   json["collectives"]["num"] = report.num_collectives;
   json["collectives"]["num_alone"] = report.num_alone;

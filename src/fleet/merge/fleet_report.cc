@@ -4,8 +4,8 @@
 //
 // In a job whose ranks wait for each other, the stages of all ranks take equally long, so a slow
 // rank shows in its compute time, not in its wall time. Ranks are compared by compute kernels if
-// most have them, otherwise by stage times on the host. fleet/merge/collective_report.cc determines
-// who waits for whom.
+// most have them, or if some have and the job communicates; otherwise by stage times on the host.
+// fleet/merge/collective_report.cc determines who waits for whom.
 //
 // What it gets wrong: ranks with different roles (pipeline stages, experts) compute different
 // things and deviate without a fault.
@@ -21,6 +21,7 @@
 #include "base/units.h"
 #include "compare/statistics.h"
 #include "fleet/merge/collective_report.h"
+#include "fleet/merge/late_cause.h"
 #include "fleet/summary/saturated_sum.h"
 
 namespace llmprof {
@@ -31,13 +32,12 @@ namespace {
 constexpr double kLeastDeviation = 0.03;
 constexpr double kManyDeviations = 4;
 // A rank that caused this share of all waiting is a straggler, if waiting is significant at all.
+// Of few ranks each one is last now and then, so there it must have three times its turn.
 constexpr double kLargeShare = 0.1;
+constexpr double kLargestShare = 0.6;
+constexpr double kManyTurns = 3;
 constexpr double kLeastWaiting = 0.01;
 constexpr int kStepsApart = 2;  // of an eighth of an octave: see KernelOutlier
-
-bool is_nested(const std::string& stage) {
-  return stage == "decode_step";
-}
 
 double ratio(std::int64_t part, std::int64_t whole) {
   return fraction_of(part, whole);
@@ -46,15 +46,21 @@ double ratio(std::int64_t part, std::int64_t whole) {
 // The value by which a stage of a rank is compared; nullopt if it has none.
 std::optional<std::int64_t> measured(const RankStage& stage, bool is_by_kernels) {
   const std::int64_t value = is_by_kernels ? stage.compute_ns : stage.total_ns;
-  return value > 0 && !is_nested(stage.stage) ? std::optional(value) : std::nullopt;
+  return value > 0 && !is_nested_stage(stage.stage) ? std::optional(value) : std::nullopt;
 }
 
-bool most_have_kernels(const FleetSummary& fleet) {
+// By kernels if at least half of the ranks have some. In a job whose ranks wait for each other,
+// host times are the same on all ranks, so there three ranks with kernels say more than all
+// without.
+bool are_compared_by_kernels(const FleetSummary& fleet) {
+  constexpr std::size_t kLeastRanks = 3;
   const auto with = std::count_if(fleet.ranks.begin(), fleet.ranks.end(), [](const RankRow& row) {
     return std::any_of(row.stages.begin(), row.stages.end(),
                        [](const RankStage& stage) { return stage.compute_ns > 0; });
   });
-  return static_cast<std::size_t>(with) * 2 >= fleet.ranks.size();
+  const auto num_with = static_cast<std::size_t>(with);
+  return num_with * 2 >= fleet.ranks.size() ||
+         (num_with >= kLeastRanks && !fleet.collectives.empty());
 }
 
 std::vector<std::optional<double>> deviations(
@@ -75,10 +81,9 @@ std::vector<std::optional<double>> deviations(
   return found;
 }
 
-// How far each rank, and each stage of each rank, lies from the median of the ranks. By kernels if
-// most ranks have any: host times include waiting for the slow rank.
+// How far each rank, and each stage of each rank, lies from the median of the ranks that have it.
 void add_deviations(const FleetSummary& fleet, FleetReport& report) {
-  const bool is_by_kernels = most_have_kernels(fleet);
+  const bool is_by_kernels = are_compared_by_kernels(fleet);
   report.quantity = is_by_kernels ? "compute kernels" : "stages on the host";
   std::map<std::string, std::vector<std::optional<std::int64_t>>> by_stage;
   std::vector<std::optional<std::int64_t>> own(fleet.ranks.size());
@@ -96,6 +101,7 @@ void add_deviations(const FleetSummary& fleet, FleetReport& report) {
   for (std::size_t i = 0; i < own.size(); ++i) {
     report.ranks[i].own_ns = own[i];
     report.ranks[i].deviation_fraction = of_ranks[i];
+    report.num_measured += own[i] ? 1 : 0;
   }
   for (const auto& [stage, values] : by_stage) {
     report.stages.push_back({stage, deviations(values)});
@@ -119,13 +125,16 @@ void find_stragglers(FleetReport& report) {
         work_ns, saturated_sum(verdict.own_ns.value_or(0), verdict.collectives.total_ns));
   }
   const double limit = outlier_from(known);
+  const double large =
+      std::clamp(kManyTurns / static_cast<double>(std::max<std::size_t>(report.ranks.size(), 1)),
+                 kLargeShare, kLargestShare);
   const bool matters = ratio(report.collectives.waiting_ns, work_ns) >= kLeastWaiting;
   // Two criteria: slow by itself, or blamed for much of the waiting.
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     RankVerdict& verdict = report.ranks[i];
     verdict.is_straggler =
         verdict.deviation_fraction.value_or(0) > limit ||
-        (matters && ratio(verdict.blamed_ns, report.collectives.waiting_ns) >= kLargeShare);
+        (matters && ratio(verdict.blamed_ns, report.collectives.waiting_ns) >= large);
     report.stragglers.push_back(i);
   }
   std::sort(report.stragglers.begin(), report.stragglers.end(), [&](std::size_t a, std::size_t b) {
@@ -260,6 +269,7 @@ FleetReport report_fleet(const FleetSummary& fleet) {
     verdict.gpu = identity.gpu;
     verdict.recorded_by = identity.recorded_by;
     verdict.exit_code = identity.exit_code;
+    verdict.failure = identity.failure;
     report.ranks.push_back(std::move(verdict));
   }
   report.communicators_by.assign(ways.begin(), ways.end());
@@ -268,6 +278,7 @@ FleetReport report_fleet(const FleetSummary& fleet) {
   add_collectives(fleet, report);
   add_deviations(fleet, report);
   find_stragglers(report);
+  add_causes(fleet, report);
   report.nodes = spread_by(report, [](const RankVerdict& verdict) { return verdict.node; });
   report.gpus = spread_by(report, [](const RankVerdict& verdict) { return verdict.gpu; });
   for (const FleetKernel& kernel : fleet.kernels) {

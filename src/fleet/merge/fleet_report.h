@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,29 @@ struct CollectiveTime {
   std::int64_t alone_ns = 0;
 };
 
+// What makes a rank late, in the terms of the ledger.
+enum class LateCause {
+  kUnknown,
+  kKernels,  // its kernels; which of them is not known
+  kKernel,   // one of its kernels
+  kClocks,   // all its kernels alike, as with low clocks, a power limit or heat
+  kHost,     // its CPU launches late or waits
+  kCopies,
+  kNetwork,  // it leaves collectives later than the other members
+};
+std::string_view id_of(LateCause cause);  // "clocks", for JSON
+
+// Whether a stage lies within another one, so that its time must not be added to that one's.
+bool is_nested_stage(std::string_view stage);
+
+// How much longer than the median rank a rank takes, by part of the ledger. Below 0: shorter.
+struct LateParts {
+  std::int64_t compute_ns = 0;
+  std::int64_t host_ns = 0;  // waiting for CPU launch, CPU in a sync call, idle for unknown reasons
+  std::int64_t copy_ns = 0;
+  std::int64_t network_ns = 0;
+};
+
 // Why a rank is slow: its kernels compared with the mean of all other ranks.
 struct StragglerCause {
   std::string stage;   // where it loses most
@@ -34,6 +58,7 @@ struct StragglerCause {
   double kernel_ratio = 0;        // its mean over that of the others
   double compute_ratio = 0;       // all compute of the rank over the others' means
   double own_share_fraction = 0;  // kernel_excess_ns of excess_ns
+  bool is_uniform = false;        // most of its kernels are slower, by time and by number
 };
 
 // Everything a report says about one rank.
@@ -43,6 +68,7 @@ struct RankVerdict {
   std::string gpu;
   std::string recorded_by;
   std::int64_t exit_code = 0;
+  std::string failure;                       // why it has no recording; empty: nothing failed
   std::optional<std::int64_t> own_ns;        // FleetReport::quantity
   std::optional<double> deviation_fraction;  // from the median over ranks
   CollectiveTime collectives;
@@ -52,7 +78,14 @@ struct RankVerdict {
   // caused_ns after tracing lateness back to its origin: a rank that is late at one collective
   // because it waited in another passes on what it caused. The sum over ranks is the same.
   std::int64_t blamed_ns = 0;
+  // What the job lost to it: what the others waited for it, per rank.
+  std::int64_t lost_ns = 0;
+  // Of its waiting, in groups of at least three ranks: what it took to leave them after the typical
+  // member.
+  std::int64_t network_ns = 0;
   bool is_straggler = false;
+  LateCause cause = LateCause::kUnknown;
+  std::optional<LateParts> parts;  // of a straggler with a ledger
   std::optional<StragglerCause> reason;
   std::string reason_absent;
 };
@@ -96,9 +129,13 @@ struct FleetReport {
   std::int64_t num_missing = 0;
   std::vector<OlderRank> older;
   std::string quantity;                 // what own_ns is: "compute kernels" or "stages on the host"
+  std::int64_t num_measured = 0;        // ranks that have it
   std::vector<RankVerdict> ranks;       // by rank
   std::vector<std::size_t> stragglers;  // indexes of all ranks, the worst first
   CollectiveTime collectives;
+  // Whether it is one rank that others wait for, or one after the other.
+  enum class Lateness { kLittle, kPinned, kRotating };
+  Lateness lateness = Lateness::kLittle;
   std::int64_t num_collectives = 0;
   std::int64_t num_alone = 0;
   std::int64_t num_mismatched = 0;  // ranks give it different kernels
@@ -111,11 +148,19 @@ struct FleetReport {
 
 FleetReport report_fleet(const FleetSummary& fleet);
 
+// Adds what a rank's own summary tells: which kernel, and whether it is one or all of them.
+void explain_straggler(const FleetSummary& fleet, const RankSummary& own, RankVerdict& verdict);
+
 // For one rank, from its own file. nullopt if it has no kernels or no other rank has them.
 std::optional<StragglerCause> straggler_cause(const FleetSummary& fleet, const RankSummary& own);
 
-// The numbers of a merge report as JSON. `unfinished`: ranks that started, according to their
-// folders, and left no summary; sorted.
-SharedJson fleet_json(const FleetReport& report, const std::vector<OlderRank>& unfinished);
+// What a merge could not use.
+struct LeftOut {
+  std::vector<OlderRank> unfinished;    // started, according to their folders, without a summary
+  std::vector<std::string> unreadable;  // files that are not summaries, each with the reason
+};
+
+// The numbers of a merge report as JSON.
+SharedJson fleet_json(const FleetReport& report, const LeftOut& left_out);
 
 }  // namespace llmprof

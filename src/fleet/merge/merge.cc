@@ -102,8 +102,7 @@ class FleetMerge::State {
 
 void FleetMerge::State::check_run(const std::string& run_id) {
   if (has_run_ && run_id != run_id_) {
-    throw Error(
-        ErrorKind::kInput,
+    throw MergeConflict(
         fmt::format("summaries of two runs: '{}' and '{}'", printable(run_id_), printable(run_id)),
         "merge the ranks of one run: llmprof merge ITS_DIRECTORY");
   }
@@ -135,10 +134,10 @@ bool FleetMerge::State::begins(const RankIdentity& identity, std::int64_t checks
   }
   const auto found = ranks_.find(identity.rank);
   if (found != ranks_.end() && found->second.checksum != checksum) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("rank {} of attempt {} comes twice, with different numbers",
-                            identity.rank, identity.attempt),
-                "leave one of its summaries out");
+    throw MergeConflict(fmt::format("rank {} of attempt {} comes twice, with different numbers",
+                                    identity.rank, identity.attempt),
+                        "leave one of its summaries out; if they are different ranks, analyze "
+                        "them again with --rank N");
   }
   return found == ranks_.end();
 }
@@ -281,14 +280,14 @@ std::optional<std::int64_t> FleetMerge::State::add_rank(const ColumnarFile& file
   RankRow row;
   row.identity = std::move(identities[0]);
   row.checksum = file.checksum();
-  if (!begins(row.identity, row.checksum)) {
-    return std::nullopt;
-  }
-  // All checks of the file come before the first number is added.
+  // All checks of the file come before anything changes: a damaged one is skipped.
   const KernelColumns kernels(file);
   auto stages = read_columns<RankStage>(file, kStageFields);
   read_buckets(file, stages);
   const CollectiveColumns checked(file);
+  if (!begins(row.identity, row.checksum)) {
+    return std::nullopt;
+  }
   const std::map<std::uint32_t, StageCompute> compute = compute_of(kernels, file);
   for (RankStage& stage : stages) {
     for (const auto& [id, of_stage] : compute) {
@@ -330,8 +329,8 @@ bool FleetMerge::State::takes_all(const FleetSummary& fleet) {
     older_ = std::move(older);
     return true;
   }
-  throw Error(ErrorKind::kInput, "two merged summaries have some ranks in common, but not all",
-              "merge the ranks' own summaries instead: llmprof merge THEIR_DIRECTORY");
+  throw MergeConflict("two merged summaries have some ranks in common, but not all",
+                      "merge the ranks' own summaries instead: llmprof merge THEIR_DIRECTORY");
 }
 
 // Adds another merge. A newer attempt replaces everything; an older one is only remembered in

@@ -67,6 +67,27 @@ std::optional<StragglerCause> straggler_cause(const FleetSummary& fleet, const R
       worst->expected_ns > 0 ? static_cast<double>(worst->cell->total_ns) / worst->expected_ns : 0;
   reason.compute_ratio = 1 + excess_ns / expected_ns;
   reason.own_share_fraction = excess_ns > 0 ? worst->excess_ns / excess_ns : 0;
+  // Slower clocks slow most kernels. Kernels limited by memory less, so half of the mean is enough.
+  // Kernels far below the mean share are mostly noise.
+  const double least_ns = 0.1 * expected_ns / static_cast<double>(losses.size());
+  constexpr double kMost = 0.8;
+  double compared_ns = 0;
+  double slow_ns = 0;
+  std::size_t num_slow = 0;
+  std::size_t num_compared = 0;
+  for (const Loss& loss : losses) {
+    if (loss.expected_ns < least_ns) {
+      continue;
+    }
+    ++num_compared;
+    compared_ns += loss.expected_ns;
+    if (loss.excess_ns / loss.expected_ns >= (reason.compute_ratio - 1) / 2) {
+      ++num_slow;
+      slow_ns += loss.expected_ns;
+    }
+  }
+  reason.is_uniform = excess_ns > 0 && num_compared >= 3 && slow_ns >= kMost * compared_ns &&
+                      static_cast<double>(num_slow) >= kMost * static_cast<double>(num_compared);
   return reason;
 }
 

@@ -31,6 +31,12 @@ struct RankIdentity {
   std::string recorded_by;       // "nsys", "kineto", "bare": only timed; "generated"
   std::int64_t exit_code = 0;    // of the program; 128 + a signal's number
   std::string communicators_by;  // how collectives got their communicator, in words
+  // Why there is no recording, though one was asked for: a code of capture/reason.h. It says
+  // nothing about the program, whose exit code is above.
+  std::string failure = {};
+  std::string labels = {};  // of the site: fleet/summary/labels.h
+  // The rank was told, not assumed; not part of the file.
+  bool is_rank_told = false;
 };
 
 // A kernel in a stage, summed over its launches (and, in a merge, over ranks).

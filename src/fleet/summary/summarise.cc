@@ -13,6 +13,8 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/findings/findings.h"
+#include "analysis/findings/workload.h"
 #include "analysis/kernels.h"
 #include "fleet/summary/saturated_sum.h"
 
@@ -164,6 +166,43 @@ std::vector<CollectiveCall> collectives_of(const Collectives& collectives,
   return calls;
 }
 
+// The engine, where names in the recording leave no doubt.
+std::string engine_of(const Analysis& analysis) {
+  const std::string engine = workload_of(analysis).engine;
+  return engine.empty() && analysis.engine.starts_with("Megatron") ? "megatron" : engine;
+}
+
+// The ranks of GPUs by name, where every file tells its own rank.
+std::map<std::string, std::int64_t> told_ranks(const CaptureInfo& capture) {
+  std::map<std::string, std::int64_t> ranks;
+  std::set<std::int64_t> seen;
+  std::size_t most = 1;  // GPUs of a file
+  for (const SourceFile& file : capture.files) {
+    most = std::max(most, file.devices.size());
+  }
+  const auto per_file = static_cast<std::int64_t>(most);
+  for (const SourceFile& file : capture.files) {
+    if (!file.rank || *file.rank < 0 || *file.rank >= INT64_MAX / per_file - 1 ||
+        !seen.insert(*file.rank).second) {
+      return {};
+    }
+    for (std::size_t i = 0; i < file.devices.size(); ++i) {
+      ranks[file.devices[i]] = *file.rank * per_file + static_cast<std::int64_t>(i);
+    }
+  }
+  return ranks;
+}
+
+// How many ranks the job has, if these are all of them: without a gap from 0 on.
+std::int64_t number_of(const std::map<std::string, std::int64_t>& ranks) {
+  std::set<std::int64_t> numbers;
+  for (const auto& [device, rank] : ranks) {
+    numbers.insert(rank);
+  }
+  const auto num = static_cast<std::int64_t>(numbers.size());
+  return !numbers.empty() && *numbers.rbegin() == num - 1 ? num : 0;
+}
+
 RankSummary summary_of(const Analysis& analysis, const Collectives& collectives,
                        const RankIdentity& identity, const std::string* device,
                        std::size_t num_shares) {
@@ -178,9 +217,23 @@ RankSummary summary_of(const Analysis& analysis, const Collectives& collectives,
   if (analysis.efficiency && identity.model.empty()) {
     summary.identity.model = analysis.efficiency->model;
   }
+  if (summary.identity.engine.empty()) {
+    summary.identity.engine = engine_of(analysis);
+  }
+  const CaptureInfo& capture = analysis.capture;
+  if (summary.identity.started_unix_s == 0 && capture.utc_ns) {
+    // An untrusted file may have any number there.
+    const std::int64_t start_ns =
+        saturated_sum(std::max<std::int64_t>(*capture.utc_ns, 0),
+                      std::max<std::int64_t>(analysis.capture_start_ns, 0));
+    summary.identity.started_unix_s = start_ns / 1'000'000'000;
+  }
   summary.kernels = kernels_of(analysis, device);
   summary.stages = stages_of(analysis, device, num_shares, summary.kernels);
-  summary.collectives = collectives_of(collectives, device);
+  // In a sample the n-th collective of one rank is not the n-th of another, so none can be matched.
+  if (!has_missing_calls(analysis)) {
+    summary.collectives = collectives_of(collectives, device);
+  }
   return summary;
 }
 
@@ -197,7 +250,9 @@ std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const Collect
     identity.recorded_by = analysis.capture.format.tool_id;
   }
   if (identity.num_ranks == 0 && analysis.capture.rank) {
-    identity.rank = std::max<std::int64_t>(*analysis.capture.rank, 0);
+    if (!identity.is_rank_told) {
+      identity.rank = std::max<std::int64_t>(*analysis.capture.rank, 0);
+    }
     identity.num_ranks = std::max<std::int64_t>(analysis.capture.world_size.value_or(0), 0);
   }
   const std::vector<std::string> devices = devices_of(analysis);
@@ -207,9 +262,22 @@ std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const Collect
   std::vector<RankSummary> summaries;
   const auto num = static_cast<std::int64_t>(devices.size());
   const RankIdentity of_launcher = identity;
+  const std::map<std::string, std::int64_t> told = told_ranks(analysis.capture);
+  const bool are_all_told =
+      std::all_of(devices.begin(), devices.end(),
+                  [&](const std::string& device) { return told.contains(device); });
   for (std::int64_t i = 0; i < num; ++i) {
-    identity.rank = of_launcher.rank % (INT64_MAX / num) * num + i;
-    identity.num_ranks = std::max<std::int64_t>(of_launcher.num_ranks, 1) % (INT64_MAX / num) * num;
+    if (are_all_told) {
+      identity.rank = told.at(devices[static_cast<std::size_t>(i)]);
+      identity.num_ranks = of_launcher.num_ranks > 0 ? of_launcher.num_ranks : number_of(told);
+    } else {
+      // A rank that is told without their number may be one of more than these.
+      const std::int64_t num_processes = of_launcher.is_rank_told && of_launcher.num_ranks == 0
+                                             ? 0
+                                             : std::max<std::int64_t>(of_launcher.num_ranks, 1);
+      identity.rank = of_launcher.rank % (INT64_MAX / num) * num + i;
+      identity.num_ranks = num_processes % (INT64_MAX / num) * num;
+    }
     summaries.push_back(summary_of(analysis, collectives, identity,
                                    &devices[static_cast<std::size_t>(i)], devices.size()));
   }

@@ -10,8 +10,10 @@
 namespace llmprof {
 
 // Summaries of the ranks in an analysis. `identity` is what the launcher said; GPU and recorder are
-// filled in if empty. A recording of n GPUs contains n ranks: for rank r they are r*n, r*n+1, ...
-// in device order, of n times as many. An analysis without a recording yields the stages of the
+// filled in if empty, and so are engine and start where the recording tells them. A recording of n
+// GPUs contains n ranks: for rank r they are r*n, r*n+1, ... in device order, of n times as many.
+// Of several files each has the rank that its name or the recording tells, if all do; otherwise
+// ranks count in the order of files. An analysis without a recording yields the stages of the
 // unprofiled pass.
 std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const Collectives& collectives,
                                          const RankIdentity& identity);

@@ -26,7 +26,7 @@ struct SummaryFields {
   std::array<std::pair<const char*, std::int64_t Row::*>, NumNumbers> numbers;
 };
 
-inline constexpr SummaryFields<RankIdentity, 10, 5> kIdentityFields = {
+inline constexpr SummaryFields<RankIdentity, 12, 5> kIdentityFields = {
     1,
     {{{"rank.run_id", &RankIdentity::run_id},
       {"rank.node", &RankIdentity::node},
@@ -37,7 +37,9 @@ inline constexpr SummaryFields<RankIdentity, 10, 5> kIdentityFields = {
       {"rank.driver_version", &RankIdentity::driver_version},
       {"rank.llmprof_version", &RankIdentity::llmprof_version},
       {"rank.recorded_by", &RankIdentity::recorded_by},
-      {"rank.communicators_by", &RankIdentity::communicators_by}}},
+      {"rank.communicators_by", &RankIdentity::communicators_by},
+      {"rank.failure", &RankIdentity::failure},
+      {"rank.labels", &RankIdentity::labels}}},
     {{{"rank.rank", &RankIdentity::rank},
       {"rank.num_ranks", &RankIdentity::num_ranks},
       {"rank.attempt", &RankIdentity::attempt},

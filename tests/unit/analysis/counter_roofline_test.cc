@@ -58,6 +58,33 @@ TEST(CounterRoofline, FusedInstructionsAreTwoOperations) {
   EXPECT_EQ(input.dtype, "fp32");
 }
 
+TEST(CounterRoofline, StallsAreSharesOfResidentWarps) {
+  const auto state = [](const std::string& name) {
+    return "smsp__average_warps_issue_stalled_" + name + "_per_issue_active.ratio";
+  };
+  const RooflineInput input = Launch("f")
+                                  .set(state("selected"), 1)
+                                  .set(state("barrier"), 3)
+                                  .set(state("long_scoreboard"), 6)
+                                  .set("smsp__pcsamp_warps_issue_stalled_wait", 99)
+                                  .input();
+  ASSERT_EQ(input.stalls.size(), 2U) << "samples count only without warp states";
+  EXPECT_EQ(input.stalls[0].name, "long_scoreboard");
+  EXPECT_DOUBLE_EQ(input.stalls[0].fraction, 0.6);
+  EXPECT_DOUBLE_EQ(input.stalls[1].fraction, 0.3);
+}
+
+TEST(CounterRoofline, SamplesTellStallsWithoutWarpStates) {
+  const RooflineInput input = Launch("f")
+                                  .set("smsp__pcsamp_warps_issue_stalled_wait", 30)
+                                  .set("smsp__pcsamp_warps_issue_stalled_wait_not_issued", 25)
+                                  .set("smsp__pcsamp_warps_issue_stalled_selected", 10)
+                                  .input();
+  ASSERT_EQ(input.stalls.size(), 1U);
+  EXPECT_DOUBLE_EQ(input.stalls[0].fraction, 0.75);
+  EXPECT_TRUE(Launch("f").set("smsp__pcsamp_warps_issue_stalled_wait", 0).input().stalls.empty());
+}
+
 TEST(CounterRoofline, RatesByTheCycleBecomeOperations) {
   const RooflineInput input =
       Launch("f")

@@ -93,8 +93,10 @@ TEST(Findings, PlantedWasteIsFoundToTheNanosecondAndRankedByIt) {
   EXPECT_EQ(findings.found[1].saving_ns, 50'000'003);
   EXPECT_EQ(findings.found[2].saving_ns, 40'000'007);
   EXPECT_EQ(findings.found[3].saving_ns, 30'000'009);
-  EXPECT_THAT(findings.found[0].evidence,
-              ElementsAre("idle_causes[stage=capture,device=cuda:0,kind=launching].total_ns"));
+  EXPECT_THAT(
+      findings.found[0].evidence,
+      ElementsAre(
+          "idle_causes[stage=capture,device=cuda:0,bucket=launch_late,kind=launching].total_ns"));
 }
 
 TEST(Findings, TheLongerChainBoundsWhatWaitsCost) {
@@ -209,6 +211,7 @@ TEST(Findings, OneBlockOnAWholeGpu) {
   group.kernel_name = "matmul";
   group.family = "gemm";
   group.stage = "all";
+  group.gpu = "cuda:0";
   group.shape = {{1, 1, 1}, {32, 1, 1}};
   group.calls = 1;
   group.total_ns = group.median_ns = 900'000'000;

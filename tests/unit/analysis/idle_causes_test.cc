@@ -243,10 +243,11 @@ TEST(WaitCalls, CopiesThatReturnWhenTheyAreDoneAreWaits) {
   const Trace trace = made.finish();
   Stages stages;
   const WaitCalls waits(trace, attribute(trace, stages).copies);
-  EXPECT_EQ(waits.at(thread, 60), 0U);
-  EXPECT_EQ(waits.at(thread, 305), kNone);
-  EXPECT_EQ(waits.at(thread, 655), 2U);
-  EXPECT_EQ(waits.at(thread, 710), 4U);
+  WaitCalls::Cursor cursor(waits);
+  EXPECT_EQ(cursor.at(thread, 60), 0U);
+  EXPECT_EQ(cursor.at(thread, 305), kNone);
+  EXPECT_EQ(cursor.at(thread, 655), 2U);
+  EXPECT_EQ(cursor.at(thread, 710), 4U);
   EXPECT_EQ(waits.waited_ns(thread, 0, 1000), 160 + 120);
   EXPECT_EQ(waits.waited_ns(thread, 640, 655), 15);
   EXPECT_TRUE(waits.waits_throughout(600, 720));

@@ -86,7 +86,7 @@ TEST(LaunchGroups, AShapeOrAStageMakesAGroup) {
   EXPECT_EQ(groups[0].mangled_name, "_Z4gemm");
   EXPECT_EQ(groups[0].family, "gemm");
   EXPECT_EQ(groups[0].stage, "prefill");
-  EXPECT_EQ(groups[0].ordinal, 4U);
+  EXPECT_EQ(groups[0].gpu, "cuda:4");
   EXPECT_EQ(groups[0].calls, 2);
   EXPECT_EQ(groups[0].total_ns, 100);
   EXPECT_EQ(groups[0].min_ns, 40);
@@ -98,7 +98,7 @@ TEST(LaunchGroups, AShapeOrAStageMakesAGroup) {
   EXPECT_EQ(groups[3].family, "other");
   EXPECT_EQ(groups[3].mangled_name, "");
   EXPECT_EQ(groups[3].device, 1);
-  EXPECT_EQ(groups[3].ordinal, 7U);
+  EXPECT_EQ(groups[3].gpu, "cuda:7");
 }
 
 // Ids of names, devices and stages must not run into each other, however many there are.

@@ -15,13 +15,12 @@ TraceOutline kernels(std::uint64_t count) {
   return outline;
 }
 
-// 93.6 bytes per kernel were measured without gaps, up to 40 more with one before each; a spare
-// eighth is added.
+// 173 bytes per kernel were measured with a gap before each; the spare eighth is part of the plan.
 TEST(MemoryPlan, KernelsCostWhatWasMeasuredAndAnEighth) {
   const double more = static_cast<double>(plan_memory(kernels(20'000'000), {}).peak_bytes -
                                           plan_memory(kernels(10'000'000), {}).peak_bytes);
-  EXPECT_GT(more / 1e7, 96.6);
-  EXPECT_LT(more / 1e7, 136 * 1.15);
+  EXPECT_GT(more / 1e7, 140);
+  EXPECT_LT(more / 1e7, 152 * 1.15);
 }
 
 TEST(MemoryPlan, AnEmptyRecordingNeedsTheProgram) {
@@ -40,7 +39,7 @@ TEST(MemoryPlan, TheWindowOnTheFileDoesNotGrowWithIt) {
 TEST(MemoryPlan, FiftyGigabytesDoNotOverflow) {
   const MemoryPlan plan = plan_memory(kernels(1'000'000'000), {true, true, 200'000'000});
   EXPECT_GT(plan.peak_bytes, 90 * kGiB);
-  EXPECT_LT(plan.peak_bytes, 150 * kGiB);
+  EXPECT_LT(plan.peak_bytes, 180 * kGiB);
   EXPECT_EQ(plan.trace_bytes, 200'000'000U);  // its budget
   EXPECT_GT(plan.duration_ns, 300 * kNsPerS);
 }

@@ -57,6 +57,7 @@ TEST(KernelMatch, HostileNamesAreJustNames) {
 LaunchGroup group(std::string name, std::int64_t total_ns, std::int64_t calls,
                   std::int32_t grid = 8, std::string stage = "all", std::string mangled = "") {
   LaunchGroup made;
+  made.gpu = "cuda:0";
   made.kernel_name = std::move(name);
   made.mangled_name = std::move(mangled);
   made.stage = std::move(stage);

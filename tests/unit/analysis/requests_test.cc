@@ -186,5 +186,97 @@ TEST(Requests, RegularStepsDoNotTellTheClock) {
   EXPECT_FALSE(rough_offset(requests, loop, -100'000'000, 100'000'000).is_clear);
 }
 
+// A closed loop of four streams: all begin and end together, and every round is like the one
+// before. Offsets that are whole rounds or steps apart fit nearly as well.
+struct ClosedLoop {
+  static constexpr std::int64_t kStepNs = 5'000'000;
+  static constexpr std::int64_t kStepsPerRound = 12;
+
+  // Requests are sent and tokens arrive `slow_ns` earlier and later than they need be.
+  explicit ClosedLoop(std::int64_t offset_ns, std::int64_t slow_ns = 0) {
+    for (std::int64_t i = 0; i < 8 * kStepsPerRound; ++i) {
+      LoopStep step;
+      step.begin_ns = 20'000'000 + i * kStepNs;
+      step.end_ns = step.begin_ns + kStepNs - 100'000;
+      step.sequences = 4;
+      const bool is_first = i % kStepsPerRound == 0;
+      step.context_tokens = is_first ? 480 : 0;
+      step.context_requests = is_first ? 4 : 0;
+      loop.length_before_ns.push_back(i * (kStepNs - 100'000));
+      loop.steps.push_back(step);
+    }
+    for (std::int64_t row = 0; row < 32; ++row) {
+      const std::int64_t first = row / 4 * kStepsPerRound;
+      std::vector<std::int64_t> tokens;
+      for (std::int64_t i = 0; i < kStepsPerRound; ++i) {
+        const LoopStep& step = loop.steps[static_cast<std::size_t>(first + i)];
+        // The last tokens bring the next requests, which are in the step that begins then.
+        tokens.push_back(step.end_ns + 20'000 + row % 4 * 10'000 + slow_ns - offset_ns);
+      }
+      const std::int64_t begin_ns = loop.steps[static_cast<std::size_t>(first)].begin_ns;
+      add(requests, begin_ns - 40'000 - slow_ns - offset_ns, 120, tokens);
+    }
+  }
+
+  RequestJoin joined(bool is_on_server_host) {
+    requests.is_on_server_host = is_on_server_host;
+    return join_on_clock(requests, loop, 0, 0, check);
+  }
+
+  EngineLoop loop;
+  Requests requests;
+  RequestClockCheck check;
+};
+
+TEST(Requests, ClockOfTheServersMachineDecidesWhereStepsAreAlike) {
+  ClosedLoop made(0);
+  const RequestJoin join = made.joined(true);
+  EXPECT_EQ(made.check.state, "agrees");
+  EXPECT_THAT(made.check.sentence, HasSubstr("same machine's"));
+  EXPECT_LE(std::abs(made.check.offset_ns.value_or(-1)), made.check.error_ns.value_or(-1));
+  EXPECT_LT(made.check.error_ns.value_or(INT64_MAX), 100'000);
+  for (std::size_t row = 0; row < made.requests.size(); ++row) {
+    ASSERT_EQ(join.told[row], RequestTold::kInferred) << row << ": " << join.reason[row];
+    EXPECT_THAT(join.prefill_of(row), ElementsAre(row / 4 * ClosedLoop::kStepsPerRound));
+  }
+}
+
+// On a busy machine no token is early, and tokens alone would leave the clock open by 19 ms.
+TEST(Requests, ClockOfTheServersMachineIsKnownHoweverLateTokensAre) {
+  ClosedLoop made(0, 19'000'000);
+  const RequestJoin join = made.joined(true);
+  EXPECT_EQ(made.check.state, "agrees");
+  EXPECT_EQ(made.check.error_ns, 1'000'000);
+  for (std::size_t row = 0; row < made.requests.size(); ++row) {
+    ASSERT_EQ(join.told[row], RequestTold::kInferred) << row << ": " << join.reason[row];
+    EXPECT_THAT(join.prefill_of(row), ElementsAre(row / 4 * ClosedLoop::kStepsPerRound));
+  }
+}
+
+TEST(Requests, ClockOfAnotherMachineDoesNotDecideWhereStepsAreAlike) {
+  ClosedLoop made(0);
+  const RequestJoin join = made.joined(false);
+  EXPECT_EQ(made.check.state, "refused");
+  EXPECT_THAT(made.check.sentence, HasSubstr("several offsets"));
+  EXPECT_THAT(join.told, testing::Each(RequestTold::kNot));
+}
+
+// Whatever is wrong with the clock of the server's machine: no claim that is false, and no error
+// that is too small.
+TEST(Requests, ClockOfTheServersMachineIsNotBelievedWhereItDoesNotFit) {
+  for (const std::int64_t offset_ns : {-3'000'000, -400'000, 30'000, 700'000, 2'500'000}) {
+    ClosedLoop made(offset_ns);
+    const RequestJoin join = made.joined(true);
+    if (made.check.state != "refused") {
+      EXPECT_LE(std::abs(*made.check.offset_ns - offset_ns), *made.check.error_ns) << offset_ns;
+    }
+    for (std::size_t row = 0; row < made.requests.size(); ++row) {
+      if (join.is_apart(row)) {
+        EXPECT_THAT(join.prefill_of(row), ElementsAre(row / 4 * ClosedLoop::kStepsPerRound));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace llmprof

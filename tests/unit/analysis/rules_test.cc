@@ -215,7 +215,7 @@ TEST(Rules, AnErrorNamesTheFileAndTheRow) {
                  testing::HasSubstr("conf/rules"));
   };
   refused("", "neither stages nor families");
-  refused("stage: []", "'stage' is neither");
+  refused("stage: []", "'stage' is none of");
   refused("stages: 7", "stages is not a list");
   refused("stages: [7]", "row 1 of stages has no keys");
   refused("stages: [{domain: '', text: a, stage: b}, {domain: '', text: a}]",

@@ -67,6 +67,28 @@ TEST(Compare, FourRunsCannotTellAndSayHowManyWould) {
   EXPECT_EQ(least_repeats(0.001), 7);  // C(12, 6) = 924
 }
 
+TEST(Compare, HowManyRunsAGateNeedsHasOneAnswer) {
+  for (const std::size_t num_base : {1, 2, 5}) {
+    const Comparison comparison = compare_runs(make_side(1e7, num_base), make_side(1e7, 1), {});
+    EXPECT_EQ(metric_of(comparison, "aggregates.tpot.p50_ns").repeats_needed, 5) << num_base;
+  }
+}
+
+TEST(Compare, AnotherMixOfSizesIsNotALongerKernel) {
+  RunSummary base = make_run(1e7);
+  RunSummary candidate = base;
+  base.kernels = {
+      {"k", "k", "cuda:0", "decode", "gemm", "a b", 1100, 20, {{"a", 1000, 10}, {"b", 100, 10}}}};
+  candidate.kernels = {
+      {"k", "k", "cuda:0", "decode", "gemm", "a b", 1600, 25, {{"a", 1500, 15}, {"b", 100, 10}}}};
+  const Comparison by_size = compare_runs({base}, {candidate}, {});
+  ASSERT_EQ(by_size.kernels.size(), 1U);
+  EXPECT_EQ(by_size.kernels[0].launches_ns, 500);
+  EXPECT_EQ(by_size.kernels[0].duration_ns, 0);
+  candidate.kernels[0].by_shape.clear();
+  EXPECT_GT(compare_runs({base}, {candidate}, {}).kernels[0].duration_ns, 0) << "sizes are unknown";
+}
+
 TEST(Compare, AnImprovementPassesAndIsNamed) {
   const Comparison comparison = compare_runs(make_side(1e7, 6), make_side(0.9e7, 6), {});
   EXPECT_EQ(comparison.verdict, Verdict::kPass);

@@ -133,6 +133,25 @@ TEST(FleetReport, SaysWhatMadeARankLate) {
   EXPECT_FALSE(straggler_cause(merged({ranks[0]}), ranks[0]));
 }
 
+// ranks.capture=every:4 of a job with collectives: host times are the same on all ranks.
+TEST(FleetReport, FewRanksWithKernelsAreComparedIfTheJobCommunicates) {
+  std::vector<RankSummary> ranks;
+  for (std::int64_t rank = 0; rank < 8; ++rank) {
+    ranks.push_back(rank_of(rank, rank == 4 ? 130 : 100, 10));
+    ranks.back().stages[0].total_ns = 5000;
+    ranks.back().collectives = {{"w", 0, "decode", "nccl", 0, rank == 4 ? 5 : 35}};
+    if (rank != 0 && rank != 4 && rank != 7) {
+      ranks.back().kernels.clear();
+      ranks.back().collectives.clear();
+    }
+  }
+  const FleetReport report = report_fleet(merged(ranks));
+  EXPECT_EQ(report.quantity, "compute kernels");
+  EXPECT_EQ(report.num_measured, 3);
+  EXPECT_EQ(report.ranks[report.stragglers[0]].rank, 4);
+  EXPECT_NEAR(*report.ranks[4].deviation_fraction, 0.27, 0.01);
+}
+
 TEST(FleetReport, RanksWithoutKernelsAreComparedByTheHost) {
   std::vector<RankSummary> ranks;
   for (std::int64_t rank = 0; rank < 8; ++rank) {

@@ -13,6 +13,7 @@
 #include "fleet/history/push.h"
 #include "fleet/history/queries.h"
 #include "fleet/history/spool.h"
+#include "fleet/summary/labels.h"
 #include "fleet/summary/summary_file.h"
 #include "temporary.h"
 
@@ -21,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -188,10 +190,222 @@ TEST(SpoolFolder, TakesWholeRanksOfOneMonthABatch) {
     }
   }
   Spool spool(folder.path() / "spool");
-  const SpooledCounts counts = spool_summaries(files, 4, spool);
+  SpoolRules rules;
+  rules.batch_rows = 4;
+  int num_batches = 0;
+  rules.on_batch = [&] { ++num_batches; };
+  const SpooledCounts counts = spool_summaries(files, rules, spool);
+  EXPECT_EQ(num_batches, 4);
   EXPECT_EQ(counts.ranks, 6U);
   EXPECT_EQ(counts.rows, 12U);
   EXPECT_EQ(spool.waiting().size(), 4U);  // two ranks of two rows, then one, for each month
+}
+
+TEST(SpoolFolder, OneDamagedSummaryDoesNotHoldUpTheOthers) {
+  const TemporaryDirectory folder;
+  RankSummary negative = rank_of("1", 2, 5);
+  negative.identity.attempt = INT64_MAX;  // cannot be stored, found after the rows of its kernels
+  const std::vector<fs::path> files = {
+      folder.add("0.llmprof", summary_bytes(rank_of("1", 0, 5))),
+      folder.add("1.llmprof", "nonsense"), folder.add("2.llmprof", summary_bytes(negative)),
+      folder.add("3.llmprof", ""), folder.add("4.llmprof", summary_bytes(rank_of("1", 1, 5)))};
+  Spool spool(folder.path() / "spool");
+  const SpooledCounts counts = spool_summaries(files, {}, spool);
+  EXPECT_EQ(counts.ranks, 2U);
+  ASSERT_EQ(counts.skipped.size(), 3U);
+  EXPECT_THAT(counts.skipped[0], HasSubstr("1.llmprof"));
+  ASSERT_EQ(spool.waiting().size(), 1U);
+  const SpooledBatch batch = spool.load(spool.waiting()[0]);
+  EXPECT_EQ(batch.num_ranks, 2U);
+  RowBatch expected;
+  expected.add({rank_of("1", 0, 5), 1, 1});
+  expected.add({rank_of("1", 1, 5), 1, 1});
+  EXPECT_EQ(batch.sections[1].bytes.size(), expected.sections()[1].bytes->size());
+}
+
+TEST(SpoolFolder, RowsThatTheServerWouldDropAreNotSent) {
+  const TemporaryDirectory folder;
+  RankSummary timeless = rank_of("1", 1, 5);
+  timeless.identity.started_unix_s = 0;
+  const std::vector<fs::path> files = {
+      folder.add("old.llmprof", summary_bytes(rank_of("1", 0, 5))),
+      folder.add("timeless.llmprof", summary_bytes(timeless)),
+      folder.add("new.llmprof", summary_bytes(rank_of("9", 0, 5)))};
+  Spool spool(folder.path() / "spool");
+  SpoolRules rules;
+  rules.first_kept_day = 20'005;
+  const SpooledCounts counts = spool_summaries(files, rules, spool);
+  EXPECT_EQ(counts.ranks, 1U);
+  ASSERT_EQ(counts.skipped.size(), 2U);
+  EXPECT_THAT(counts.skipped[0], HasSubstr("drops rows from before 2024-10-09"));
+  EXPECT_THAT(counts.skipped[1], HasSubstr("does not say when it began"));
+}
+
+TEST(SpoolFolder, RemembersWhatWasSentToWhom) {
+  const TemporaryDirectory folder;
+  const std::vector<fs::path> files = {folder.add("0.llmprof", summary_bytes(rank_of("1", 0, 5)))};
+  const SpoolTarget target{"llmprof", {"http://a:1"}};
+  {
+    Spool spool(folder.path() / "spool");
+    spool.set_target(target, false);
+    EXPECT_EQ(spool_summaries(files, {}, spool).ranks, 1U);
+    spool.remember_sent(spool.load(spool.waiting()[0]).summaries);
+  }
+  Spool again(folder.path() / "spool");
+  again.set_target(target, false);
+  EXPECT_EQ(spool_summaries(files, {}, again).sent_before, 1U);
+  SpoolRules rules;
+  rules.sends_again = true;
+  EXPECT_EQ(spool_summaries(files, rules, again).ranks, 1U);
+  Spool other(folder.path() / "spool");
+  other.set_target({"llmprof", {"http://b:1"}}, false);
+  EXPECT_EQ(spool_summaries(files, {}, other).ranks, 1U);
+  // A file that changed is another summary.
+  fs::last_write_time(files[0], fs::file_time_type::clock::now() + std::chrono::hours(1));
+  again.set_target(target, false);
+  EXPECT_EQ(spool_summaries(files, {}, again).ranks, 1U);
+}
+
+TEST(SpoolFolder, BatchesFollowAServerWhoseAddressesChange) {
+  const TemporaryDirectory folder;
+  RowBatch batch;
+  batch.add({rank_of("1", 0, 5), 1, 1});
+  Spool before(folder.path() / "one");
+  EXPECT_TRUE(before.set_target({"llmprof", {"http://a:1", "http://b:1"}}, true).empty());
+  before.add(batch);
+  Spool unrelated(folder.path() / "two");
+  const std::vector<std::string> others = unrelated.set_target({"llmprof", {"http://c:1"}}, true);
+  ASSERT_EQ(others.size(), 1U);
+  EXPECT_THAT(others[0], HasSubstr("1 batches for http://a:1,http://b:1 wait in"));
+  Spool database(folder.path() / "three");
+  EXPECT_EQ(database.set_target({"other", {"http://a:1"}}, true).size(), 1U);
+  EXPECT_TRUE(database.waiting().empty());
+  Spool after(folder.path() / "four");
+  after.set_target({"llmprof", {"http://b:1", "http://c:1"}}, true);
+  EXPECT_EQ(after.waiting().size(), 1U);
+  EXPECT_TRUE(before.waiting().empty());
+}
+
+TEST(SpoolFolder, BatchesOfAnOlderProgramHaveTheColumnsOfItsTime) {
+  const TemporaryDirectory folder;
+  Spool spool(folder.path() / "spool");
+  RowBatch batch;
+  batch.add({rank_of("1", 0, 5), 1, 1});
+  spool.add(batch);
+  EXPECT_THAT(spool.load(spool.waiting()[0]).sections[3].columns, HasSubstr(", labels"));
+  std::string bytes = read_file(spool.waiting()[0]);
+  Json head = parse_json(bytes.substr(0, bytes.find('\n')), "head");
+  head.erase("summaries");
+  for (Json& section : head["sections"]) {
+    section.erase("columns");
+  }
+  write_file(spool.waiting()[0], to_json_line(head) + bytes.substr(bytes.find('\n')));
+  const SpooledBatch old = spool.load(spool.waiting()[0]);
+  EXPECT_THAT(old.sections[3].columns, Not(HasSubstr("labels")));
+  EXPECT_THAT(old.sections[3].columns, HasSubstr("run_key, rank, attempt, content"));
+}
+
+TEST(Schema, MissingColumnsAreAdded) {
+  const Dialect dialect = dialect_of("26.5.1");
+  ExistingTables tables;
+  tables.columns["ranks"] = {"run_key", "rank"};
+  for (const char* column : {"attempt", "content", "day", "ver", "run_id", "num_ranks", "node",
+                             "gpu", "model", "engine", "engine_version", "driver_version",
+                             "llmprof_version", "started_unix_s", "kernel_rows", "stage_rows"}) {
+    tables.columns["ranks"].insert(column);
+  }
+  EXPECT_THAT(migration_statements(dialect, {}, tables),
+              ElementsAre("ALTER TABLE llmprof.ranks ADD COLUMN labels String"));
+  tables.columns["ranks"].insert({"labels", "of_somebody_else"});
+  EXPECT_TRUE(migration_statements(dialect, {}, tables).empty());
+  tables.columns["kernels"];
+  tables.keep_days = 30;
+  SchemaOptions options;
+  options.keep_days = 7;
+  EXPECT_THAT(migration_statements(dialect, options, tables),
+              Contains("ALTER TABLE llmprof.kernels MODIFY TTL day + INTERVAL 7 DAY"));
+  options.keep_days = 30;
+  EXPECT_THAT(migration_statements(dialect, options, tables), Not(Contains(HasSubstr("TTL"))));
+  tables.columns["kernels_local"];
+  EXPECT_THROW(migration_statements(dialect, options, tables), Error);
+  options.cluster = "fleet";
+  options.keep_days = 7;
+  EXPECT_THAT(
+      migration_statements(dialect, options, tables),
+      Contains(
+          "ALTER TABLE llmprof.kernels_local ON CLUSTER fleet MODIFY TTL day + INTERVAL 7 DAY"));
+  tables.version = kSchemaVersion + 1;
+  EXPECT_THROW(migration_statements(dialect, options, tables), Error);
+}
+
+TEST(Schema, ReadsTheAgeLimitOfATable) {
+  EXPECT_EQ(keep_days_in("CREATE TABLE a (x Date) TTL day + toIntervalDay(30) SETTINGS"), 30);
+  EXPECT_EQ(keep_days_in("CREATE TABLE a (x Date)"), std::nullopt);
+  EXPECT_EQ(keep_days_in("TTL day + toIntervalDay("), std::nullopt);
+  EXPECT_EQ(column_list("names"), "name_key, name");
+  EXPECT_EQ(column_list("none"), "");
+}
+
+TEST(FolderHistory, UnprofiledRanksAreNotCompared) {
+  const TemporaryDirectory folder;
+  for (std::int64_t rank = 0; rank < 12; ++rank) {
+    RankSummary summary = rank_of("1", rank, rank == 8 ? 130 : 100);
+    summary.identity.num_ranks = 12;
+    if (rank % 4 != 0) {  // ranks.capture=every:4
+      summary.kernels.clear();
+      summary.stages[0].window_ns = 0;
+      summary.stages[0].buckets_ns = {};
+    }
+    put(folder, std::to_string(rank), summary);
+  }
+  const Json slow = fleet_stragglers(*folder_history(folder.path()), {});
+  EXPECT_EQ(slow["num_measured"], 3);
+  ASSERT_EQ(slow["stragglers"].size(), 1U);
+  EXPECT_EQ(slow["stragglers"][0]["rank"], 8);
+  EXPECT_NEAR(slow["stragglers"][0]["slower_fraction"].get<double>(), 0.3, 1e-9);
+  EXPECT_THAT(slow["notes"][0].get<std::string>(), HasSubstr("3 of 12 ranks have kernels"));
+}
+
+TEST(FolderHistory, SaysThatARankHasTwoSummaries) {
+  const TemporaryDirectory folder;
+  put(folder, "a", rank_of("1", 0, 100));
+  put(folder, "b", rank_of("1", 0, 130));
+  const Json status = fleet_status(*folder_history(folder.path()), {});
+  ASSERT_EQ(status["notes"].size(), 1U);
+  EXPECT_THAT(status["notes"][0].get<std::string>(),
+              HasSubstr("rank 0 has two different summaries"));
+}
+
+TEST(FolderHistory, RunsAreChosenByLabel) {
+  const TemporaryDirectory folder;
+  for (const char* run : {"1", "2"}) {
+    RankSummary summary = rank_of(run, 0, 100);
+    Labels labels;
+    add_labels(run == std::string("1") ? "cluster=a,user=x" : "cluster=b", labels);
+    put_labels(labels, summary.identity);
+    put(folder, run, summary);
+  }
+  FleetFilter filter;
+  filter.label = "cluster=b";
+  const Json status = fleet_status(*folder_history(folder.path()), filter);
+  ASSERT_EQ(status["runs"].size(), 1U);
+  EXPECT_EQ(status["runs"][0]["run_id"], "2");
+  EXPECT_EQ(status["runs"][0]["labels"], Json::array({"cluster=b"}));
+}
+
+TEST(LabelWords, AreCheckedAndSorted) {
+  Labels labels;
+  add_labels("user=b, cluster=a,engine=vllm,engine_version=0.10.1,cluster=c", labels);
+  RankIdentity identity;
+  put_labels(labels, identity);
+  EXPECT_EQ(identity.labels, "cluster=c\nuser=b");
+  EXPECT_EQ(identity.engine, "vllm");
+  EXPECT_EQ(identity.engine_version, "0.10.1");
+  EXPECT_TRUE(has_label(identity.labels, "user=b"));
+  EXPECT_FALSE(has_label(identity.labels, "user"));
+  for (const char* wrong : {"cluster", "=a", "Cluster=a", "a=", "a=\x1b[31m"}) {
+    EXPECT_THROW(add_labels(wrong, labels), Error) << wrong;
+  }
 }
 
 TEST(FolderHistory, AnswersOfTheLastAttemptAndTheLastFile) {
@@ -208,7 +422,7 @@ TEST(FolderHistory, AnswersOfTheLastAttemptAndTheLastFile) {
   ASSERT_EQ(slow["stragglers"].size(), 1U);
   EXPECT_EQ(slow["stragglers"][0]["rank"], 2);
   EXPECT_EQ(slow["stragglers"][0]["compute_ns"], 160);
-  EXPECT_THAT(slow["notes"][0].get<std::string>(), HasSubstr("broken.llmprof"));
+  EXPECT_THAT(slow["notes"].dump(), HasSubstr("broken.llmprof"));
   RankSummary again = rank_of("1", 0, 100);
   again.identity.attempt = 1;
   put(folder, "0-second", again);

@@ -185,6 +185,30 @@ TEST(Merge, WhatCannotBeTakenOutAgainIsRefused) {
       ErrorKind::kInput, HasSubstr("two runs: 'run' and 'another'"), HasSubstr("one run"));
 }
 
+// Its checksum is right, and only a column is damaged: what was merged before must stay.
+TEST(Merge, ADamagedSummaryChangesNothing) {
+  SteadyRandom random(5);
+  std::vector<std::string> files = random_ranks(4, random);
+  FleetMerge merge;
+  for (const std::string& file : files) {
+    merge.add(file);
+  }
+  const std::string before = fleet_bytes(merge.finish());
+  RankSummary later = random_rank(9, random);
+  later.identity.attempt = 3;
+  later.kernels = {{"decode", "k", "gemm", 1, 5, 5, 5, {{80, 1}}}};
+  std::string bytes = summary_bytes(later);
+  const std::size_t at = bytes.find("kernel.total_ns");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 15 + 1] = 7;  // another number of values
+  with_checksum(bytes);
+  EXPECT_THROW(merge.add(bytes), Error);
+  EXPECT_EQ(fleet_bytes(merge.finish()), before);
+  RankSummary other = random_rank(9, random);
+  other.identity.run_id = "another";
+  EXPECT_THROW(merge.add(summary_bytes(other)), MergeConflict);
+}
+
 TEST(Merge, TheHighestAttemptCounts) {
   SteadyRandom random(11);
   std::vector<std::string> files;

@@ -174,6 +174,7 @@ TEST(KinetoJson, KnowsWhenRecordingBegan) {
 
 TEST(KinetoJson, ReadsTheSpellingOf2021) {
   const Trace trace = load_text(document(R"j(
+    {"ph": "X", "cat": "Operator", "name": "ProfilerStep#6", "pid": 5, "tid": "5", "ts": 9, "dur": 12},
     {"ph": "X", "cat": "Operator", "name": "aten::add", "pid": 5, "tid": "5", "ts": 10, "dur": 9},
     {"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": 5, "tid": "5", "ts": 11, "dur": 1,
      "args": {"cbid": 211, "correlation": 3, "external id": 2}},
@@ -184,6 +185,8 @@ TEST(KinetoJson, ReadsTheSpellingOf2021) {
     {"ph": "X", "cat": "Memset", "name": "Memset (Device)", "pid": 1, "tid": "stream 7", "ts": 19,
      "dur": 0, "args": {"correlation": 5}})j"));
   EXPECT_EQ(trace.ops.size(), 1U);
+  ASSERT_EQ(trace.ranges.size(), 1U);  // a step, as since 2022
+  EXPECT_EQ(trace.strings[trace.ranges.text[0]], "ProfilerStep#6");
   ASSERT_EQ(trace.kernels.size(), 1U);
   EXPECT_EQ(trace.devices[trace.kernels.device[0]].ordinal, 1U);
   EXPECT_EQ(trace.streams[trace.kernels.stream[0]].stream, 7U);

@@ -37,6 +37,16 @@ TEST(RequestFiles, OwnRecords) {
   EXPECT_THAT(tokens(read, 1), ElementsAre(60, 64, 70));
 }
 
+TEST(RequestFiles, ClientIsOnTheServersMachineIfAllRecordsSaySo) {
+  const std::string local = R"({"sent_ns": 100, "token_ns": [200], "local": true})";
+  const std::string silent = R"({"sent_ns": 100, "token_ns": [200]})";
+  const std::string wrong = R"({"sent_ns": 100, "token_ns": [200], "local": "yes"})";
+  EXPECT_TRUE(parse_requests(local + "\n" + local, "r").is_on_server_host);
+  EXPECT_FALSE(parse_requests(local + "\n" + silent, "r").is_on_server_host);
+  EXPECT_FALSE(parse_requests(silent + "\n" + local, "r").is_on_server_host);
+  EXPECT_FALSE(parse_requests(wrong + "\n" + wrong, "r").is_on_server_host);
+}
+
 TEST(RequestFiles, VllmHasAMonotonicClockAndSglangNone) {
   const char* text =
       R"({"start_times": [1.5, 2.0], "ttfts": [0.25, 0.0], "itls": [[0.01, 0.02], []],)"

@@ -47,6 +47,20 @@ TEST(Roofline, FarFromBothCeilingsIsLatency) {
   EXPECT_THAT(roofline(input, roofs()).reason, ::testing::HasSubstr("its launch allows"));
 }
 
+TEST(Roofline, LatencyNamesWhatWarpsWaitedFor) {
+  RooflineInput input = busy(0.2, 0.1);
+  input.stalls = {{"long_scoreboard", 0.62}, {"unheard_of", 0.14}, {"wait", 0.12}};
+  EXPECT_THAT(roofline(input, roofs()).reason,
+              ::testing::EndsWith("; warps waited for global or local memory (long_scoreboard) "
+                                  "62.0 %, for unheard_of 14.0 %"));
+  input.stalls = {{"wait", 0.09}};
+  EXPECT_THAT(roofline(input, roofs()).reason, ::testing::Not(::testing::HasSubstr("waited")));
+  input = busy(0.9, 0.1);
+  input.stalls = {{"long_scoreboard", 0.9}};
+  EXPECT_THAT(roofline(input, roofs()).reason, ::testing::Not(::testing::HasSubstr("waited")))
+      << "memory is its limit";
+}
+
 TEST(Roofline, ShortAndSmallIsLaunch) {
   RooflineInput input = busy(0.9, 0.1);
   input.duration_ns = 4999;

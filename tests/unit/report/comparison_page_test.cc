@@ -207,6 +207,17 @@ TEST(RunSummary, NumbersOfStrangersStayWithinWhatCanBeSummed) {
   }
 }
 
+TEST(RunSummary, AProgramWithoutMarksIsJudgedByItsLength) {
+  const Json metrics = {{"aggregates", {{"program_ns", 355'000'000}}}};
+  const RunSummary run = summary_of_run("run", metrics_from_json(metrics), nullptr);
+  EXPECT_EQ(run.absent, "");
+  ASSERT_EQ(run.metrics.size(), 1U);
+  EXPECT_EQ(run.metrics[0].key, "aggregates.program_ns");
+  EXPECT_TRUE(run.metrics[0].is_gated);
+  EXPECT_EQ(metric_label(run.metrics[0].key), "length of the program");
+  EXPECT_NE(summary_of_run("run", metrics_from_json(Json::object()), nullptr).absent, "");
+}
+
 TEST(RunSummary, BudgetsMayNameAnyNumber) {
   const Json metrics = {
       {"capture", {{"kernel_ns", 7}, {"format", "x"}}},

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "serve/last_statement.h"
 #include "temporary.h"
 
 namespace llmprof {
@@ -40,6 +41,33 @@ TEST(Drive, AServerThatDoesNotAnswerIsStopped) {
   EXPECT_EQ(result.failure, Reason::kServerNotReady);
   EXPECT_THAT(result.sentence, HasSubstr("did not answer with 200 within 1 s"));
   EXPECT_EQ(result.server_exit_code, 130);
+}
+
+TEST(Drive, ClientsGetTheEnvironmentOfBefore) {
+  const std::map<std::string, std::string> environment = {
+      {"PATH", "/bin"},
+      {"LD_PRELOAD", "/scratch/marks.so"},
+      {"NVTX_INJECTION64_PATH", "/scratch/timer.so"},
+      {"LLMPROF_CLIENT_LD_PRELOAD", "/mine.so"}};
+  const std::map<std::string, std::string> expected = {{"PATH", "/bin"},
+                                                       {"LD_PRELOAD", "/mine.so"}};
+  EXPECT_EQ(client_environment(environment, {"LD_PRELOAD", "NVTX_INJECTION64_PATH"}), expected);
+}
+
+TEST(Drive, FailedClientsAreToldByTheirError) {
+  const auto told = [](const char* out, const char* err) {
+    ProcessResult ended;
+    ended.out = out;
+    ended.err = err;
+    return last_statement(ended);
+  };
+  EXPECT_EQ(told("", "Traceback (most recent call last):\n  File \"a.py\"\nOSError: gone\n"),
+            "OSError: gone");
+  EXPECT_EQ(told("", "error: no server\n  hint: start one\n"), "error: no server");
+  EXPECT_EQ(told("only here\n", "\n"), "only here");
+  EXPECT_EQ(told("", "10%\r20%\rstopped\n"), "stopped");
+  EXPECT_EQ(told("", "  all is indented\n"), "  all is indented");
+  EXPECT_EQ(told("", ""), "");
 }
 
 TEST(Drive, TheClientDecides) {

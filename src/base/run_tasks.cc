@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Execution of a list of tasks on several threads.
-#include "ingest/run_tasks.h"
+#include "base/run_tasks.h"
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +15,7 @@ namespace llmprof {
 void run_tasks(const std::vector<std::function<void()>>& tasks, unsigned num_threads) {
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
+  std::size_t failed = tasks.size();
   std::mutex failure_mutex;
   // After a failure no further task is started.
   const auto work = [&] {
@@ -23,7 +24,10 @@ void run_tasks(const std::vector<std::function<void()>>& tasks, unsigned num_thr
         tasks[i]();
       } catch (...) {
         const std::lock_guard lock(failure_mutex);
-        failure = failure ? failure : std::current_exception();
+        if (i < failed) {
+          failed = i;
+          failure = std::current_exception();
+        }
         next = tasks.size();
       }
     }

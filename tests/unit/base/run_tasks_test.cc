@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ingest/run_tasks.h"
+#include "base/run_tasks.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -62,6 +62,27 @@ TEST(RunTasks, TheFirstFailureLeavesAfterAllHaveEnded) {
   };
   EXPECT_THROW(run_tasks(Tasks(50, task), 4), std::runtime_error);
   EXPECT_EQ(running, 0);
+}
+
+// The later task fails first: the earlier one waits for it.
+TEST(RunTasks, TheFirstTaskInTheListThatFailedIsReported) {
+  std::atomic<bool> has_failed{false};
+  const Tasks tasks = {[&] {
+                         while (!has_failed) {
+                           std::this_thread::yield();
+                         }
+                         throw std::runtime_error("first");
+                       },
+                       [&] {
+                         has_failed = true;
+                         throw std::runtime_error("second");
+                       }};
+  try {
+    run_tasks(tasks, 2);
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "first");
+  }
 }
 
 }  // namespace

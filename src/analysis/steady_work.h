@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/attribution.h"
+#include "analysis/stages.h"
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// The steady phase of a GPU. Without one it has no length.
+struct SteadyWindow {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+
+  bool is_known() const { return start_ns < end_ns; }
+  bool has(std::int64_t time_ns) const { return time_ns >= start_ns && time_ns < end_ns; }
+};
+
+// By device of the trace, from the phases of the ledger.
+std::vector<SteadyWindow> steady_windows(const Trace& trace,
+                                         const std::vector<StageLedger>& phases);
+
+// Fills in how much of each kernel's time is in the steady phase. A recording has one only where no
+// stage is marked.
+void measure_steady(const Trace& trace, const Stages& stages, const Attribution& attribution,
+                    const std::vector<SteadyWindow>& windows, Analysis& analysis);
+
+}  // namespace llmprof

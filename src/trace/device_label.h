@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "trace/trace.h"
+
+namespace llmprof {
+
+// A GPU by its runtime and number: "cuda:0", or "hip:0" of AMD. One spelling for every table.
+std::string device_label(const DeviceInfo& device);
+
+}  // namespace llmprof
