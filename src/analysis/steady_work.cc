@@ -35,37 +35,43 @@ void measure_steady(const Trace& trace, const Stages& stages, const Attribution&
   // Kernel, stage and GPU, as the kernel table has them; then what else launches are grouped by.
   using RecordKey = std::tuple<std::string_view, std::string_view, std::string_view>;
   using GroupKey = std::tuple<RecordKey, std::string_view, LaunchShape, std::uint16_t>;
+  // The same by numbers of the trace: name, stage, device, mangled name, shape, process.
+  using Numbers =
+      std::tuple<StringId, std::uint32_t, std::uint16_t, StringId, std::uint32_t, std::uint16_t>;
   if (std::none_of(windows.begin(), windows.end(),
                    [](const SteadyWindow& window) { return window.is_known(); })) {
     return;
   }
+  std::map<Numbers, std::int64_t> by_numbers;
+  const Kernels& kernels = trace.kernels;
+  for (std::size_t row = 0; row < kernels.size(); ++row) {
+    const std::uint16_t device = kernels.device[row];
+    const SteadyWindow& window = windows[device];
+    if (window.is_known() && !window.has(kernels.start_ns[row])) {
+      const std::uint32_t instance = attribution.kernels.instance[row];
+      by_numbers[{kernels.name[row], instance == kNone ? kNone : stages.instances[instance].stage,
+                  device, kernels.mangled_name[row], kernels.shape[row], kernels.process[row]}] +=
+          kernels.end_ns[row] - kernels.start_ns[row];
+    }
+  }
   std::vector<std::string> labels;
   labels.reserve(trace.devices.size());
-  std::map<std::string_view, bool> has_window;
   for (const DeviceInfo& device : trace.devices) {
     labels.push_back(device_label(device));
   }
+  std::map<std::string_view, bool> has_window;
   for (std::size_t device = 0; device < labels.size(); ++device) {
     has_window[labels[device]] = windows[device].is_known();
   }
   std::map<RecordKey, std::int64_t> outside_ns;
   std::map<GroupKey, std::int64_t> group_outside_ns;
-  const Kernels& kernels = trace.kernels;
-  for (std::size_t row = 0; row < kernels.size(); ++row) {
-    const std::uint16_t device = kernels.device[row];
-    const SteadyWindow& window = windows[device];
-    if (!window.is_known() || window.has(kernels.start_ns[row])) {
-      continue;
-    }
-    const std::int64_t time_ns = kernels.end_ns[row] - kernels.start_ns[row];
-    const std::uint32_t instance = attribution.kernels.instance[row];
-    const RecordKey record(trace.strings[kernels.name[row]],
-                           instance == kNone ? std::string_view(kOutsideStages)
-                                             : stages.names[stages.instances[instance].stage],
+  for (const auto& [numbers, time_ns] : by_numbers) {
+    const auto& [name, stage, device, mangled, shape, process] = numbers;
+    const RecordKey record(trace.strings[name],
+                           stage == kNone ? std::string_view(kOutsideStages) : stages.names[stage],
                            labels[device]);
     outside_ns[record] += time_ns;
-    group_outside_ns[{record, trace.strings[kernels.mangled_name[row]],
-                      trace.shapes[kernels.shape[row]], kernels.process[row]}] += time_ns;
+    group_outside_ns[{record, trace.strings[mangled], trace.shapes[shape], process}] += time_ns;
   }
   for (KernelRecord& record : analysis.kernels) {
     if (has_window[record.device]) {

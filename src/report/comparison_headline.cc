@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/comparison_parts.h"
+#include "report/section_parts.h"
 
 namespace llmprof {
 namespace {
@@ -56,9 +57,7 @@ std::string measured_change(const Comparison& comparison) {
   if (parts.empty()) {
     return "Nothing was measured on both sides.";
   }
-  std::string text = printable(fmt::format("{}", fmt::join(parts, "; ")));
-  text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];
-  return text + ".";
+  return with_capital(printable(fmt::format("{}", fmt::join(parts, "; ")))) + ".";
 }
 
 std::string runs_sentence(const Comparison& comparison) {

@@ -15,6 +15,7 @@
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
 #include "report/html_parts.h"
+#include "report/section_parts.h"
 
 namespace llmprof {
 namespace {
@@ -44,12 +45,10 @@ std::string reasons_of(const std::string& sentence) {
   return sentence;
 }
 
+// Keys of metrics.json stay as they are.
 std::string capitalized(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z' && text.find('[') == std::string::npos &&
-      text.find('_') == std::string::npos) {
-    text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  }
-  return text;
+  const bool is_key = text.find_first_of("[_") != std::string::npos;
+  return is_key ? text : with_capital(std::move(text));
 }
 
 bool is_change(const MetricChange& row) {

@@ -31,6 +31,13 @@ const Json& rows_of(const Json& metrics, std::string_view path) {
   return rows.is_array() ? rows : kNoRows;
 }
 
+std::string with_capital(std::string words) {
+  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z') {
+    words[0] = static_cast<char>(words[0] - 'a' + 'A');
+  }
+  return words;
+}
+
 std::string text_of(const Json& value, std::string_view path) {
   const Json& field = field_of(value, path);
   return field.is_string() ? printable(field.get_ref<const std::string&>()) : "";

@@ -12,6 +12,9 @@
 
 namespace llmprof {
 
+// Words that begin a sentence: the first letter becomes a capital.
+std::string with_capital(std::string words);
+
 // "a.b" of an object; null if absent.
 const Json& field_of(const Json& value, std::string_view path);
 // The rows of an array, or none.

@@ -125,12 +125,17 @@ Section how_fast(const Metrics& metrics) {
   return section;
 }
 
+// A saving of nearly the whole is not a bound: Finding::speedup() has none then.
+bool is_nearly_all(const Finding& finding) {
+  return !finding.speedup() && finding.saving_fraction().value_or(0) > 0.9;
+}
+
 // "1.43x", "more than 20x", or the time itself where it is not a bound.
 std::string gain_of(const Finding& finding) {
   const auto speedup = finding.speedup();
-  return speedup                                       ? fmt::format("{:.2f}x", *speedup)
-         : finding.saving_fraction().value_or(0) > 0.9 ? "more than 20x"
-                                                       : format_duration_ns(finding.saving_ns);
+  return speedup                  ? fmt::format("{:.2f}x", *speedup)
+         : is_nearly_all(finding) ? "more than 20x"
+                                  : format_duration_ns(finding.saving_ns);
 }
 
 bool has_blocker(const Metrics& metrics) {
@@ -145,8 +150,7 @@ Section how_fast_possible(const Metrics& metrics) {
     return section;
   }
   for (const Finding& finding : metrics.findings) {
-    if (finding.saving_ns > 0 && !finding.speedup() && opportunity_of(finding) != nullptr &&
-        finding.saving_fraction().value_or(0) > 0.9) {
+    if (finding.saving_ns > 0 && opportunity_of(finding) != nullptr && is_nearly_all(finding)) {
       section.paragraphs.push_back(
           "More than 20 times as fast, if the first point below were solved completely. This is an "
           "upper bound, not a forecast.");

@@ -5,7 +5,6 @@
 // A blocker comes before any figure that it invalidates. Start-up and what follows the last work of
 // the model are named and left out: no step is faster without them.
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
@@ -13,6 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/metrics.h"
+#include "report/section_parts.h"
 
 namespace llmprof {
 namespace {
@@ -209,9 +209,7 @@ std::string verdict(const Analysis& analysis) {
         return finding.id == "graph_capture" || finding.id == "calls_missing";
       });
   if (meaningless != analysis.findings.found.end()) {
-    std::string text = meaningless->sentence + ". It says nothing about speed.";
-    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-    return text;
+    return with_capital(meaningless->sentence) + ". It says nothing about speed.";
   }
   const auto busiest = std::max_element(
       analysis.devices.begin(), analysis.devices.end(),

@@ -63,9 +63,9 @@ const DeviceSummary* device_of(const Analysis& analysis, const StageLedger& row)
 KernelChains chains_in(const Analysis& analysis, const StageLedger& row) {
   KernelChains sum;
   for (const KernelChains& chains : analysis.kernel_chains) {
-    const bool is_steady = row.stage == "steady";
-    if (is_steady ? chains.device == row.device && chains.stage == "steady"
-                  : is_in_row(chains.device, chains.stage, row)) {
+    // Chains of a steady phase are a stage of their own.
+    const bool is_of_stage = row.stage != "steady" || chains.stage == "steady";
+    if (is_of_stage && is_in_row(chains.device, chains.stage, row)) {
       sum.num_attentions += chains.num_attentions;
       sum.attention_ns += chains.attention_ns;
       sum.product_ns += chains.product_ns;
@@ -154,8 +154,7 @@ void check_empty_sms(const FindingContext& context) {
           !is_in_row(group.gpu, group.stage, row)) {
         continue;
       }
-      const std::int64_t group_ns =
-          row.stage == "steady" ? group.steady_ns.value_or(group.total_ns) : group.total_ns;
+      const std::int64_t group_ns = time_in_row(group, row);
       time_ns += group_ns;
       empty_ns +=
           static_cast<double>(group_ns) * (1 - blocks / static_cast<double>(device->num_sms));

@@ -186,10 +186,6 @@ bool is_in_row(const std::string& device, const std::string& stage, const StageL
          (row.stage == "capture" || row.stage == "steady" || stage == row.stage);
 }
 
-std::int64_t time_in_row(const KernelRecord& kernel, const StageLedger& row) {
-  return row.stage == "steady" ? kernel.steady_ns.value_or(kernel.total_ns) : kernel.total_ns;
-}
-
 std::string kernel_evidence(const KernelRecord& kernel, const StageLedger& row) {
   return fmt::format("kernels[short_name={},stage={},device={}].{}", path_value(kernel.short_name),
                      path_value(kernel.stage), kernel.device,
