@@ -15,9 +15,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sqlite3.h>
@@ -26,6 +28,7 @@ namespace {
 
 using Row = std::vector<std::int64_t>;
 constexpr std::int64_t kNull = INT64_MIN;
+constexpr std::size_t kMostKept = 1'000'000;  // kernels of a process in memory
 
 // Ids of StringIds.
 enum Name : std::int64_t {
@@ -65,17 +68,17 @@ class Process {
     ranges.push_back({host_ - 50, kNull, 75, main_thread(), kDomain, 1, kNull});
   }
 
-  // A prefill of `num_kernels` and a decode of `num_steps`.
-  void request(int num_kernels, int num_steps) {
+  // A prefill of `prefill_size` kernels and a decode of `num_steps`.
+  void request(int prefill_size, int num_steps) {
     stage_ = "prefill";
     const std::int64_t start = host_;
     open_window(start);
-    for (int i = 0; i < num_kernels; ++i) {
+    for (int i = 0; i < prefill_size; ++i) {
       launch(pick(300, 2000), helper_thread());
     }
     synchronise(helper_thread());
     close_window();
-    ranges.push_back({start, host_, 60, main_thread(), kPrefill, 1, num_kernels});
+    ranges.push_back({start, host_, 60, main_thread(), kPrefill, 1, prefill_size});
     host_ += 100;
 
     stage_ = "decode";
@@ -96,10 +99,12 @@ class Process {
     host_ += 100;
   }
 
+  // Rows that are not written yet.
   std::vector<Row> kernels;
   std::vector<Row> calls;
   std::vector<Row> copies;
   std::vector<Row> ranges;
+  long long num_kernels = 0;  // of all, also of those that are written
   Truth truth;
 
  private:
@@ -139,6 +144,7 @@ class Process {
     const int kind = static_cast<int>(pick(0, 4));
     kernels.push_back({start, start + duration, device_, 1, 7, correlation_, pid_,
                        kFirstKernel + kind, pick(1, 64), 128, is_node ? 77 : kNull});
+    ++num_kernels;
     put(kind == 3 ? "comm" : "compute", duration);
     gpu_ = start + duration;
     idle_from_ = gpu_;
@@ -152,7 +158,7 @@ class Process {
     call(launched, launched + 40, thread, name);
     host_ += 40;
     const std::int64_t start = std::max(launched + 60, gpu_ + 10);
-    if (kernels.empty() && copies.empty()) {
+    if (num_kernels == 0) {
       put("unrecorded", start - idle_from_);
     } else if (launched + 40 <= idle_from_) {
       put(name == kGraphLaunch ? "graph" : "queued", start - idle_from_);
@@ -272,8 +278,7 @@ class Database {
   sqlite3* connection_ = nullptr;
 };
 
-void write(const char* path, std::vector<Process>& processes, std::mt19937_64* shuffle) {
-  Database database(path);
+void create_tables(Database& database) {
   // Columns as the exporter of 2022.4 has them, as far as they matter for the size of a row.
   database.execute(
       "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
@@ -294,20 +299,31 @@ void write(const char* path, std::vector<Process>& processes, std::mt19937_64* s
     database.execute("INSERT INTO StringIds VALUES (" + std::to_string(i + 1) + ", '" + kNames[i] +
                      "')");
   }
-  const auto insert = [&](const char* table, std::vector<Row> Process::*member) {
+}
+
+constexpr std::pair<const char*, std::vector<Row> Process::*> kTables[] = {
+    {"CUPTI_ACTIVITY_KIND_KERNEL", &Process::kernels},
+    {"CUPTI_ACTIVITY_KIND_RUNTIME", &Process::calls},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", &Process::copies},
+    {"NVTX_EVENTS", &Process::ranges}};
+
+// Rows in memory take ten times as much as in the file: they are written from time to time.
+void flush(Process& process, Database& database) {
+  for (const auto& [table, member] : kTables) {
+    database.insert(table, process.*member);
+    (process.*member).clear();
+  }
+}
+
+void write_shuffled(std::vector<Process>& processes, std::mt19937_64& shuffle, Database& database) {
+  for (const auto& [table, member] : kTables) {
     std::vector<Row> rows;
     for (Process& process : processes) {
       std::move((process.*member).begin(), (process.*member).end(), std::back_inserter(rows));
     }
-    if (shuffle != nullptr) {
-      std::shuffle(rows.begin(), rows.end(), *shuffle);
-    }
+    std::shuffle(rows.begin(), rows.end(), shuffle);
     database.insert(table, rows);
-  };
-  insert("CUPTI_ACTIVITY_KIND_KERNEL", &Process::kernels);
-  insert("CUPTI_ACTIVITY_KIND_RUNTIME", &Process::calls);
-  insert("CUPTI_ACTIVITY_KIND_MEMCPY", &Process::copies);
-  insert("NVTX_EVENTS", &Process::ranges);
+  }
 }
 
 void print_truth(const std::vector<Process>& processes) {
@@ -353,12 +369,22 @@ int main(int argc, char** argv) {
   for (int i = 0; i < num_processes; ++i) {
     processes.emplace_back(i, 20261115 + static_cast<std::uint64_t>(i));
   }
+  Database database(argv[1]);
+  create_tables(database);
   for (Process& process : processes) {
-    while (static_cast<long long>(process.kernels.size()) * num_processes < wanted) {
+    while (process.num_kernels * num_processes < wanted) {
       process.request(40, 16);
+      if (!is_shuffled && process.kernels.size() > kMostKept) {
+        flush(process, database);
+      }
+    }
+    if (!is_shuffled) {
+      flush(process, database);
     }
   }
+  if (is_shuffled) {
+    write_shuffled(processes, shuffle, database);
+  }
   print_truth(processes);
-  write(argv[1], processes, is_shuffled ? &shuffle : nullptr);
   return 0;
 }

@@ -102,6 +102,23 @@ def check_recording(program, recording, folder, given):
     print("recording:", out.splitlines()[-1])
 
 
+def check_dry_run(program, bundle, given):
+    """Says what a scrub would do, and changes nothing."""
+    def contents():
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in bundle.rglob("*") if path.is_file() and not path.is_symlink()}
+
+    before = contents()
+    told = json.loads(run(program, "scrub", bundle, "--secrets", given, "--dry-run", "--json"))
+    assert contents() == before, "a dry run changes the bundle"
+    places = {row["path"]: row["places"] for row in told["files"] if row["what"] in ("changed", "removed")}
+    assert told["dry_run"] and told["secrets_found"] > 0 and not told["left"], told
+    assert places["nsys/log.txt"] == {"value after a name such as password, or of a URL": 1}, places
+    assert sum(places["nsys/run.nsys-rep"].values()) == 1, places
+    assert places["nsys/run.sqlite"]["key that begins with hf_"] >= 1 and places["nsys/run.sqlite"]["value given or in the environment"] == 1, places
+    text = run(program, "scrub", bundle, "--secrets", given, "--dry-run")
+    assert "nothing was written" in text and not any(secret in text for secret in SECRETS.values()), text
+
+
 def check_bundle(program, recording, folder, given):
     bundle = folder / "bundle"
     (bundle / "nsys").mkdir(parents=True)
@@ -117,6 +134,7 @@ def check_bundle(program, recording, folder, given):
     outside = folder / "outside.txt"
     outside.write_text(SECRETS["shape"])
     (bundle / "link.txt").symlink_to(outside)
+    check_dry_run(program, bundle, given)
     metrics = (bundle / "metrics.json").read_text()
     told = json.loads(run(program, "scrub", bundle, "--secrets", given, "--json"))
     outside_text = outside.read_text()

@@ -68,6 +68,7 @@ struct Sums {
   std::int64_t calls = 0;
   unsigned __int128 total_ns = 0;
   std::map<int, std::int64_t> histogram;
+  std::map<std::string, std::int64_t> part_ns;
 };
 
 KernelCell make_cell(const Plan& plan, std::int64_t run, std::int64_t rank, std::int64_t kernel,
@@ -130,6 +131,11 @@ RankSummary make_summary(const Plan& plan, std::int64_t run, std::int64_t rank, 
     stage.model_flops = stage.peak_flops / (3 + run % 3);
     summary.stages.push_back(stage);
   }
+  for (const char* part : {"qkv", "attention", "down"}) {
+    const std::int64_t time_ns = 1'000'000 + noise(run, rank, part[0], 1'000'000);
+    summary.parts.push_back({"forward", "layer", part, 10, 320, time_ns});
+    sums.part_ns[part] += time_ns;
+  }
   return summary;
 }
 
@@ -156,6 +162,7 @@ int main(int argc, char** argv) {
                 {"slow_run", "run-001"},
                 {"slow_rank", plan.slow_rank()},
                 {"slow_kernel", plan.kernel_name(plan.slow_kernel())}};
+  truth["part_ns"] = sums.part_ns;
   for (const auto& [step, count] : sums.histogram) {
     truth["histogram"][fmt::format("{}", step)] = count;
   }

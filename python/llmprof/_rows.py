@@ -150,6 +150,7 @@ class LayerPart(NamedTuple):
     median_ns: int
     pass_fraction: float
     weight_bytes: int | None
+    kv_bytes: int | None
     flops: int | None
     bytes_per_s: float | None
     roof_fraction: float | None

@@ -278,8 +278,7 @@ StepSpan steps_of(const std::string& text) {
 
 // Whether a file is a metrics.json or a baseline of llmprof: both say so at their beginning.
 bool is_own_json(const fs::path& file) {
-  return file.extension() == ".json" &&
-         InputFile(file).head().substr(0, 200).find("\"llmprof.") != std::string_view::npos;
+  return is_own_document(file, "llmprof.");
 }
 
 std::string file_stamp(const fs::path& file) {

@@ -64,6 +64,9 @@ struct Ledger {
   std::int64_t lead_ns = 0;  // the host's part of the idle time before the window's first work
   // Time in which the thread that launches most of the GPU's work waited for the GPU.
   std::int64_t host_wait_ns = 0;
+  // Of it, what came before nearly all launches of the recording that were late: it may have caused
+  // them. A wait after the last one did not.
+  std::int64_t early_wait_ns = 0;
 
   std::int64_t operator[](Bucket bucket) const {
     return buckets_ns[static_cast<std::size_t>(bucket)];
@@ -83,7 +86,7 @@ struct IdleCause {
   IdleLabel label;
   std::int64_t num_gaps = 0;
   std::int64_t total_ns = 0;
-  std::int64_t in_call_ns = 0;  // of it, inside the call that the label names
+  std::int64_t in_call_ns = 0;  // of it, inside the call that the label names, else its scope
   std::int64_t longest_ns = 0;
 };
 

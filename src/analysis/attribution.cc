@@ -130,6 +130,11 @@ class Attributor {
       const std::uint32_t call =
           correlation == kNone ? kNone : calls_[table.process[row]].find(correlation);
       origins.call[row] = call;
+      if (row > 0 && call == origins.call[row - 1]) {  // nodes of one graph
+        origins.instance[row] = origins.instance[row - 1];
+        origins.nested[row] = origins.nested[row - 1];
+        continue;
+      }
       origins.instance[row] = kNone;
       origins.nested[row] = kNone;
       if (call != kNone) {

@@ -4,27 +4,36 @@
 //
 // A rank knows only its own launches, so each gets the name of its communicator and its position in
 // that communicator's order. Ranks agree because a communicator runs its collectives in one order.
-// Recordings do not name communicators: a stream stands for one, because frameworks give each
+// PyTorch's profiler names the process group of each kernel, and its members: together they are the
+// communicator. Where a recording does not, a stream stands for one, because frameworks give each
 // process group its own stream, and streams are numbered by their first collective, which is the
 // same on ranks that run the same program.
 //
-// What it gets wrong: groups of different ranks on the same stream number look like one group, and
-// if the recording of only one rank begins late, its numbers are shifted. Hours of decoding contain
-// millions, so only the first few thousand of each communicator are kept, which are the same on all
-// ranks.
+// Sends and receives have no position: the n-th of one rank is not the n-th of another. They are
+// counted by group, but not matched.
+//
+// What it gets wrong: of streams, groups of different ranks on the same stream number look like one
+// group, and if the recording of only one rank begins late, its numbers are shifted. Hours of
+// decoding contain millions, so only the first few thousand of each communicator are kept, which
+// are the same on all ranks.
 #include "analysis/collectives.h"
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analysis/attribution.h"
 #include "analysis/kernels.h"
 #include "analysis/stages.h"
+#include "base/text.h"
 #include "trace/device_label.h"
 
 namespace llmprof {
@@ -32,6 +41,7 @@ namespace {
 
 constexpr std::string_view kByStreams =
     "streams in the order of their first collective: every rank is taken to be in each";
+constexpr std::string_view kByGroups = "process groups as the recording names them";
 
 // Numbers of streams, by device.
 class StreamNumbers {
@@ -66,7 +76,163 @@ std::vector<std::uint32_t> communication_rows(const Trace& trace, const Rules& r
   return rows;
 }
 
+// What the recording tells of a kernel's collective; nullptr: nothing.
+const CollectiveKernel* recorded_collective(const Trace& trace, std::uint32_t row) {
+  const CollectiveKernel wanted{trace.kernels.process[row], trace.kernels.correlation[row], 0, {}};
+  const auto found =
+      std::lower_bound(trace.collective_kernels.begin(), trace.collective_kernels.end(), wanted);
+  return found != trace.collective_kernels.end() && found->process == wanted.process &&
+                 found->correlation == wanted.correlation
+             ? &*found
+             : nullptr;
+}
+
+// One name per operation: PyTorch writes "allreduce", "_allgather_base", "all_to_allv".
+std::string operation_of(std::string_view recorded) {
+  std::string plain;
+  for (const char c : recorded) {
+    if (c != '_') {
+      plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  }
+  constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"alltoall", "all_to_all"},
+      {"allreduce", "all_reduce"},
+      {"allgather", "all_gather"},
+      {"reducescatter", "reduce_scatter"},
+      {"broadcast", "broadcast"},
+      {"barrier", "barrier"},
+      {"send", "send"},
+      {"recv", "recv"}};
+  for (const auto& [word, name] : kNames) {
+    if (plain.find(word) != std::string::npos) {
+      return name;
+    }
+  }
+  return printable(recorded.substr(0, 64));
+}
+
+bool is_point_to_point(std::string_view operation) {
+  return operation == "send" || operation == "recv";
+}
+
+// Empty if the recording tells neither the name nor the members.
+std::string communicator_of(const ProcessGroup& group) {
+  std::vector<std::string> words;
+  if (!group.name.empty()) {
+    words.push_back("group " + printable(group.name));
+  }
+  if (!group.ranks.empty()) {
+    words.push_back("ranks " + ranks_text(group.ranks));
+  } else if (!words.empty() && group.size > 0) {
+    words.push_back(fmt::format("{} ranks", group.size));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// A layer of a pass, numbered through all layers of its GPU.
+struct LayerPlace {
+  bool is_backward = false;
+  std::int64_t layer = 0;
+};
+
+// Layers of whole passes, by GPU, and the layer of each communication kernel in one.
+struct CommunicationLayers {
+  std::unordered_map<std::uint32_t, LayerPlace> places;  // by kernel row
+  std::map<std::uint16_t, std::pair<std::int64_t, std::int64_t>>
+      num_by_device;  // forward, backward
+};
+
+CommunicationLayers layers_of(const Structure& structure, const std::vector<std::uint32_t>& rows) {
+  const std::set<std::uint32_t> wanted(rows.begin(), rows.end());
+  CommunicationLayers found;
+  for (const KernelStream& stream : structure.streams) {
+    auto& [num_forward, num_backward] = found.num_by_device[stream.device];
+    for (const ModelPass& pass : stream.passes) {
+      if (!pass.is_whole) {
+        continue;
+      }
+      const bool is_backward = structure.kinds[pass.kind].is_backward;
+      std::int64_t& num = is_backward ? num_backward : num_forward;
+      for (std::uint32_t i = pass.layers.front(); i < pass.layers.back(); ++i) {
+        if (wanted.contains(stream.kernels[i])) {
+          found.places[stream.kernels[i]] = {is_backward, num + pass.layer_at(i)};
+        }
+      }
+      num += pass.num_layers();
+    }
+  }
+  return found;
+}
+
+// Sums of the operations of each group.
+class GroupUses {
+ public:
+  explicit GroupUses(CommunicationLayers layers) : layers_(std::move(layers)) {}
+
+  void add(std::uint16_t device, const std::string& label, const std::string& communicator,
+           const std::string& operation, const ProcessGroup& group, std::uint32_t row,
+           std::int64_t duration_ns) {
+    Use& use = uses_[{device, communicator, operation}];
+    if (use.sum.calls++ == 0) {
+      use.sum.device = label;
+      use.sum.communicator = communicator;
+      use.sum.operation = operation;
+      use.sum.description = printable(group.description);
+      use.sum.ranks = ranks_text(group.ranks);
+      use.sum.size =
+          group.ranks.empty() ? group.size : static_cast<std::int64_t>(group.ranks.size());
+      std::tie(use.sum.forward_layers, use.sum.backward_layers) = layers_.num_by_device[device];
+    }
+    use.sum.total_ns += duration_ns;
+    const auto place = layers_.places.find(row);
+    if (place == layers_.places.end()) {
+      return;
+    }
+    if (place->second.is_backward) {
+      ++use.sum.backward_calls;
+    } else {
+      ++use.sum.forward_calls;
+      use.forward.insert(place->second.layer);
+    }
+  }
+
+  std::vector<GroupUse> finish() {
+    std::vector<GroupUse> groups;
+    for (auto& [key, use] : uses_) {
+      use.sum.forward_layers_with = static_cast<std::int64_t>(use.forward.size());
+      groups.push_back(std::move(use.sum));
+    }
+    return groups;
+  }
+
+ private:
+  struct Use {
+    GroupUse sum;
+    std::set<std::int64_t> forward;  // layers with a call
+  };
+  CommunicationLayers layers_;
+  std::map<std::tuple<std::uint16_t, std::string, std::string>, Use> uses_;
+};
+
 }  // namespace
+
+std::string ranks_text(const std::vector<std::int64_t>& ranks) {
+  if (ranks.size() < 2) {
+    return ranks.empty() ? "" : fmt::format("{}", ranks[0]);
+  }
+  const std::int64_t step = ranks[1] - ranks[0];
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    if (ranks[i] - ranks[i - 1] != step) {
+      return fmt::format("{}", fmt::join(ranks, ", "));
+    }
+  }
+  if (step == 1) {
+    return fmt::format("{}-{}", ranks.front(), ranks.back());
+  }
+  return ranks.size() == 2 ? fmt::format("{}, {}", ranks[0], ranks[1])
+                           : fmt::format("{}-{} by {}", ranks.front(), ranks.back(), step);
+}
 
 Collectives find_collectives(const Profile& profile) {
   const Trace& trace = *profile.trace;
@@ -78,10 +244,32 @@ Collectives find_collectives(const Profile& profile) {
     return found;
   }
   StreamNumbers streams;
+  std::vector<std::string> names;  // of groups
+  for (const ProcessGroup& group : trace.process_groups) {
+    names.push_back(communicator_of(group));
+  }
+  GroupUses uses(layers_of(profile.structure, rows));
+  std::set<std::string_view> ways;
   std::map<std::pair<std::uint16_t, std::string>, std::int64_t> sequences;
   for (const std::uint32_t row : rows) {
     const std::uint16_t device = kernels.device[row];
-    std::string communicator = streams.name_of(device, kernels.stream[row]);
+    const std::int64_t duration_ns = kernels.end_ns[row] - kernels.start_ns[row];
+    const std::string label = device_label(trace.devices[device]);
+    std::string communicator;
+    const CollectiveKernel* recorded = recorded_collective(trace, row);
+    if (recorded != nullptr && !names[recorded->group].empty()) {
+      const std::string operation = operation_of(trace.strings[recorded->collective]);
+      communicator = names[recorded->group];
+      uses.add(device, label, communicator, operation, trace.process_groups[recorded->group], row,
+               duration_ns);
+      if (is_point_to_point(operation)) {
+        continue;
+      }
+      ways.insert(kByGroups);
+    } else {
+      communicator = streams.name_of(device, kernels.stream[row]);
+      ways.insert(kByStreams);
+    }
     // Counted over all launches, also those beyond the limit.
     const std::int64_t sequence = sequences[{device, communicator}]++;
     if (sequence >= kMostLaunches) {
@@ -90,15 +278,15 @@ Collectives find_collectives(const Profile& profile) {
     }
     // Times count from the start of the capture.
     const std::uint32_t instance = profile.attribution.kernels.instance[row];
-    found.launches.push_back({device_label(trace.devices[device]), std::move(communicator),
-                              sequence,
+    found.launches.push_back({label, std::move(communicator), sequence,
                               instance == kNone ? std::string(kOutsideStages)
                                                 : stages.names[stages.instances[instance].stage],
                               std::string(trace.strings[kernels.name[row]]),
                               kernels.start_ns[row] - profile.analysis.capture_start_ns,
-                              kernels.end_ns[row] - kernels.start_ns[row]});
+                              duration_ns});
   }
-  found.communicators_by = kByStreams;
+  found.groups = uses.finish();
+  found.communicators_by = fmt::format("{}", fmt::join(ways, "; others: "));
   if (found.num_left_out > 0) {
     found.communicators_by +=
         fmt::format("; the first {} of each, {} left out", kMostLaunches, found.num_left_out);

@@ -20,9 +20,30 @@ struct CollectiveLaunch {
   std::int64_t duration_ns = 0;
 };
 
+// What a rank does in one group of processes by one operation. Only of groups that the recording
+// names.
+struct GroupUse {
+  std::string device;
+  std::string communicator;
+  std::string operation;    // "all_reduce", "send"; as recorded where it is not known
+  std::string description;  // of the group, in the words of the program; may be empty
+  std::string ranks;        // of the group: "0-7", "0-56 by 8", "0, 3, 5"; empty: not recorded
+  std::int64_t size = 0;    // 0: not recorded
+  std::int64_t calls = 0;
+  std::int64_t total_ns = 0;
+  // Of the model's layers, in whole passes: how many there are, how many contain a call, and the
+  // calls in them.
+  std::int64_t forward_layers = 0;
+  std::int64_t forward_layers_with = 0;
+  std::int64_t forward_calls = 0;
+  std::int64_t backward_layers = 0;
+  std::int64_t backward_calls = 0;
+};
+
 // All collectives of a recording.
 struct Collectives {
-  std::vector<CollectiveLaunch> launches;  // by device, then in time
+  std::vector<CollectiveLaunch> launches;  // by device, then in time; without point-to-point
+  std::vector<GroupUse> groups;            // by device, communicator, operation
   std::string communicators_by;            // how they are identified, in words; may be empty
   std::int64_t num_left_out = 0;           // beyond the first kMostLaunches of a communicator
 };
@@ -31,5 +52,8 @@ inline constexpr std::int64_t kMostLaunches = 4096;
 // Separate from profile(), because only summaries for other ranks need it. The profile must have a
 // trace.
 Collectives find_collectives(const Profile& profile);
+
+// Sorted ranks as a short text: "0-7", "0-56 by 8", "0, 3, 5".
+std::string ranks_text(const std::vector<std::int64_t>& ranks);
 
 }  // namespace llmprof

@@ -3,79 +3,101 @@
 // The work of one GPU in time order, as the ledger sweeps it.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <tuple>
 #include <vector>
 
+#include "analysis/attribution.h"
 #include "analysis/time_category.h"
 #include "trace/trace.h"
 
 namespace llmprof {
 
-// A kernel, copy or graph, as far as the sweep needs it. 32 bytes.
-struct Work {
-  std::int64_t start_ns;
-  std::int64_t end_ns;
-  std::uint32_t call;
-  std::uint32_t instance;
-  std::uint32_t nested;
-  Bucket kind;  // compute, comm or copy
-  bool is_graph_node;
-};
-
-// All work of one GPU by start.
-struct DeviceWork {
-  static constexpr std::size_t kBlock = 16;
-
-  std::vector<Work> work;
-  std::size_t end_of_kernels = 0;
-  std::vector<std::int64_t> reach;  // by block of pieces: the latest end of all up to its end
-
-  // Work that starts together is ordered by kind and launch time, never by row: the order of rows
-  // in a file is arbitrary.
-  void prepare(const Trace& trace) {
-    const auto launch_ns = [&](const Work& one) {
-      return one.call == kNone ? INT64_MIN : trace.api_calls.start_ns[one.call];
-    };
-    const auto order = [&](const Work& a, const Work& b) {
-      if (a.start_ns != b.start_ns) {
-        return a.start_ns < b.start_ns;
-      }
-      return std::tuple(a.end_ns, a.kind, launch_ns(a)) <
-             std::tuple(b.end_ns, b.kind, launch_ns(b));
-    };
-    // Kernels, copies and graphs are adjacent, each mostly sorted already.
-    const auto middle = work.begin() + static_cast<std::ptrdiff_t>(end_of_kernels);
-    const auto sort_part = [&](auto from, auto to) {
-      if (!std::is_sorted(from, to, order)) {
-        std::sort(from, to, order);
-      }
-    };
-    sort_part(work.begin(), middle);
-    sort_part(middle, work.end());
-    std::inplace_merge(work.begin(), middle, work.end(), order);
-    reach.assign((work.size() + kBlock - 1) / kBlock, INT64_MIN);
-    std::int64_t furthest = INT64_MIN;
-    for (std::size_t i = 0; i < work.size(); ++i) {
-      furthest = std::max(furthest, work[i].end_ns);
-      reach[i / kBlock] = furthest;
+// Kernels, copies and graphs under one number each: the rows of the three tables, one after the
+// other. A view of the columns: a copy would be the largest part of the ledger's memory.
+class AllWork {
+  // get(table, origins, row) of the table that the number is of.
+  template <typename Get>
+  auto in_table(std::uint32_t number, Get get) const {
+    if (number < num_kernels_) {
+      return get(trace_.kernels, attribution_.kernels, number);
     }
+    return number < end_of_copies_
+               ? get(trace_.copies, attribution_.copies, number - num_kernels_)
+               : get(trace_.graphs, attribution_.graphs, number - end_of_copies_);
   }
 
-  // The first piece that may still run at `time_ns`.
-  std::size_t first_at(std::int64_t time_ns) const {
-    const auto block = std::upper_bound(reach.begin(), reach.end(), time_ns);
-    if (block == reach.end()) {
-      return work.size();
-    }
-    // All blocks before have ended, and some piece of this one has not.
-    std::size_t i = static_cast<std::size_t>(block - reach.begin()) * kBlock;
-    while (work[i].end_ns <= time_ns) {
-      ++i;
-    }
-    return i;
+ public:
+  // `is_communication` by StringId. All must outlive the view.
+  AllWork(const Trace& trace, const Attribution& attribution,
+          const std::vector<bool>& is_communication)
+      : trace_(trace),
+        attribution_(attribution),
+        is_communication_(is_communication),
+        num_kernels_(static_cast<std::uint32_t>(trace.kernels.size())),
+        end_of_copies_(num_kernels_ + static_cast<std::uint32_t>(trace.copies.size())) {}
+
+  std::uint32_t end_of_kernels() const { return num_kernels_; }
+  std::uint32_t size() const {
+    return end_of_copies_ + static_cast<std::uint32_t>(trace_.graphs.size());
   }
+
+  std::int64_t start_ns(std::uint32_t number) const {
+    return in_table(number, [](const auto& table, const Origins&, std::uint32_t row) {
+      return table.start_ns[row];
+    });
+  }
+  std::int64_t end_ns(std::uint32_t number) const {
+    return in_table(number, [](const auto& table, const Origins&, std::uint32_t row) {
+      return table.end_ns[row];
+    });
+  }
+  std::uint16_t device(std::uint32_t number) const {
+    return in_table(number, [](const auto& table, const Origins&, std::uint32_t row) {
+      return table.device[row];
+    });
+  }
+  // The API call that launched it, or kNone.
+  std::uint32_t call(std::uint32_t number) const {
+    return in_table(number, [](const auto&, const Origins& origins, std::uint32_t row) {
+      return origins.call[row];
+    });
+  }
+  // The stage instances that it belongs to, or kNone.
+  std::uint32_t instance(std::uint32_t number) const {
+    return in_table(number, [](const auto&, const Origins& origins, std::uint32_t row) {
+      return origins.instance[row];
+    });
+  }
+  std::uint32_t nested(std::uint32_t number) const {
+    return in_table(number, [](const auto&, const Origins& origins, std::uint32_t row) {
+      return origins.nested[row];
+    });
+  }
+  // Compute, comm or copy.
+  Bucket kind(std::uint32_t number) const {
+    if (number < num_kernels_) {
+      return is_communication_[static_cast<std::size_t>(trace_.kernels.name[number])]
+                 ? Bucket::kComm
+                 : Bucket::kCompute;
+    }
+    return number < end_of_copies_ ? Bucket::kCopy : Bucket::kCompute;
+  }
+  bool is_graph_node(std::uint32_t number) const {
+    return number < num_kernels_ && trace_.kernels.is_graph_node(number);
+  }
+
+ private:
+  const Trace& trace_;
+  const Attribution& attribution_;
+  const std::vector<bool>& is_communication_;
+  std::uint32_t num_kernels_;
+  std::uint32_t end_of_copies_;
 };
+
+// The numbers of all work of one GPU by start.
+using DeviceWork = std::vector<std::uint32_t>;
+
+// By device.
+std::vector<DeviceWork> work_by_device(const Trace& trace, const AllWork& all);
 
 }  // namespace llmprof

@@ -33,6 +33,8 @@ namespace {
 constexpr double kNearBound = 0.60;
 constexpr double kFarFromBound = 0.20;
 constexpr double kHalf = 0.5;
+// The first of a loop's tokens may come from prefill: a few percent are not a contradiction.
+constexpr double kTokenSlack = 0.05;
 
 // The two times over which a stage is judged.
 struct Clocks {
@@ -143,7 +145,13 @@ class Judge {
     LlmCost executed;
     with_context(fmt::format("while counting what stage {} costs", stage.stage),
                  [&] { add_costs(work, cost, executed, row); });
-    if (setup_.gpu.gpu) {
+    if (std::string reason = contradiction(stage, row); !reason.empty()) {
+      row = {};
+      row.stage = stage.stage;
+      row.wall_ns = clocks.wall_ns;
+      row.busy_ns = clocks.busy_ns;
+      row.reason = std::move(reason);
+    } else if (setup_.gpu.gpu) {
       add_ratios(cost, executed, clocks, row);
     } else {
       row.reason = setup_.gpu.reason;
@@ -161,6 +169,50 @@ class Judge {
   }
 
  private:
+  // Why the user's number of tokens cannot be right; empty: nothing speaks against it. Of a dense
+  // model on one GPU, the last matrix of an MLP is the only one of its size and runs once per layer
+  // with a row per token. Kernels of CUDA graphs are left out: engines pad their batches.
+  std::string contradiction(const StageSummary& stage, const StageEfficiency& row) const {
+    const Llm& llm = setup_.llm;
+    const bool is_given =
+        setup_.batch || (stage.stage == "prefill" ? setup_.prompt_tokens.has_value()
+                                                  : setup_.new_tokens.has_value());
+    const bool is_plain = !llm.moe && !llm.vision && llm.mtp_layers == 0 &&
+                          llm.dense_ff != llm.hidden && llm.dense_ff != llm.heads * llm.head_dim &&
+                          std::ranges::all_of(llm.layers, &LlmLayer::has_feed_forward);
+    if (!is_given || !is_plain || !analysis_.operators || analysis_.devices.size() != 1 ||
+        stage.num_graph_kernels > 0 || stage.num_open > 0 || row.passes == 0 ||
+        llm.layers.empty()) {
+      return "";
+    }
+    const std::string_view name =
+        stage.stage == "decode_step" ? std::string_view("decode") : std::string_view(stage.stage);
+    const auto num_layers = static_cast<std::int64_t>(llm.layers.size());
+    for (const ProductRows& product : analysis_.operators->rates.rows) {
+      if (product.stage != name || product.num_inputs != llm.dense_ff ||
+          product.num_outputs != llm.hidden || product.calls % num_layers != 0 ||
+          product.rows % num_layers != 0) {
+        continue;
+      }
+      const auto tokens = static_cast<double>(row.tokens);
+      const double measured = static_cast<double>(product.rows) / static_cast<double>(num_layers);
+      if (std::abs(measured - tokens) <= kTokenSlack * tokens) {
+        return "";
+      }
+      const std::int64_t passes = product.calls / num_layers;
+      const double rows = measured / static_cast<double>(passes);
+      const double given = tokens / static_cast<double>(row.passes);
+      return std::abs(rows - given) > kTokenSlack * given
+                 ? fmt::format(
+                       "the recording's matrix products have {:.6g} rows per step, tokens "
+                       "given: {:.6g}",
+                       rows, given)
+                 : fmt::format("the recording's matrix products show {}, {} given",
+                               count_of(passes, "step"), row.passes);
+    }
+    return "";
+  }
+
   void add_costs(const StageWork& work, LlmCost& cost, LlmCost& executed, StageEfficiency& row) {
     double contexts = 0;
     for (const RecordedPasses& passes : work.passes) {

@@ -29,44 +29,46 @@ constexpr std::int64_t kUnrecordedNs = 1'000'000;
 
 class GapFinder {
  public:
-  GapFinder(const Trace& trace, const WaitCalls& waits)
-      : trace_(trace), waits_(waits), cursor_(waits) {}
+  GapFinder(const Trace& trace, const WaitCalls& waits, const AllWork& all)
+      : trace_(trace), waits_(waits), all_(all), cursor_(waits) {}
 
-  // Adds the gap that `next` ends, in up to three parts.
-  void add(const Work* previous, const Work& next, std::int64_t start_ns) {
-    if (next.call == kNone) {
-      put(start_ns, next.start_ns,
-          previous == nullptr ? Bucket::kUnrecorded : Bucket::kUnknownIdle);
+  // Adds the gap that `next` ends, in up to three parts. `previous` is kNone before the first work.
+  void add(std::uint32_t previous, std::uint32_t next, std::int64_t start_ns) {
+    const std::int64_t end_ns = all_.start_ns(next);
+    const std::uint32_t call = all_.call(next);
+    if (call == kNone) {
+      put(start_ns, end_ns, previous == kNone ? Bucket::kUnrecorded : Bucket::kUnknownIdle);
       return;
     }
-    if (previous != nullptr && next.is_graph_node && previous->call == next.call) {
-      put(start_ns, next.start_ns, Bucket::kGraph);
+    if (previous != kNone && all_.is_graph_node(next) && all_.call(previous) == call) {
+      put(start_ns, end_ns, Bucket::kGraph);
       return;
     }
-    std::int64_t launched_ns =
-        std::clamp(trace_.api_calls.end_ns[next.call], start_ns, next.start_ns);
+    std::int64_t launched_ns = std::clamp(trace_.api_calls.end_ns[call], start_ns, end_ns);
     const bool is_host_late = launched_ns > start_ns;
-    if (is_host_late && next.start_ns - launched_ns <= kLaunchLatencyNs) {
-      launched_ns = next.start_ns;
+    if (is_host_late && end_ns - launched_ns <= kLaunchLatencyNs) {
+      launched_ns = end_ns;
     }
-    if (previous == nullptr) {
-      put_host(start_ns, launched_ns, Bucket::kUnrecorded, next.call);
-      put(launched_ns, next.start_ns, Bucket::kUnrecorded);
+    if (previous == kNone) {
+      put_host(start_ns, launched_ns, Bucket::kUnrecorded, call);
+      put(launched_ns, end_ns, Bucket::kUnrecorded);
       return;
     }
-    const std::uint32_t wait = cursor_.at(trace_.api_calls.thread[next.call], start_ns);
+    const std::uint32_t wait = cursor_.at(trace_.api_calls.thread[call], start_ns);
     std::int64_t free_ns = start_ns;  // the host no longer waits
-    if (wait != kNone && wait != next.call &&
-        trace_.api_calls.end_ns[wait] <= trace_.api_calls.start_ns[next.call]) {
+    if (wait != kNone && wait != call &&
+        trace_.api_calls.end_ns[wait] <= trace_.api_calls.start_ns[call]) {
       free_ns = std::min(trace_.api_calls.end_ns[wait], launched_ns);
       put_host(start_ns, free_ns, Bucket::kSync, wait);
     }
-    put_host(free_ns, launched_ns, Bucket::kLaunchLate, next.call);
-    put(launched_ns, next.start_ns,
-        waits_for_unrecorded(launched_ns, next.start_ns) ? Bucket::kUnrecorded
-        : is_of_graph(next)                              ? Bucket::kGraph
-        : is_host_late                                   ? Bucket::kStartedLate
-                                                         : Bucket::kQueued);
+    put_host(free_ns, launched_ns, Bucket::kLaunchLate, call);
+    if (launched_ns < end_ns) {
+      put(launched_ns, end_ns,
+          waits_for_unrecorded(launched_ns, end_ns) ? Bucket::kUnrecorded
+          : is_of_graph(call)                       ? Bucket::kGraph
+          : is_host_late                            ? Bucket::kStartedLate
+                                                    : Bucket::kQueued);
+    }
   }
 
   void add_tail(std::int64_t start_ns, std::int64_t end_ns) {
@@ -84,9 +86,12 @@ class GapFinder {
   }
 
   // Recordings without numbers of nodes show only that the launch was one of a graph.
-  bool is_of_graph(const Work& next) const {
-    return trace_.strings[trace_.api_calls.name[next.call]].find("GraphLaunch") !=
-           std::string_view::npos;
+  bool is_of_graph(std::uint32_t call) {
+    if (const StringId name = trace_.api_calls.name[call]; name != last_name_) {
+      last_name_ = name;
+      is_last_graph_ = trace_.strings[name].find("GraphLaunch") != std::string_view::npos;
+    }
+    return is_last_graph_;
   }
 
   void put(std::int64_t start_ns, std::int64_t end_ns, Bucket cause) {
@@ -102,26 +107,31 @@ class GapFinder {
 
   const Trace& trace_;
   const WaitCalls& waits_;
+  const AllWork& all_;
   WaitCalls::Cursor cursor_;
+  StringId last_name_{};        // of a call, as is_of_graph() was asked
+  bool is_last_graph_ = false;  // what it answered
   std::deque<Gap> gaps_;
 };
 
 }  // namespace
 
-std::deque<Gap> find_gaps(const Trace& trace, const WaitCalls& waits, const DeviceWork& device,
-                          std::int64_t start_ns, std::int64_t end_ns) {
-  GapFinder finder(trace, waits);
-  const Work* previous = nullptr;
+std::deque<Gap> find_gaps(const Trace& trace, const WaitCalls& waits, const AllWork& all,
+                          const DeviceWork& work, std::int64_t start_ns, std::int64_t end_ns) {
+  GapFinder finder(trace, waits, all);
+  std::uint32_t previous = kNone;
   std::int64_t reach_ns = start_ns;  // busy until then
-  for (const Work& work : device.work) {
-    if (work.end_ns == work.start_ns) {
+  for (const std::uint32_t number : work) {
+    const std::int64_t work_start_ns = all.start_ns(number);
+    const std::int64_t work_end_ns = all.end_ns(number);
+    if (work_end_ns == work_start_ns) {
       continue;
     }
-    if (reach_ns < work.start_ns) {
-      finder.add(previous, work, reach_ns);
+    if (reach_ns < work_start_ns) {
+      finder.add(previous, number, reach_ns);
     }
-    reach_ns = std::max(reach_ns, work.end_ns);
-    previous = &work;
+    reach_ns = std::max(reach_ns, work_end_ns);
+    previous = number;
   }
   if (reach_ns < end_ns) {
     finder.add_tail(reach_ns, end_ns);

@@ -22,13 +22,13 @@ struct Gap {
   bool is_host = false;     // the host kept the GPU waiting: sync, launch_late, or before the first
   std::uint16_t label = 0;  // what the host did (analysis/idle_causes.h)
   std::uint32_t call = kNone;   // of sync: the call that waited; else the one that launched
-  std::int64_t in_call_ns = 0;  // in the call that the label names
+  std::int64_t in_call_ns = 0;  // in the call that the label names, else in its scope
 };
 
 // The idle times of a GPU from `start_ns` to `end_ns`, in time order. Stages, steps and phases that
 // cover a gap inherit its cause. A deque, because there may be one for each kernel, and a growing
 // vector exists twice while it is moved.
-std::deque<Gap> find_gaps(const Trace& trace, const WaitCalls& waits, const DeviceWork& device,
-                          std::int64_t start_ns, std::int64_t end_ns);
+std::deque<Gap> find_gaps(const Trace& trace, const WaitCalls& waits, const AllWork& all,
+                          const DeviceWork& work, std::int64_t start_ns, std::int64_t end_ns);
 
 }  // namespace llmprof

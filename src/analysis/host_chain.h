@@ -12,6 +12,8 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/analysis.h"
 
@@ -23,19 +25,24 @@ struct KindOfGaps {
   std::int64_t num_gaps = 0;
   std::int64_t in_call_ns = 0;   // in the call below
   std::int64_t in_scope_ns = 0;  // gaps with the scope below
-  std::string call;              // with half of the time or more; may be empty
-  std::string scope;             // around half of the time or more; may be empty
+  std::int64_t num_in_scope = 0;
+  std::string call;   // with half of the time or more; may be empty
+  std::string scope;  // around half of the time or more; may be empty
+  // Where no scope is around half of it, but several together: the three largest, with their time.
+  std::vector<std::pair<std::string, std::int64_t>> scopes;
 };
 
 struct HostChain {
   std::array<KindOfGaps, kNumIdleKinds> kinds{};
-  std::int64_t window_ns = 0;  // from the first recorded work to the last
-  std::int64_t gpu_ns = 0;     // the GPU's own work
-  std::int64_t wait_ns = 0;    // the launching thread waited for the GPU
-  std::int64_t host_ns = 0;    // the launching thread did not
+  std::int64_t window_ns = 0;      // from the first recorded work to the last
+  std::int64_t gpu_ns = 0;         // the GPU's own work
+  std::int64_t wait_ns = 0;        // the launching thread waited for the GPU
+  std::int64_t early_wait_ns = 0;  // of it, before launches that were late
+  std::int64_t host_ns = 0;        // the launching thread did not
 
   // The row must outlive the chain.
-  explicit HostChain(const StageLedger& row) : wait_ns(row.ledger.host_wait_ns) {
+  explicit HostChain(const StageLedger& row)
+      : wait_ns(row.ledger.host_wait_ns), early_wait_ns(row.ledger.early_wait_ns) {
     const Ledger& ledger = row.ledger;
     window_ns = ledger.work_ns();
     for (const Bucket bucket : {Bucket::kCompute, Bucket::kComm, Bucket::kCopy, Bucket::kOtherStage,
@@ -55,7 +62,7 @@ struct HostChain {
 
   // Whether the host falls behind only because it waits: a twentieth of the time or more.
   bool waits_hold_back() const {
-    return host_ns < gpu_ns && wait_ns * 20 >= window_ns &&
+    return host_ns < gpu_ns && early_wait_ns * 20 >= window_ns &&
            (*this)[IdleKind::kWaiting].num_gaps > 0;
   }
 

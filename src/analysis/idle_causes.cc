@@ -4,7 +4,8 @@
 //
 //   GPU     [ work ]..............................[ next ]
 //   thread          |  cudaMalloc  | ... |-launch-|
-//                   its calls, by their kind; and the operator or range that covers half of the gap
+//                   its calls, by their kind; and the operator or range that covers half of the
+//                   gap, else the Python function or system call
 //
 // Short gaps are not asked: there the host launches, one kernel after another.
 //
@@ -62,6 +63,70 @@ struct CallTimes {
   std::array<StringId, kNumCallKinds> most{};
 };
 
+// How far intervals of one name cover a span.
+struct Coverage {
+  std::int64_t covered_ns = 0;
+  double length_ns = 0;  // of the intervals, in total
+  std::int64_t count = 0;
+
+  void add(const Coverage& other) {
+    covered_ns += other.covered_ns;
+    length_ns += other.length_ns;
+    count += other.count;
+  }
+};
+using CoverageByName = std::unordered_map<std::uint64_t, Coverage>;  // (span, name)
+
+// A name for a span, and the time of the span that it covers.
+struct SpanName {
+  std::string name;
+  std::int64_t covered_ns = 0;
+};
+
+// With what covers the rest of a span that `first` covers in part: "'load' and 'prefetch'".
+SpanName with_rest(const SpanName& first, const std::map<std::string, Coverage>& names,
+                   std::int64_t length_ns) {
+  for (const auto& [name, coverage] : names) {
+    const std::int64_t sum_ns = first.covered_ns + coverage.covered_ns;
+    if (name != first.name && sum_ns <= length_ns && sum_ns * 10 >= length_ns * 9) {
+      return {first.name + "' and '" + name, sum_ns};
+    }
+  }
+  return first;
+}
+
+// Of the names that cover half of a span or more, the innermost: the one whose intervals are
+// shortest. Empty if there is none.
+SpanName innermost(const std::map<std::string, Coverage>& names, std::int64_t length_ns) {
+  // Nine tenths before a half: a name that covers the gap says more than a part of it.
+  for (const std::int64_t tenths : {9, 5}) {
+    double shortest_ns = std::numeric_limits<double>::infinity();
+    SpanName best;
+    for (const auto& [name, coverage] : names) {
+      const double mean_ns = coverage.length_ns / static_cast<double>(coverage.count);
+      if (coverage.covered_ns * 10 >= length_ns * tenths && mean_ns < shortest_ns &&
+          mean_ns < static_cast<double>(length_ns) * kMostAround) {
+        shortest_ns = mean_ns;
+        best = {name, std::min(coverage.covered_ns, length_ns)};
+      }
+    }
+    if (!best.name.empty()) {
+      return tenths == 9 ? best : with_rest(best, names, length_ns);
+    }
+  }
+  return {};
+}
+
+// Python functions that only call others.
+bool is_glue(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kGlue = {
+      "_call_impl", "decorate_context", "__torch_function__", "_disabled_torch_function_impl",
+      "): wrapper", "_ops.py"};
+  return std::any_of(kGlue.begin(), kGlue.end(), [&](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
 // A profiler's own mark around each step names nothing that the host did.
 bool says_nothing(std::string_view text) {
   return text.empty() || text.starts_with("ProfilerStep");
@@ -89,6 +154,23 @@ std::string without_numbers(std::string_view text) {
   return name;
 }
 
+std::string function_name(std::string_view text) {
+  // "torch/utils/data/dataloader.py(630): __next__"
+  const std::size_t line = text.find(".py(");
+  const std::size_t name = text.find("): ");
+  if (line != std::string_view::npos && name != std::string_view::npos && name > line) {
+    const std::string_view path = text.substr(0, line + 3);
+    const std::size_t folder = path.rfind('/');
+    const std::string_view file = folder == std::string_view::npos ? path : path.substr(folder + 1);
+    return std::string(file.substr(0, kLongestName / 2)) + ": " +
+           std::string(text.substr(name + 3, kLongestName / 2));
+  }
+  // "<built-in method acquire of _thread.lock object at 0x7f0c>"
+  const std::size_t address = text.find(" at 0x");
+  return std::string(text.substr(0, address).substr(0, kLongestName)) +
+         (address != std::string_view::npos && text.ends_with('>') ? ">" : "");
+}
+
 void IdleCauses::name(std::uint16_t device, std::deque<Gap>& gaps) {
   for (Gap& gap : gaps) {
     gap.label = !gap.is_host                           ? std::uint16_t{0}
@@ -102,6 +184,7 @@ void IdleCauses::name(std::uint16_t device, std::deque<Gap>& gaps) {
   }
   name_calls(device, spans);
   name_scopes(spans);
+  name_functions(spans);
   for (const HostSpan& span : spans) {
     span.gap->label = number_of(span.label);
   }
@@ -208,13 +291,32 @@ void IdleCauses::name_calls(std::uint16_t device, std::vector<HostSpan>& spans) 
     }
   }
   const std::vector<bool> is_first = first_launches(device, spans);
+  const std::vector<std::int64_t> captured_ns = capture_times(spans);
+  const std::vector<std::int64_t> links_ns = link_times();
   for (std::size_t i = 0; i < spans.size(); ++i) {
     HostSpan& span = spans[i];
     if (span.label.kind == IdleKind::kWaiting) {
       continue;
     }
+    const std::int64_t length_ns = span.end_ns - span.start_ns;
+    if (captured_ns[i] * 2 >= length_ns) {
+      span.label = {IdleKind::kFirstUse, "the capture of a graph", ""};
+      span.gap->in_call_ns = captured_ns[i];
+      continue;
+    }
+    // Compiled by the host, then linked, or loaded and launched for the first time.
+    constexpr auto kLoad = static_cast<std::size_t>(CallKind::kLoad);
+    const auto linked = std::lower_bound(links_ns.begin(), links_ns.end(), span.start_ns);
+    const bool has_linked = linked != links_ns.end() && *linked < span.end_ns;
+    const bool has_loaded = is_first[i] && times[i].ns[kLoad] > 0;
+    if (length_ns >= kWorkNs && (has_linked || has_loaded)) {
+      span.label.kind = IdleKind::kFirstUse;
+      span.label.call = has_loaded ? std::string(trace_.strings[times[i].most[kLoad]]) : "";
+      span.gap->in_call_ns = has_loaded ? times[i].ns[kLoad] : 0;
+      continue;
+    }
     const auto most = std::max_element(times[i].ns.begin(), times[i].ns.end());
-    if (*most * 2 < span.end_ns - span.start_ns) {
+    if (*most * 2 < length_ns) {
       continue;
     }
     const auto kind = static_cast<std::size_t>(most - times[i].ns.begin());
@@ -239,6 +341,77 @@ void IdleCauses::name_calls(std::uint16_t device, std::vector<HostSpan>& spans) 
     span.label.call = std::string(trace_.strings[times[i].most[kind]]);
     span.gap->in_call_ns = *most;
   }
+}
+
+// When code was linked, by any thread: one compiles while another waits for it.
+std::vector<std::int64_t> IdleCauses::link_times() const {
+  const ApiCalls& calls = trace_.api_calls;
+  std::vector<int> is_link(trace_.strings.size(), -1);  // -1: not looked at yet
+  std::vector<std::int64_t> times_ns;
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    int& known = is_link[static_cast<std::size_t>(calls.name[row])];
+    if (known < 0) {
+      known = trace_.strings[calls.name[row]].find("cuLink") != std::string_view::npos ? 1 : 0;
+    }
+    if (known > 0) {
+      times_ns.push_back(calls.start_ns[row]);
+    }
+  }
+  std::sort(times_ns.begin(), times_ns.end());
+  return times_ns;
+}
+
+// For each span, how long its thread was capturing a graph.
+std::vector<std::int64_t> IdleCauses::capture_times(const std::vector<HostSpan>& spans) const {
+  const ApiCalls& calls = trace_.api_calls;
+  std::vector<int> kinds(trace_.strings.size());  // 1: begins, -1: ends
+  std::vector<std::uint32_t> rows;
+  std::vector<bool> is_seen(trace_.strings.size());
+  for (std::uint32_t row = 0; row < calls.size(); ++row) {
+    const auto name = static_cast<std::size_t>(calls.name[row]);
+    if (!is_seen[name]) {
+      is_seen[name] = true;
+      const std::string_view text = trace_.strings[calls.name[row]];
+      const auto has = [&](std::string_view word) {
+        return text.find(word) != std::string_view::npos;
+      };
+      kinds[name] = has("StreamBeginCapture") ? 1 : has("StreamEndCapture") ? -1 : 0;
+    }
+    if (kinds[name] != 0) {
+      rows.push_back(row);
+    }
+  }
+  std::vector<std::int64_t> captured_ns(spans.size());
+  if (rows.empty()) {
+    return captured_ns;
+  }
+  std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tie(calls.thread[a], calls.start_ns[a], a) <
+           std::tie(calls.thread[b], calls.start_ns[b], b);
+  });
+  HostFunctions captures;  // from the beginning of each to its end
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+    const bool begins = kinds[static_cast<std::size_t>(calls.name[rows[i]])] > 0;
+    const bool ends = kinds[static_cast<std::size_t>(calls.name[rows[i + 1]])] < 0;
+    if (begins && ends && calls.thread[rows[i]] == calls.thread[rows[i + 1]]) {
+      pairs.emplace_back(rows[i], rows[i + 1]);
+    }
+  }
+  make_rows(captures, pairs.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    captures.start_ns[i] = calls.start_ns[pairs[i].first];
+    captures.end_ns[i] = calls.end_ns[pairs[i].second];
+    captures.thread[i] = calls.thread[pairs[i].first];
+  }
+  const std::vector<std::size_t> first_of = first_of_threads(spans);
+  for (std::size_t i = 0; i < captures.size(); ++i) {
+    visit_overlaps(captures, i, spans, first_of, [&](std::uint64_t span, std::int64_t overlap_ns) {
+      captured_ns[span] += overlap_ns;
+      return true;
+    });
+  }
+  return captured_ns;
 }
 
 // Whether the launch that ends a span is the first of its kernel on the GPU.
@@ -292,64 +465,75 @@ const std::vector<bool>& IdleCauses::marks() {
   return is_mark_;
 }
 
-// Of the names that cover half of a span or more, the innermost: the one whose intervals are
-// shortest.
-void IdleCauses::name_scopes(std::vector<HostSpan>& spans) {
-  struct Coverage {
-    std::int64_t covered_ns = 0;
-    double length_ns = 0;  // of the intervals, in total
-    std::int64_t count = 0;
-  };
+// Whether a gap is long enough to name its scope.
+bool IdleCauses::is_named(const HostSpan& span) {
+  const bool is_wait = span.label.kind == IdleKind::kWaiting;
+  return span.end_ns - span.start_ns >= (is_wait ? kAskedWaitNs : kWorkNs);
+}
+
+// Adds the overlaps of a table's rows with the spans.
+template <typename Table, typename Names, typename ByName>
+void IdleCauses::add_coverage(const Table& table, const Names& texts,
+                              const std::vector<HostSpan>& spans, ByName& by_name) const {
   const std::vector<std::size_t> first_of = first_of_threads(spans);
-  std::unordered_map<std::uint64_t, Coverage> by_name;  // (span, name)
   std::size_t num_looks = 0;
-  const auto look = [&](const auto& table, const auto& texts) {
-    for (std::size_t row = 0; row < table.size() && num_looks < kMostLooks; ++row) {
-      visit_overlaps(table, row, spans, first_of, [&](std::uint64_t span, std::int64_t overlap_ns) {
-        Coverage& of = by_name[span << 32 | static_cast<std::uint32_t>(texts[row])];
-        of.covered_ns += overlap_ns;
-        of.length_ns +=
-            static_cast<double>(table.end_ns[row]) - static_cast<double>(table.start_ns[row]);
-        ++of.count;
-        ++num_looks;
-        return true;
-      });
-    }
-  };
-  look(trace_.ops, trace_.ops.name);
-  look(trace_.ranges, trace_.ranges.text);
+  for (std::size_t row = 0; row < table.size() && num_looks < kMostLooks; ++row) {
+    const double length_ns =
+        static_cast<double>(table.end_ns[row]) - static_cast<double>(table.start_ns[row]);
+    visit_overlaps(table, row, spans, first_of, [&](std::uint64_t span, std::int64_t overlap_ns) {
+      by_name[span << 32 | static_cast<std::uint32_t>(texts[row])].add({overlap_ns, length_ns, 1});
+      ++num_looks;
+      return true;
+    });
+  }
+}
+
+// Without a call, the gap's time is the scope's.
+template <typename Name>
+void IdleCauses::set_scope(const Name& name, HostSpan& span) {
+  span.label.scope = name.name;
+  if (span.label.call.empty()) {
+    span.gap->in_call_ns = name.covered_ns;
+  }
+}
+
+void IdleCauses::name_scopes(std::vector<HostSpan>& spans) {
+  CoverageByName by_name;
+  add_coverage(trace_.ops, trace_.ops.name, spans, by_name);
+  add_coverage(trace_.ranges, trace_.ranges.text, spans, by_name);
   std::vector<std::map<std::string, Coverage>> names(spans.size());
   const std::vector<bool>& is_mark = marks();
   for (const auto& [key, coverage] : by_name) {
     const auto id = static_cast<std::uint32_t>(key);
     const std::string_view text = trace_.strings[static_cast<StringId>(id)];
     if (!says_nothing(text) && !is_mark[id]) {
-      Coverage& of = names[key >> 32][without_numbers(text)];
-      of.covered_ns += coverage.covered_ns;
-      of.length_ns += coverage.length_ns;
-      of.count += coverage.count;
+      names[key >> 32][without_numbers(text)].add(coverage);
     }
   }
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    const std::int64_t length_ns = spans[i].end_ns - spans[i].start_ns;
-    const bool is_wait = spans[i].label.kind == IdleKind::kWaiting;
-    if (length_ns < (is_wait ? kAskedWaitNs : kWorkNs)) {
-      continue;
+    if (is_named(spans[i])) {
+      set_scope(innermost(names[i], spans[i].end_ns - spans[i].start_ns), spans[i]);
     }
-    // Nine tenths before a half: a name that covers the gap says more than a part of it.
-    for (const std::int64_t tenths : {9, 5}) {
-      double shortest_ns = std::numeric_limits<double>::infinity();
-      for (const auto& [name, coverage] : names[i]) {
-        const double mean_ns = coverage.length_ns / static_cast<double>(coverage.count);
-        if (coverage.covered_ns * 10 >= length_ns * tenths && mean_ns < shortest_ns &&
-            mean_ns < static_cast<double>(length_ns) * kMostAround) {
-          shortest_ns = mean_ns;
-          spans[i].label.scope = name;
-        }
-      }
-      if (!spans[i].label.scope.empty()) {
-        break;
-      }
+  }
+}
+
+// Only where no operator or range has named the scope: these are the program's own words.
+void IdleCauses::name_functions(std::vector<HostSpan>& spans) const {
+  CoverageByName by_name;
+  add_coverage(trace_.functions, trace_.functions.name, spans, by_name);
+  std::vector<std::map<std::string, Coverage>> names(spans.size());
+  for (const auto& [key, coverage] : by_name) {
+    const std::string_view text =
+        trace_.strings[static_cast<StringId>(static_cast<std::uint32_t>(key))];
+    // What the driver asks of the operating system inside a call that is named says nothing new.
+    const bool is_inside_call = text.ends_with("()") && !spans[key >> 32].label.call.empty();
+    if (!is_glue(text) && !is_inside_call) {
+      names[key >> 32][function_name(text)].add(coverage);
+    }
+  }
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (spans[i].label.scope.empty() && is_named(spans[i])) {
+      set_scope(innermost(names[i], spans[i].end_ns - spans[i].start_ns), spans[i]);
     }
   }
 }

@@ -42,10 +42,19 @@ class IdleCauses {
   std::vector<HostSpan> spans_of(std::deque<Gap>& gaps) const;
   std::vector<std::size_t> first_of_threads(const std::vector<HostSpan>& spans) const;
   void name_calls(std::uint16_t device, std::vector<HostSpan>& spans) const;
+  std::vector<std::int64_t> link_times() const;
+  std::vector<std::int64_t> capture_times(const std::vector<HostSpan>& spans) const;
   void name_scopes(std::vector<HostSpan>& spans);
+  void name_functions(std::vector<HostSpan>& spans) const;
   std::vector<bool> first_launches(std::uint16_t device, const std::vector<HostSpan>& spans) const;
   std::uint16_t number_of(const IdleLabel& label);
 
+  static bool is_named(const HostSpan& span);
+  template <typename Name>
+  static void set_scope(const Name& name, HostSpan& span);
+  template <typename Table, typename Names, typename ByName>
+  void add_coverage(const Table& table, const Names& texts, const std::vector<HostSpan>& spans,
+                    ByName& by_name) const;
   template <typename Table, typename Visit>
   static void visit_overlaps(const Table& table, std::size_t row,
                              const std::vector<HostSpan>& spans,
@@ -60,6 +69,10 @@ class IdleCauses {
   std::map<StringId, std::uint16_t> wait_labels_;
   std::map<IdleLabel, std::uint16_t> numbers_ = {{labels_[0], 0}, {labels_[1], 1}};
 };
+
+// A Python function without the line and addresses of its text, its file first:
+// "dataloader.py: __next__".
+std::string function_name(std::string_view text);
 
 // A range's text with its numbers replaced: "layer_12" and "layer_13" are one name.
 std::string without_numbers(std::string_view text);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,41 +21,20 @@ class IntervalIndex {
     intervals_.push_back({start_ns, end_ns, id});
   }
 
+  // After the last interval is added and before the first lookup.
   void prepare() {
-    struct Edge {
-      std::int64_t time_ns;
-      bool is_end;
-      std::uint32_t interval;
-    };
-    std::vector<Edge> edges;
-    edges.reserve(2 * intervals_.size());
-    for (std::uint32_t i = 0; i < intervals_.size(); ++i) {
-      edges.push_back({intervals_[i].start_ns, false, i});
-      edges.push_back({intervals_[i].end_ns, true, i});
-    }
-    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
-      return std::pair(a.time_ns, a.is_end) < std::pair(b.time_ns, b.is_end);
-    });
     // By start; of those that start together the shortest is last: the last is the innermost.
-    const auto inwards = [&](std::uint32_t a, std::uint32_t b) {
-      const Interval& x = intervals_[a];
-      const Interval& y = intervals_[b];
-      return std::tuple(x.start_ns, -x.end_ns, x.id, a) <
-             std::tuple(y.start_ns, -y.end_ns, y.id, b);
+    const auto outer_first = [](const Interval& a, const Interval& b) {
+      return std::tuple(a.start_ns, -a.end_ns, a.id) < std::tuple(b.start_ns, -b.end_ns, b.id);
     };
-    std::set<std::uint32_t, decltype(inwards)> open(inwards);
-    for (std::size_t e = 0; e < edges.size(); ++e) {
-      if (edges[e].is_end) {
-        open.erase(edges[e].interval);
-      } else {
-        open.insert(edges[e].interval);
-      }
-      const bool is_last_here = e + 1 == edges.size() || edges[e + 1].time_ns != edges[e].time_ns;
-      const std::uint32_t innermost = open.empty() ? kNone : intervals_[*open.rbegin()].id;
-      if (is_last_here && (segments_.empty() || segments_.back().id != innermost)) {
-        segments_.push_back({edges[e].time_ns, innermost});
-      }
+    if (!std::is_sorted(intervals_.begin(), intervals_.end(), outer_first)) {
+      std::stable_sort(intervals_.begin(), intervals_.end(), outer_first);
     }
+    if (!cut_nested()) {
+      segments_.clear();
+      cut_any();
+    }
+    intervals_ = {};
   }
 
   // kNone if no interval covers the time.
@@ -88,7 +68,70 @@ class IntervalIndex {
     std::uint32_t id;
   };
 
-  std::vector<Interval> intervals_;
+  // From `time_ns` on the innermost interval is this one, or kNone. The last word at a time counts.
+  void begin_segment(std::int64_t time_ns, std::uint32_t id) {
+    if (!segments_.empty() && segments_.back().start_ns == time_ns) {
+      segments_.pop_back();
+    }
+    if (segments_.empty() || segments_.back().id != id) {
+      segments_.push_back({time_ns, id});
+    }
+  }
+
+  // Intervals that nest, as the ranges of a thread do: a stack is enough. False if they do not.
+  bool cut_nested() {
+    std::vector<const Interval*> open;
+    const auto close = [&] {
+      const std::int64_t time_ns = open.back()->end_ns;
+      open.pop_back();
+      begin_segment(time_ns, open.empty() ? kNone : open.back()->id);
+    };
+    for (const Interval& one : intervals_) {
+      while (!open.empty() && open.back()->end_ns <= one.start_ns) {
+        close();
+      }
+      if (one.end_ns < one.start_ns || (!open.empty() && open.back()->end_ns < one.end_ns)) {
+        return false;
+      }
+      if (one.start_ns < one.end_ns) {
+        open.push_back(&one);
+        begin_segment(one.start_ns, one.id);
+      }
+    }
+    while (!open.empty()) {
+      close();
+    }
+    return true;
+  }
+
+  // Intervals that overlap in any way.
+  void cut_any() {
+    struct Edge {
+      std::int64_t time_ns;
+      bool is_end;
+      std::uint32_t interval;  // by start, outer ones first
+    };
+    std::vector<Edge> edges;
+    edges.reserve(2 * intervals_.size());
+    for (std::uint32_t i = 0; i < intervals_.size(); ++i) {
+      edges.push_back({intervals_[i].start_ns, false, i});
+      edges.push_back({intervals_[i].end_ns, true, i});
+    }
+    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+      return std::pair(a.time_ns, a.is_end) < std::pair(b.time_ns, b.is_end);
+    });
+    std::set<std::uint32_t> open;
+    for (const Edge& edge : edges) {
+      if (edge.is_end) {
+        open.erase(edge.interval);
+      } else {
+        open.insert(edge.interval);
+      }
+      begin_segment(edge.time_ns, open.empty() ? kNone : intervals_[*open.rbegin()].id);
+    }
+  }
+
+  std::vector<Interval> intervals_;  // until they are cut
   std::vector<Segment> segments_;
   std::size_t hint_ = 0;
 };

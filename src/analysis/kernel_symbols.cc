@@ -50,7 +50,8 @@ KernelRole role_of(std::string_view family, std::string_view name) {
   const auto* row = std::find_if(kRoles.begin(), kRoles.end(),
                                  [&](const auto& one) { return one.first == family; });
   if (row == kRoles.end()) {
-    if (family == "moe" && has_any(name, {"gemm", "matmul", "bmm_"})) {
+    if (family == "moe" && has_any(name, {"gemm", "matmul", "bmm_"}) &&
+        !has_any(name, {"finalize", "scatter"})) {
       return KernelRole::kGemm;  // of the routed experts
     }
     // A softmax of separate kernels has one that takes the exponential.

@@ -101,10 +101,14 @@ struct RoleCounts {
 
   RoleCounts(SymbolStream stream, const KernelSymbols& symbols)
       : gemms(stream.size() + 1), attentions(stream.size() + 1) {
+    std::uint32_t num_gemms = 0;
+    std::uint32_t num_attentions = 0;
     for (std::size_t i = 0; i < stream.size(); ++i) {
       const KernelRole role = symbols.roles[stream[i]];
-      gemms[i + 1] = gemms[i] + (role == KernelRole::kGemm ? 1 : 0);
-      attentions[i + 1] = attentions[i] + (role == KernelRole::kAttention ? 1 : 0);
+      num_gemms += role == KernelRole::kGemm ? 1 : 0;
+      num_attentions += role == KernelRole::kAttention ? 1 : 0;
+      gemms[i + 1] = num_gemms;
+      attentions[i + 1] = num_attentions;
     }
   }
 

@@ -9,26 +9,26 @@
 //         window                                    window end
 //         ^late         ^sync                 ^tail
 //
-// The work of a GPU is sorted once by start. A window is swept from left to right while the running
-// work is counted by kind; each interval goes to the kind that comes first in the order of Bucket.
-// An interval without work goes to the cause of the GPU's gap there (analysis/gaps), which is
-// judged once, for the whole gap: a window that ends inside it inherits the cause.
+// The work of a GPU is sorted by start and swept once for all windows (analysis/ledger_sweep). An
+// interval without work goes to the cause of the GPU's gap there (analysis/gaps), which is judged
+// once, for the whole gap: a window that ends inside it inherits the cause.
 //
 // Windows of stages and steps come from analysis/step_windows. Those of different stages overlap
 // where their work does; the overlap is reported.
 #include "analysis/ledger.h"
 
 #include <algorithm>
-#include <cassert>
+#include <array>
 #include <map>
 #include <numeric>
-#include <queue>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "analysis/device_work.h"
 #include "analysis/gaps.h"
 #include "analysis/idle_causes.h"
+#include "analysis/ledger_sweep.h"
 #include "analysis/wait_calls.h"
 #include "base/error.h"
 #include "trace/device_label.h"
@@ -48,6 +48,7 @@ void Ledger::add(const Ledger& other) {
   window_ns += other.window_ns;
   lead_ns += other.lead_ns;
   host_wait_ns += other.host_wait_ns;
+  early_wait_ns += other.early_wait_ns;
   for (std::size_t i = 0; i < kNumBuckets; ++i) {
     buckets_ns[i] += other.buckets_ns[i];
   }
@@ -64,173 +65,6 @@ void check_conservation(const Ledger& ledger) {
 }
 
 namespace {
-
-// Idle time of a ledger by cause.
-class CauseTotals {
- public:
-  void add(const Gap& gap, std::int64_t time_ns) {
-    std::vector<IdleCause>& totals = gap.cause == Bucket::kUnrecorded ? unrecorded_ : in_work_;
-    if (totals.size() <= gap.label) {
-      totals.resize(gap.label + 1);
-    }
-    IdleCause& total = totals[gap.label];
-    total.bucket = gap.cause;
-    ++total.num_gaps;
-    total.total_ns += time_ns;
-    total.in_call_ns += std::min(time_ns, gap.in_call_ns);
-    total.longest_ns = std::max(total.longest_ns, time_ns);
-  }
-
-  // Largest first.
-  std::vector<IdleCause> list(const std::vector<IdleLabel>& labels) const {
-    std::vector<IdleCause> causes;
-    for (const std::vector<IdleCause>* totals : {&in_work_, &unrecorded_}) {
-      for (std::size_t label = 0; label < totals->size(); ++label) {
-        if ((*totals)[label].num_gaps > 0) {
-          causes.push_back((*totals)[label]);
-          causes.back().label = labels[label];
-        }
-      }
-    }
-    std::sort(causes.begin(), causes.end(), [](const IdleCause& a, const IdleCause& b) {
-      return std::tie(b.total_ns, a.bucket, a.label) < std::tie(a.total_ns, b.bucket, b.label);
-    });
-    return causes;
-  }
-
- private:
-  // By label. One of waiting is always sync, all others are launch_late or unrecorded.
-  std::vector<IdleCause> in_work_;
-  std::vector<IdleCause> unrecorded_;
-};
-
-// One pass over a window from left to right.
-class Sweep {
- public:
-  Sweep(const DeviceWork& device, const std::deque<Gap>& gaps, CauseTotals& causes,
-        LedgerHistory* history = nullptr)
-      : device_(device), gaps_(gaps), causes_(causes), history_(history) {}
-
-  // `kind_of` returns the bucket of a piece of work in this window; `on_gap` receives the gaps, as
-  // (cause, start_ns, end_ns).
-  template <typename KindOf, typename OnGap>
-  Ledger run(std::int64_t start_ns, std::int64_t end_ns, KindOf kind_of, OnGap on_gap) {
-    Ledger ledger;
-    ledger.window_ns = end_ns - start_ns;
-    ledger_ = &ledger;
-    time_ns_ = start_ns;
-    num_running_.fill(0);
-    gap_ = first_gap(start_ns);
-    bool is_first = true;
-    for (std::size_t i = device_.first_at(start_ns);
-         i < device_.work.size() && device_.work[i].start_ns < end_ns; ++i) {
-      const Work& work = device_.work[i];
-      if (work.end_ns <= start_ns || work.end_ns == work.start_ns) {
-        continue;
-      }
-      advance(std::max(work.start_ns, start_ns));
-      if (ends_.empty()) {
-        const std::int64_t host_ns = idle(work.start_ns, on_gap);
-        ledger.lead_ns = is_first ? host_ns : ledger.lead_ns;
-      }
-      is_first = false;
-      const Bucket kind = kind_of(work);
-      // Work that runs alone, as nearly all does, needs no queue.
-      const bool is_last = i + 1 == device_.work.size();
-      if (ends_.empty() && (is_last || device_.work[i + 1].start_ns >= work.end_ns)) {
-        put(kind, std::min(work.end_ns, end_ns));
-        continue;
-      }
-      ends_.push({std::min(work.end_ns, end_ns), kind});
-      ++num_running_[static_cast<std::size_t>(kind)];
-    }
-    advance(end_ns);
-    const std::int64_t host_ns = idle(end_ns, on_gap);
-    ledger.lead_ns = is_first ? host_ns : ledger.lead_ns;
-    assert(ends_.empty());
-    check_conservation(ledger);
-    return ledger;
-  }
-
-  template <typename KindOf>
-  Ledger run(std::int64_t start_ns, std::int64_t end_ns, KindOf kind_of) {
-    return run(start_ns, end_ns, kind_of, [](Bucket, std::int64_t, std::int64_t) {});
-  }
-
- private:
-  struct End {
-    std::int64_t time_ns;
-    Bucket kind;
-    bool operator>(const End& other) const { return time_ns > other.time_ns; }
-  };
-
-  void put(Bucket bucket, std::int64_t until_ns) {
-    ledger_->buckets_ns[static_cast<std::size_t>(bucket)] += until_ns - time_ns_;
-    if (history_ != nullptr) {
-      history_->add(bucket, time_ns_, until_ns);
-    }
-    time_ns_ = until_ns;
-  }
-
-  Bucket running() const {
-    std::size_t kind = 0;
-    while (num_running_[kind] == 0) {
-      ++kind;
-    }
-    return static_cast<Bucket>(kind);
-  }
-
-  // Assigns the time up to `until_ns` to the running work; stops when nothing runs.
-  void advance(std::int64_t until_ns) {
-    while (!ends_.empty()) {
-      const End next = ends_.top();
-      put(running(), std::min(next.time_ns, until_ns));
-      if (next.time_ns > until_ns) {
-        return;
-      }
-      ends_.pop();
-      --num_running_[static_cast<std::size_t>(next.kind)];
-    }
-  }
-
-  // The first gap that ends after `time_ns`.
-  std::deque<Gap>::const_iterator first_gap(std::int64_t time_ns) const {
-    return std::upper_bound(gaps_.begin(), gaps_.end(), time_ns,
-                            [](std::int64_t t, const Gap& one) { return t < one.end_ns; });
-  }
-
-  // Assigns idle time up to `until_ns` to the causes of the GPU's gaps. Returns how long the host
-  // was late.
-  template <typename OnGap>
-  std::int64_t idle(std::int64_t until_ns, OnGap on_gap) {
-    std::int64_t host_ns = 0;
-    while (time_ns_ < until_ns) {
-      while (gap_ != gaps_.end() && gap_->end_ns <= time_ns_) {
-        ++gap_;
-      }
-      assert(gap_ != gaps_.end() && gap_->start_ns <= time_ns_);
-      const Gap& gap = *gap_;
-      const std::int64_t to_ns = std::min(gap.end_ns, until_ns);
-      if (gap.is_host) {
-        causes_.add(gap, to_ns - time_ns_);
-        host_ns += gap.cause == Bucket::kSync ? 0 : to_ns - time_ns_;
-      }
-      on_gap(gap.cause, time_ns_, to_ns);
-      put(gap.cause, to_ns);
-    }
-    return host_ns;
-  }
-
-  const DeviceWork& device_;
-  const std::deque<Gap>& gaps_;
-  CauseTotals& causes_;
-  LedgerHistory* history_;
-  Ledger* ledger_ = nullptr;
-  std::deque<Gap>::const_iterator gap_;
-  std::int64_t time_ns_ = 0;
-  std::array<int, kNumBuckets> num_running_{};
-  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
-};
 
 bool has_lower_device(const StageLedger& a, const StageLedger& b) {
   return a.device < b.device;
@@ -253,6 +87,9 @@ class LedgerMaker {
   static constexpr std::int64_t kWarmUpNs =
       1'000'000;                                    // a shorter first use does not count as warm-up
   static constexpr std::int64_t kLeastPause = 100;  // this fraction (1/100) of the phase
+  // Numbers of swept windows that are not of a stage.
+  static constexpr std::uint32_t kOfCapture = kNone;
+  static constexpr std::uint32_t kOfPhases = kNone - 1;
 
  public:
   explicit LedgerMaker(const LedgerInput& input)
@@ -261,23 +98,10 @@ class LedgerMaker {
         stages_(input.stages),
         waits_(input.trace, input.attribution.copies),
         causes_(input.trace, input.stages, input.attribution),
-        devices_(input.trace.devices.size()),
+        all_(input.trace, input.attribution, input.is_communication),
+        devices_(work_by_device(input.trace, all_)),
         windows_of_(input.trace.devices.size()),
         phases_(input.trace.devices.size()) {
-    make_room();
-    collect(trace_.kernels, input.attribution.kernels, [&](std::size_t row) {
-      return input.is_communication[static_cast<std::size_t>(trace_.kernels.name[row])]
-                 ? Bucket::kComm
-                 : Bucket::kCompute;
-    });
-    for (DeviceWork& device : devices_) {
-      device.end_of_kernels = device.work.size();
-    }
-    collect(trace_.copies, input.attribution.copies, [](std::size_t) { return Bucket::kCopy; });
-    collect(trace_.graphs, input.attribution.graphs, [](std::size_t) { return Bucket::kCompute; });
-    for (DeviceWork& device : devices_) {
-      device.prepare(trace_);
-    }
     for (std::uint32_t i = 0; i < input.windows.size(); ++i) {
       windows_of_[input.windows[i].device].push_back(i);
     }
@@ -315,58 +139,105 @@ class LedgerMaker {
       from_ns = std::min(from_ns, input_.windows[i].start_ns);
       to_ns = std::max(to_ns, input_.windows[i].end_ns);
     }
-    std::deque<Gap> gaps = find_gaps(trace_, waits_, devices_[device], from_ns, to_ns);
+    std::deque<Gap> gaps = find_gaps(trace_, waits_, all_, devices_[device], from_ns, to_ns);
     causes_.name(device, gaps);
     include_what_follows(device);
     skip_warm_up(device, gaps);
     launcher_ = launcher_of(devices_[device]);
     find_unrecorded_waits(gaps);
-    LedgerHistory& history = result.history.emplace_back(input_.start_ns, input_.end_ns);
-    CauseTotals causes;
-    Sweep sweep(devices_[device], gaps, causes, &history);
-    Ledger ledger = sweep.run(
-        input_.start_ns, input_.end_ns, [](const Work& work) { return work.kind; },
-        [&](Bucket cause, std::int64_t gap_start_ns, std::int64_t gap_end_ns) {
-          if (input_.on_gap) {
-            input_.on_gap(device, cause, gap_start_ns, gap_end_ns);
-          }
-        });
-    ledger.host_wait_ns = host_wait_ns(input_.start_ns, input_.end_ns);
+    late_until_ns_ = late_until(gaps);
+    sweep(device, gaps, result);
+  }
+
+  // Fills all ledgers of a GPU: of the capture, its phases, and the windows of stages.
+  void sweep(std::uint16_t device, const std::deque<Gap>& gaps, LedgerResult& result) {
+    CauseTotals capture_causes;
+    std::array<CauseTotals, 3> phase_causes;
+    SweptWindow capture;
+    capture.bounds_ns = {input_.start_ns, input_.end_ns};
+    capture.causes = {&capture_causes};
+    capture.history = &result.history.emplace_back(input_.start_ns, input_.end_ns);
+    if (input_.on_gap) {
+      capture.on_gap = [this, device](Bucket cause, std::int64_t from_ns, std::int64_t to_ns) {
+        input_.on_gap(device, cause, from_ns, to_ns);
+      };
+    }
+    capture.number = kOfCapture;
+    std::vector<SweptWindow> wholes = {std::move(capture)};
+    if (const auto bounds_ns = phase_bounds(device)) {
+      SweptWindow& phases = wholes.emplace_back();
+      phases.bounds_ns = *bounds_ns;
+      phases.num_parts = 3;
+      phases.causes = {&phase_causes[0], &phase_causes[1], &phase_causes[2]};
+      phases.number = kOfPhases;
+    }
+    std::vector<std::uint32_t>& windows = windows_of_[device];
+    const auto start_of = [&](std::uint32_t i) { return input_.windows[i].start_ns; };
+    std::sort(windows.begin(), windows.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::pair(start_of(a), a) < std::pair(start_of(b), b);
+    });
+    std::size_t num_wholes = 0;
+    std::size_t num_windows = 0;
+    const auto next = [&](SweptWindow& window) {
+      const bool has_window = num_windows < windows.size();
+      if (num_wholes < wholes.size() &&
+          (!has_window || input_.start_ns <= start_of(windows[num_windows]))) {
+        window = std::move(wholes[num_wholes++]);
+        return true;
+      }
+      if (has_window) {
+        window = swept(windows[num_windows++]);
+      }
+      return has_window;
+    };
+    sweep_ledgers(all_, devices_[device], gaps, next,
+                  [&](const SweptWindow& window, std::uint32_t part, const Ledger& ledger) {
+                    if (window.number == kOfCapture) {
+                      add_capture(device, ledger, capture_causes, result);
+                    } else if (window.number == kOfPhases) {
+                      add_phase(device, window, part, ledger, result);
+                    } else {
+                      add_part(window.number, part, ledger, result);
+                    }
+                  });
+  }
+
+  void add_capture(std::uint16_t device, Ledger ledger, const CauseTotals& causes,
+                   LedgerResult& result) {
+    add_waits(input_.start_ns, input_.end_ns, ledger);
     result.capture.push_back(
         {"capture", device_name(device), 1, ledger, causes.list(causes_.labels())});
     // Busy: the device executed something, whichever stage it belongs to.
     result.busy_ns.push_back(ledger[Bucket::kCompute] + ledger[Bucket::kComm] +
                              ledger[Bucket::kCopy]);
-    add_phases(device, gaps, result);
-    for (const std::uint32_t i : windows_of_[device]) {
-      add_window(i, gaps, result);
-    }
   }
 
-  // Within an instance's window, work of other instances is other_stage and work of no stage is
-  // unattributed.
-  void add_window(std::size_t i, const std::deque<Gap>& gaps, LedgerResult& result) {
+  // The window of a stage or step, in two parts, because copies before the first kernel are not
+  // part of the GPU window.
+  SweptWindow swept(std::uint32_t i) {
     const StepWindow& window = input_.windows[i];
     const std::uint32_t stage = stages_.instances[window.instance].stage;
-    const bool is_nested = stages_.is_nested[stage];
-    const auto kind_of = [&](const Work& work) {
-      if ((is_nested ? work.nested : work.instance) == window.instance) {
-        return work.kind;
-      }
-      const bool is_in_none = work.instance == kNone && work.nested == kNone;
-      return is_in_none ? Bucket::kUnattributed : Bucket::kOtherStage;
-    };
-    // In two parts, because copies before the first kernel are not part of the GPU window.
-    const std::int64_t middle_ns = std::clamp(window.gpu_start_ns, window.start_ns, window.end_ns);
     StageTotals& sum = by_stage_[{stage, window.device}];
-    Sweep sweep(devices_[window.device], gaps, sum.causes);
-    Ledger ledger = sweep.run(window.start_ns, middle_ns, kind_of);
-    const Ledger on_gpu = sweep.run(middle_ns, window.end_ns, kind_of);
-    result.own_ns[i] = on_gpu[Bucket::kCompute] + on_gpu[Bucket::kComm] + on_gpu[Bucket::kCopy];
-    ledger.add(on_gpu);
-    ledger.host_wait_ns = host_wait_ns(window.start_ns, window.end_ns);
     ++sum.row.num_instances;
-    sum.row.ledger.add(ledger);
+    add_waits(window.start_ns, window.end_ns, sum.row.ledger);
+    SweptWindow swept;
+    swept.bounds_ns = {window.start_ns,
+                       std::clamp(window.gpu_start_ns, window.start_ns, window.end_ns),
+                       window.end_ns};
+    swept.num_parts = 2;
+    swept.instance = window.instance;
+    swept.is_nested = stages_.is_nested[stage];
+    swept.number = i;
+    swept.causes = {&sum.causes, &sum.causes};
+    return swept;
+  }
+
+  void add_part(std::uint32_t i, std::uint32_t part, const Ledger& ledger, LedgerResult& result) {
+    const StepWindow& window = input_.windows[i];
+    by_stage_[{stages_.instances[window.instance].stage, window.device}].row.ledger.add(ledger);
+    if (part == 1) {
+      result.own_ns[i] = ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
+    }
   }
 
   // One ledger per stage and GPU: stages in order, each by device.
@@ -425,12 +296,11 @@ class LedgerMaker {
     if (stages_.names != std::vector<std::string>{"all"} || phase.start_ns >= phase.end_ns) {
       return;
     }
-    const std::vector<Work>& work = devices_[device].work;
-    for (std::size_t i = devices_[device].first_at(phase.end_ns); i < work.size(); ++i) {
-      if (work[i].start_ns - phase.end_ns > (phase.end_ns - phase.start_ns) / kLeastPause) {
+    for (const std::uint32_t work : devices_[device]) {
+      if (all_.start_ns(work) - phase.end_ns > (phase.end_ns - phase.start_ns) / kLeastPause) {
         return;
       }
-      phase.end_ns = std::max(phase.end_ns, work[i].end_ns);
+      phase.end_ns = std::max(phase.end_ns, all_.end_ns(work));
     }
   }
 
@@ -441,10 +311,11 @@ class LedgerMaker {
     if (stages_.names != std::vector<std::string>{"all"} || phase.start_ns >= phase.end_ns) {
       return;
     }
-    const std::vector<Work>& work = devices_[device].work;
+    const DeviceWork& work = devices_[device];
     const auto after = [&](std::int64_t time_ns) {
-      return std::lower_bound(work.begin(), work.end(), time_ns,
-                              [](const Work& one, std::int64_t t) { return one.start_ns < t; });
+      return std::lower_bound(
+          work.begin(), work.end(), time_ns,
+          [&](std::uint32_t one, std::int64_t t) { return all_.start_ns(one) < t; });
     };
     const auto last = after(phase.end_ns);
     const std::ptrdiff_t num_all = last - after(phase.start_ns);
@@ -454,11 +325,11 @@ class LedgerMaker {
         continue;
       }
       auto next = after(gap->end_ns);
-      while (next != last && next->start_ns == next->end_ns) {
+      while (next != last && all_.start_ns(*next) == all_.end_ns(*next)) {
         ++next;  // would leave the boundary inside a gap
       }
       if (next != last && (last - next) * 2 >= num_all) {
-        phase.start_ns = next->start_ns;
+        phase.start_ns = all_.start_ns(*next);
         return;
       }
     }
@@ -487,16 +358,39 @@ class LedgerMaker {
 
   // The thread that launched most work of the GPU; the first one of several.
   std::uint32_t launcher_of(const DeviceWork& device) const {
-    std::map<std::uint32_t, std::size_t> launches;
-    for (const Work& work : device.work) {
-      if (work.call != kNone) {
-        ++launches[trace_.api_calls.thread[work.call]];
+    std::vector<std::size_t> launches(trace_.threads.size());
+    for (const std::uint32_t work : device) {
+      if (const std::uint32_t call = all_.call(work); call != kNone) {
+        ++launches[trace_.api_calls.thread[call]];
       }
     }
-    const auto most =
-        std::max_element(launches.begin(), launches.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == launches.end() ? kNone : most->first;
+    const auto most = std::max_element(launches.begin(), launches.end());
+    return most == launches.end() || *most == 0
+               ? kNone
+               : static_cast<std::uint32_t>(most - launches.begin());
+  }
+
+  void add_waits(std::int64_t start_ns, std::int64_t end_ns, Ledger& ledger) const {
+    ledger.host_wait_ns += host_wait_ns(start_ns, end_ns);
+    if (start_ns < late_until_ns_) {
+      ledger.early_wait_ns += host_wait_ns(start_ns, std::min(end_ns, late_until_ns_));
+    }
+  }
+
+  // When nine tenths of the time that late launches cost a GPU have passed.
+  static std::int64_t late_until(const std::deque<Gap>& gaps) {
+    std::int64_t late_ns = 0;
+    for (const Gap& gap : gaps) {
+      late_ns += gap.cause == Bucket::kLaunchLate ? gap.end_ns - gap.start_ns : 0;
+    }
+    std::int64_t before_ns = 0;
+    for (const Gap& gap : gaps) {
+      before_ns += gap.cause == Bucket::kLaunchLate ? gap.end_ns - gap.start_ns : 0;
+      if (before_ns >= late_ns - late_ns / 10) {
+        return gap.end_ns;
+      }
+    }
+    return INT64_MIN;
   }
 
   // Waits for work that was not recorded are left out, as that time is.
@@ -536,14 +430,15 @@ class LedgerMaker {
            waits_.waited_ns(launcher_, last.start_ns, std::min(time_ns, last.end_ns));
   }
 
-  // The capture in up to three parts that sum to it. A part that is too short is not worth a row.
-  void add_phases(std::uint16_t device, const std::deque<Gap>& gaps, LedgerResult& result) {
+  // The capture in up to three parts that sum to it. A part that is too short is not worth a row:
+  // it has no length. nullopt if one part is all.
+  std::optional<std::array<std::int64_t, 4>> phase_bounds(std::uint16_t device) const {
     constexpr std::int64_t kLeastPart = 20;  // a phase is at least this fraction (1/20)
     const std::int64_t start_ns = input_.start_ns;
     const std::int64_t end_ns = input_.end_ns;
     const WorkPhase& work = phases_[device];
     if (work.start_ns >= work.end_ns) {
-      return;
+      return std::nullopt;
     }
     const auto is_worth_it = [&](std::int64_t part_ns, std::int64_t whole_ns) {
       return part_ns > 0 && part_ns >= whole_ns / kLeastPart;
@@ -552,57 +447,32 @@ class LedgerMaker {
     // What follows is compared with the work: after a long start-up, a tail as long as the work
     // would count as work.
     const bool has_ending = is_worth_it(end_ns - work.end_ns, work.end_ns - work.start_ns);
-    const std::int64_t from_ns = has_startup ? work.start_ns : start_ns;
-    const std::int64_t to_ns = has_ending ? work.end_ns : end_ns;
-    if (from_ns == start_ns && to_ns == end_ns) {
+    if (!has_startup && !has_ending) {
+      return std::nullopt;
+    }
+    return std::array{start_ns, has_startup ? work.start_ns : start_ns,
+                      has_ending ? work.end_ns : end_ns, end_ns};
+  }
+
+  void add_phase(std::uint16_t device, const SweptWindow& phases, std::uint32_t part, Ledger ledger,
+                 LedgerResult& result) const {
+    static constexpr std::array kNames = {"startup", "steady", "ending"};
+    const std::int64_t start_ns = phases.bounds_ns[part];
+    const std::int64_t end_ns = phases.bounds_ns[part + 1];
+    if (start_ns >= end_ns) {
       return;
     }
-    const auto add = [&](const char* name, std::int64_t part_start_ns, std::int64_t part_end_ns) {
-      if (part_start_ns < part_end_ns) {
-        CauseTotals causes;
-        Sweep sweep(devices_[device], gaps, causes);
-        Ledger ledger =
-            sweep.run(part_start_ns, part_end_ns, [](const Work& one) { return one.kind; });
-        ledger.host_wait_ns = host_wait_ns(part_start_ns, part_end_ns);
-        result.phases.push_back(
-            {name, device_name(device), 1, ledger, causes.list(causes_.labels())});
-        result.phases.back().start_ns = part_start_ns;
-        result.phases.back().end_ns = part_end_ns;
-        if (std::string_view(name) != "steady") {
-          name_main_call(part_start_ns, part_end_ns, result.phases.back());
-        }
-      }
-    };
-    add("startup", start_ns, from_ns);
-    add("steady", from_ns, to_ns);
-    add("ending", to_ns, end_ns);
-  }
-
-  // Reserved for all tables at once: a growing list exists twice while it is moved, when memory use
-  // is highest anyway.
-  void make_room() {
-    std::vector<std::size_t> counts(devices_.size());
-    for (const auto* column :
-         {&trace_.kernels.device, &trace_.copies.device, &trace_.graphs.device}) {
-      for (const std::uint16_t device : *column) {
-        ++counts[device];
-      }
-    }
-    for (std::size_t device = 0; device < devices_.size(); ++device) {
-      devices_[device].work.reserve(counts[device]);
-    }
-  }
-
-  template <typename Table, typename KindOf>
-  void collect(const Table& table, const Origins& origins, KindOf kind_of) {
-    for (std::size_t row = 0; row < table.size(); ++row) {
-      bool is_graph_node = false;
-      if constexpr (requires { table.is_graph_node(row); }) {
-        is_graph_node = table.is_graph_node(row);
-      }
-      devices_[table.device[row]].work.push_back(
-          {table.start_ns[row], table.end_ns[row], origins.call[row], origins.instance[row],
-           origins.nested[row], kind_of(row), is_graph_node});
+    add_waits(start_ns, end_ns, ledger);
+    StageLedger& row = result.phases.emplace_back();
+    row.stage = kNames[part];
+    row.device = device_name(device);
+    row.num_instances = 1;
+    row.ledger = ledger;
+    row.causes = phases.causes[part]->list(causes_.labels());
+    row.start_ns = start_ns;
+    row.end_ns = end_ns;
+    if (row.stage != "steady") {
+      name_main_call(start_ns, end_ns, row);
     }
   }
 
@@ -665,12 +535,14 @@ class LedgerMaker {
   const Stages& stages_;
   WaitCalls waits_;
   IdleCauses causes_;
+  AllWork all_;
   std::vector<DeviceWork> devices_;
   std::vector<std::vector<std::uint32_t>> windows_of_;  // by device, into LedgerInput::windows
   std::vector<WorkPhase> phases_;  // by device; of length 0 where nothing is known
   std::map<std::pair<std::uint32_t, std::uint16_t>, StageTotals> by_stage_;  // (stage, device)
   std::vector<UnrecordedWait> unrecorded_;  // of the GPU at hand, in time order
   std::uint32_t launcher_ = kNone;          // the thread that launches most work of the GPU at hand
+  std::int64_t late_until_ns_ = 0;          // of the GPU at hand: late_until()
 };
 
 }  // namespace

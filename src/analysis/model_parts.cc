@@ -107,7 +107,8 @@ void name_mlp(const std::vector<PartKernel>& kernels, std::size_t begin, Parts& 
                                     return kernel.family == "moe" || contains(kernel.name, "topk");
                                   });
   if (is_moe) {
-    // The product before the choice of experts is the router; those after it are experts.
+    // The product before the choice of experts is the router; those after it are experts. Two of
+    // them are those of all experts at once.
     for (std::size_t i = 0; i < gemms.size(); ++i) {
       parts[gemms[i]] = i == 0 ? "router" : "experts";
     }
@@ -116,6 +117,9 @@ void name_mlp(const std::vector<PartKernel>& kernels, std::size_t begin, Parts& 
       if (family == "sampling" || family == "sort" || family == "moe") {
         parts[i] = gemms.size() > 1 && i < gemms[1] ? "router" : "experts";
       }
+    }
+    if (gemms.size() == 3) {
+      name(parts, gemms, {"router", "experts gate_up", "experts down"});
     }
     return;
   }

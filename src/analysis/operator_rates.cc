@@ -36,12 +36,16 @@ using Sizes = std::vector<std::int64_t>;
 struct OpCall {
   std::uint32_t op = 0;
   std::int64_t total_ns = 0;  // of its kernels
+  std::uint32_t stage = kNone;
 };
 
 struct Product {
   std::string dims;
   std::string dtype;
   double flops = 0;
+  std::int64_t rows = 0;  // m, k and n of a product of two matrices; 0: it is another one
+  std::int64_t num_inputs = 0;
+  std::int64_t num_outputs = 0;
 };
 
 struct ShortName {
@@ -133,8 +137,15 @@ std::optional<Product> product_in(std::string_view op, std::string_view text) {
   if (!flops) {
     return std::nullopt;
   }
-  return Product{fmt::format("{} x {}", sizes_text(left), sizes_text(right)),
-                 first < inputs->types.size() ? short_type(inputs->types[first]) : "", *flops};
+  Product product{fmt::format("{} x {}", sizes_text(left), sizes_text(right)),
+                  first < inputs->types.size() ? short_type(inputs->types[first]) : "", *flops};
+  if (right.size() == 2) {
+    product.num_inputs = left.back();
+    product.num_outputs = op == "aten::linear" ? right[0] : right[1];
+    product.rows =
+        static_cast<std::int64_t>(product_of(left) / static_cast<double>(product.num_inputs));
+  }
+  return product;
 }
 
 // Kernel time by call of the operators that have inputs, in order of thread and time.
@@ -146,11 +157,12 @@ std::vector<OpCall> calls_with_inputs(const Trace& trace, std::vector<OpKernel> 
   });
   std::vector<OpCall> calls;
   calls.reserve(launched.size());
-  for (const auto& [op, kernel] : launched) {
-    if (calls.empty() || calls.back().op != op) {
-      calls.push_back({op, 0});
+  for (const OpKernel& launch : launched) {
+    if (calls.empty() || calls.back().op != launch.op) {
+      calls.push_back({launch.op, 0, launch.stage});
     }
-    calls.back().total_ns += trace.kernels.end_ns[kernel] - trace.kernels.start_ns[kernel];
+    calls.back().total_ns +=
+        trace.kernels.end_ns[launch.kernel] - trace.kernels.start_ns[launch.kernel];
   }
   return calls;
 }
@@ -199,6 +211,21 @@ class ProductSums {
     ++rate.calls;
     rate.total_ns += call.total_ns;
     rate.flops = product.flops * static_cast<double>(rate.calls);
+    if (product.rows > 0 && call.stage != kNone) {
+      auto& [num_calls, rows] = rows_[{call.stage, product.num_inputs, product.num_outputs}];
+      ++num_calls;
+      rows += product.rows;
+    }
+  }
+
+  std::vector<ProductRows> rows(const std::vector<std::string>& stages) const {
+    std::vector<ProductRows> all;
+    all.reserve(rows_.size());
+    for (const auto& [key, sum] : rows_) {
+      const auto& [stage, num_inputs, num_outputs] = key;
+      all.push_back({stages[stage], num_inputs, num_outputs, sum.first, sum.second});
+    }
+    return all;
   }
 
   std::vector<GemmRate> rates() const {
@@ -218,6 +245,10 @@ class ProductSums {
   const Trace& trace_;
   std::map<std::pair<StringId, StringId>, std::optional<Product>> products_;
   std::map<std::tuple<std::string, std::string, std::string>, GemmRate> rates_;
+  // (stage, k, n) -> calls and rows
+  std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t>,
+           std::pair<std::int64_t, std::int64_t>>
+      rows_;
 };
 
 std::optional<double> width_of(std::string_view dtype) {
@@ -327,7 +358,8 @@ class MessageSums {
 
 }  // namespace
 
-OperatorRates operator_rates(const Trace& trace, std::vector<OpKernel> launched) {
+OperatorRates operator_rates(const Trace& trace, const std::vector<std::string>& stages,
+                             std::vector<OpKernel> launched) {
   const std::vector<OpCall> calls = calls_with_inputs(trace, std::move(launched));
   ProductSums products(trace);
   MessageSums messages(trace);
@@ -337,7 +369,7 @@ OperatorRates operator_rates(const Trace& trace, std::vector<OpKernel> launched)
     }
     messages.add(calls[i]);
   }
-  return {products.rates(), messages.rates()};
+  return {products.rates(), messages.rates(), products.rows(stages)};
 }
 
 void add_peak_fractions(const GpuMatch& match, std::vector<GemmRate>& products) {

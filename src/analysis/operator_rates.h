@@ -43,10 +43,20 @@ struct CollectiveRate {
   std::string reason;  // why rates are missing
 };
 
+// Rows that passed through weights of one size in one stage: m of m x k times k x n, of all calls.
+struct ProductRows {
+  std::string stage;
+  std::int64_t num_inputs = 0;   // k
+  std::int64_t num_outputs = 0;  // n
+  std::int64_t calls = 0;
+  std::int64_t rows = 0;
+};
+
 // Rates of a recording, each by total time, the first kMostRates.
 struct OperatorRates {
   std::vector<GemmRate> products;
   std::vector<CollectiveRate> collectives;
+  std::vector<ProductRows> rows;  // of all products of two matrices
 };
 inline constexpr std::size_t kMostRates = 100;
 
@@ -54,10 +64,12 @@ inline constexpr std::size_t kMostRates = 100;
 struct OpKernel {
   std::uint32_t op = 0;  // row of Trace::ops
   std::uint32_t kernel = 0;
+  std::uint32_t stage = kNone;  // into Stages::names
 };
 
 // Rates of the operators whose inputs were recorded. Without shares of a peak.
-OperatorRates operator_rates(const Trace& trace, std::vector<OpKernel> launched);
+OperatorRates operator_rates(const Trace& trace, const std::vector<std::string>& stages,
+                             std::vector<OpKernel> launched);
 
 // Adds the share of the GPU's peak, or the reason why there is none.
 void add_peak_fractions(const GpuMatch& match, std::vector<GemmRate>& products);

@@ -288,7 +288,7 @@ class Summary {
     operators.rows = sums.records(names.names);
     if constexpr (std::is_same_v<Table, Ops>) {
       if (!are_modules) {
-        operators.rates = operator_rates(trace_, launched_by(found));
+        operators.rates = operator_rates(trace_, stages_.names, launched_by(found));
       }
     }
   }
@@ -355,7 +355,9 @@ class Summary {
       const std::uint32_t kernel = launches_.kernels[i];
       if (ops[i] != kNone && trace_.ops.inputs[ops[i]] != StringId{} &&
           !trace_.kernels.is_graph_node(kernel)) {
-        launched.push_back({ops[i], kernel});
+        const std::uint32_t instance = attribution_.kernels.instance[kernel];
+        launched.push_back(
+            {ops[i], kernel, instance == kNone ? kNone : stages_.instances[instance].stage});
       }
     }
     return launched;

@@ -107,7 +107,8 @@ std::string option_for(const Candidate& candidate) {
                       : has_word(lower, {"backward"})                   ? "backward"
                       : has_word(lower, {"forward"})                    ? "forward"
                       : has_word(lower, {"train", "optim"})             ? "train"
-                                                                        : "decode";
+                      : has_word(lower, {"decode", "generat", "sampl"}) ? "decode"
+                                                                        : "step";
   return fmt::format("--mark {}={}", stage, in_quotes(candidate.name));
 }
 

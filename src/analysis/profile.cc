@@ -233,9 +233,11 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
 
   // Ranks of one model: their marks repeat each other, and each step counts once.
   const RankGroups groups = find_rank_groups(trace, stages, is_communication, options.parallelism);
-  const Stages counted = counted_stages(trace, stages, groups);
-  analysis.stages = summarise_stages(counted);
-  analysis.stage_times = time_stages(counted);
+  {
+    const Stages counted = counted_stages(trace, stages, groups);
+    analysis.stages = summarise_stages(counted);
+    analysis.stage_times = time_stages(counted);
+  }
 
   // Attribution: which stage launched each kernel.
   attribution = timed(options.timer, "attribute", [&] { return attribute(trace, stages); });

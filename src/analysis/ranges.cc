@@ -57,16 +57,18 @@ class RangeSums {
         stack.timeline.add(trace.ranges.start_ns[row], end_of(row), row);
       }
     }
-    for (auto& domains : stacks_) {
-      for (auto& [domain, stack] : domains) {
+    stacks_of_.resize(stacks_.size());
+    for (std::size_t thread = 0; thread < stacks_.size(); ++thread) {
+      for (auto& [domain, stack] : stacks_[thread]) {
         stack.timeline.prepare();
+        stacks_of_[thread].push_back(&stack);
       }
     }
   }
 
   void add(std::uint32_t call, std::int64_t duration_ns, bool is_graph) {
-    for (auto& [domain, stack] : stacks_[trace_.api_calls.thread[call]]) {
-      const std::uint32_t row = stack.timeline.find(trace_.api_calls.start_ns[call]);
+    for (Stack* stack : stacks_of_[trace_.api_calls.thread[call]]) {
+      const std::uint32_t row = stack->timeline.find(trace_.api_calls.start_ns[call]);
       if (row != kNone) {
         kernel_ns_[row] += duration_ns;
         ++kernels_[row];
@@ -201,6 +203,7 @@ class RangeSums {
   std::vector<std::int64_t> scope_ns_;  // by host scope
   std::vector<std::int64_t> scope_kernels_;
   std::vector<std::map<StringId, Stack>> stacks_;  // by thread, then domain
+  std::vector<std::vector<Stack*>> stacks_of_;     // the same, to walk through for each kernel
 };
 
 }  // namespace

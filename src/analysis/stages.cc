@@ -13,7 +13,9 @@
 #include "analysis/stages.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "analysis/step_markers.h"
@@ -75,8 +77,10 @@ class Finder {
   }
 
   Stages finish() {
+    widen_steps();
     nest_steps();
     order_stages();
+    stages_.instances.shrink_to_fit();  // they stay until the end
     std::sort(stages_.instances.begin(), stages_.instances.end(),
               [](const StageInstance& a, const StageInstance& b) {
                 return std::tuple(a.thread, a.start_ns, -a.end_ns, a.stage) <
@@ -118,6 +122,28 @@ class Finder {
       instance.is_open |= instance.start_ns < window->start_ns || instance.end_ns > window->end_ns;
       instance.start_ns = std::max(instance.start_ns, window->start_ns);
       instance.end_ns = std::max(std::min(instance.end_ns, end_ns_), instance.start_ns);
+    }
+  }
+
+  // A step of a loop holds what any thread of its process launches: autograd runs the backward pass
+  // on a thread of its own. Not where several threads mark steps, as one thread per GPU does.
+  // Markers of engines say themselves what they cover.
+  void widen_steps() {
+    if (stages_.are_steps) {
+      return;
+    }
+    const auto step = std::find(stages_.names.begin(), stages_.names.end(), "step");
+    const auto number = static_cast<std::uint32_t>(step - stages_.names.begin());
+    std::map<std::uint16_t, std::set<std::uint32_t>> threads;  // by process
+    for (const StageInstance& instance : stages_.instances) {
+      if (instance.stage == number && instance.thread != kNone) {
+        threads[trace_.threads[instance.thread].process].insert(instance.thread);
+      }
+    }
+    for (StageInstance& instance : stages_.instances) {
+      if (instance.stage == number && instance.thread != kNone) {
+        instance.is_process_wide |= threads[trace_.threads[instance.thread].process].size() == 1;
+      }
     }
   }
 

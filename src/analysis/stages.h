@@ -18,7 +18,7 @@ struct StageInstance {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   std::uint32_t thread = 0;
-  bool is_process_wide = false;  // a start/end range: covers every thread of its process
+  bool is_process_wide = false;  // a start/end range, a step: covers every thread of its process
   bool is_open = false;          // had no end of its own
   std::optional<std::int64_t> tokens;
   std::optional<std::int64_t> sequences;  // that share them, where an engine tells

@@ -59,11 +59,14 @@ std::vector<std::uint32_t> number_instances(const Trace& trace, const Stages& st
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     order[i] = i;
   }
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const auto is_earlier = [&](std::uint32_t a, std::uint32_t b) {
     const StageInstance& x = stages.instances[a];
     const StageInstance& y = stages.instances[b];
     return std::tuple(x.start_ns, -x.end_ns, a) < std::tuple(y.start_ns, -y.end_ns, b);
-  });
+  };
+  if (!std::is_sorted(order.begin(), order.end(), is_earlier)) {  // marks of one thread are
+    std::sort(order.begin(), order.end(), is_earlier);
+  }
   std::vector<std::vector<std::int64_t>> starts_ns(trace.processes.size());
   std::vector<std::uint32_t> numbers(stages.instances.size());
   for (const std::uint32_t i : order) {
@@ -89,11 +92,13 @@ std::vector<std::uint32_t> number_instances(const Trace& trace, const Stages& st
 std::vector<std::uint32_t> first_rank_instances(const Trace& trace, const Stages& stages,
                                                 const RankGroups& groups) {
   const std::vector<std::uint32_t> numbers = number_instances(trace, stages, groups);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> first;  // (group, number)
+  std::map<std::uint32_t, std::vector<std::uint32_t>> first;  // by group, then number
   for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
     const StageInstance& instance = stages.instances[i];
     if (instance.thread != kNone && groups.counts(trace, instance)) {
-      first[{groups.group_of_instance(trace, instance), numbers[i]}] = i;
+      std::vector<std::uint32_t>& steps = first[groups.group_of_instance(trace, instance)];
+      steps.resize(std::max<std::size_t>(steps.size(), numbers[i] + std::size_t{1}), kNone);
+      steps[numbers[i]] = i;
     }
   }
   std::vector<std::uint32_t> result(stages.instances.size(), kNone);
@@ -103,8 +108,8 @@ std::vector<std::uint32_t> first_rank_instances(const Trace& trace, const Stages
       result[i] = i;
       continue;
     }
-    const auto found = first.find({groups.group_of_instance(trace, instance), numbers[i]});
-    result[i] = found == first.end() ? kNone : found->second;
+    const std::vector<std::uint32_t>& steps = first[groups.group_of_instance(trace, instance)];
+    result[i] = numbers[i] < steps.size() ? steps[numbers[i]] : kNone;
   }
   return result;
 }
@@ -158,6 +163,9 @@ std::vector<StageStep> find_steps(const Trace& trace, const Stages& stages,
     }
   }
   std::vector<StageStep> steps;
+  steps.reserve(static_cast<std::size_t>(
+      std::count_if(stages.instances.begin(), stages.instances.end(),
+                    [&](const StageInstance& one) { return groups.counts(trace, one); })));
   for (std::uint32_t i = 0; i < stages.instances.size(); ++i) {
     const StageInstance& instance = stages.instances[i];
     if (!groups.counts(trace, instance)) {

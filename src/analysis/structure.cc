@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -37,35 +38,43 @@ std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& sy
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::size_t> indexes;
   std::vector<KernelStream> streams;
   std::vector<std::size_t> sizes;
-  std::size_t current = 0;
-  // Rows of one stream are mostly adjacent.
-  const auto find = [&](std::uint32_t row) {
-    if (streams.empty() || streams[current].device != kernels.device[row] ||
-        streams[current].process != kernels.process[row]) {
-      const auto [at, is_new] =
-          indexes.try_emplace({kernels.device[row], kernels.process[row]}, streams.size());
+  // Calls visit(stream, first row, end) for rows in a row of one stream, as most are.
+  const auto each_run = [&](auto visit) {
+    for (std::uint32_t row = 0; row < kernels.size();) {
+      const std::pair key(kernels.device[row], kernels.process[row]);
+      std::uint32_t end = row + 1;
+      while (end < kernels.size() && kernels.device[end] == key.first &&
+             kernels.process[end] == key.second) {
+        ++end;
+      }
+      const auto [at, is_new] = indexes.try_emplace(key, streams.size());
       if (is_new) {
-        streams.push_back({kernels.device[row], kernels.process[row], {}, {}, {}});
+        streams.push_back({key.first, key.second, {}, {}, {}});
         sizes.push_back(0);
       }
-      current = at->second;
+      visit(at->second, row, end);
+      row = end;
     }
-    return current;
   };
-  for (std::uint32_t row = 0; row < kernels.size(); ++row) {
-    ++sizes[find(row)];
-  }
+  each_run([&](std::size_t stream, std::uint32_t row, std::uint32_t end) {
+    sizes[stream] += end - row;
+  });
   for (std::size_t i = 0; i < streams.size(); ++i) {
     streams[i].kernels.reserve(sizes[i]);
   }
-  for (std::uint32_t row = 0; row < kernels.size(); ++row) {
-    streams[find(row)].kernels.push_back(row);
-  }
+  each_run([&](std::size_t stream, std::uint32_t row, std::uint32_t end) {
+    std::vector<std::uint32_t>& rows = streams[stream].kernels;
+    rows.resize(rows.size() + (end - row));
+    std::iota(rows.end() - static_cast<std::ptrdiff_t>(end - row), rows.end(), row);
+  });
   for (KernelStream& stream : streams) {
     // By name where all else is equal: the order of rows in a file is arbitrary.
     const auto order = [&](std::uint32_t a, std::uint32_t b) {
+      if (kernels.start_ns[a] != kernels.start_ns[b]) {
+        return kernels.start_ns[a] < kernels.start_ns[b];
+      }
       const auto key = [&](std::uint32_t row) {
-        return std::tuple(kernels.start_ns[row], kernels.end_ns[row], kernels.correlation[row]);
+        return std::tuple(kernels.end_ns[row], kernels.correlation[row]);
       };
       return key(a) != key(b) ? key(a) < key(b)
                               : trace.strings[kernels.name[a]] < trace.strings[kernels.name[b]];
@@ -73,10 +82,11 @@ std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& sy
     if (!std::is_sorted(stream.kernels.begin(), stream.kernels.end(), order)) {
       std::sort(stream.kernels.begin(), stream.kernels.end(), order);
     }
-    stream.symbols.reserve(stream.kernels.size());
-    for (const std::uint32_t row : stream.kernels) {
-      stream.symbols.push_back(symbols.of_name[static_cast<std::size_t>(kernels.name[row])]);
-    }
+    stream.symbols.resize(stream.kernels.size());
+    std::transform(stream.kernels.begin(), stream.kernels.end(), stream.symbols.begin(),
+                   [&](std::uint32_t row) {
+                     return symbols.of_name[static_cast<std::size_t>(kernels.name[row])];
+                   });
   }
   const auto number = [&](const KernelStream& stream) {
     return std::tuple(trace.devices[stream.device].ordinal, trace.processes[stream.process].pid,
@@ -435,31 +445,43 @@ void order_passes(KernelStream& stream) {
   stream.passes = std::move(passes);
 }
 
-// A stream without communication, whose kernels run beside others at any time.
-struct ComputeStream {
-  std::vector<std::uint32_t> symbols;
-  std::vector<std::uint32_t> positions;  // in the whole stream, and its size at the end
-
-  ComputeStream(const KernelStream& stream, const KernelSymbols& known) {
-    symbols.reserve(stream.symbols.size());
-    positions.reserve(stream.symbols.size() + 1);
+// A stream without communication, whose kernels run beside others at any time. A view of the
+// stream where it has none.
+class ComputeStream {
+ public:
+  ComputeStream(const KernelStream& stream, const KernelSymbols& known) : stream_(stream) {
+    const auto is_comm = [&](std::uint32_t symbol) {
+      return known.roles[symbol] == KernelRole::kComm;
+    };
+    if (std::none_of(stream.symbols.begin(), stream.symbols.end(), is_comm)) {
+      return;
+    }
+    symbols_.reserve(stream.symbols.size());
+    positions_.reserve(stream.symbols.size() + 1);
     for (std::uint32_t i = 0; i < stream.symbols.size(); ++i) {
-      if (known.roles[stream.symbols[i]] != KernelRole::kComm) {
-        symbols.push_back(stream.symbols[i]);
-        positions.push_back(i);
+      if (!is_comm(stream.symbols[i])) {
+        symbols_.push_back(stream.symbols[i]);
+        positions_.push_back(i);
       }
     }
-    positions.push_back(static_cast<std::uint32_t>(stream.symbols.size()));
+    positions_.push_back(static_cast<std::uint32_t>(stream.symbols.size()));
   }
+
+  SymbolStream symbols() const { return positions_.empty() ? stream_.symbols : symbols_; }
 
   // A pass as positions in the whole stream. Communication belongs to the kernels before it.
   void widen(ModelPass& pass) const {
     for (std::uint32_t& layer : pass.layers) {
-      layer = positions[layer];
+      layer = positions_.empty() ? layer : positions_[layer];
     }
     pass.begin = pass.layers.front();
     pass.end = pass.layers.back();
   }
+
+ private:
+  const KernelStream& stream_;
+  std::vector<std::uint32_t> symbols_;
+  std::vector<std::uint32_t> positions_;  // in the whole stream, and its size at the end
 };
 
 // Collects the passes of all streams.
@@ -469,9 +491,9 @@ class Finder {
 
   void find(KernelStream& stream) {
     const ComputeStream compute(stream, structure_.symbols);
-    const LayerRuns runs = find_layer_runs(compute.symbols, structure_.symbols);
+    const LayerRuns runs = find_layer_runs(compute.symbols(), structure_.symbols);
     for (const LayerRun& run : runs.with_attention) {
-      RunPasses found = passes_of(compute.symbols, structure_.symbols, run);
+      RunPasses found = passes_of(compute.symbols(), structure_.symbols, run);
       if (!found.passes.empty() && found.kind.signs.size() >= 2) {
         add(std::move(found), stream);
       } else if (structure_.reason.empty()) {
@@ -481,7 +503,7 @@ class Finder {
     }
     if (!stream.passes.empty()) {
       for (const LayerRun& run : runs.without_attention) {
-        add_backward(passes_of(compute.symbols, structure_.symbols, run), stream);
+        add_backward(passes_of(compute.symbols(), structure_.symbols, run), stream);
       }
     }
     for (ModelPass& pass : stream.passes) {

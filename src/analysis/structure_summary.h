@@ -48,9 +48,10 @@ struct PartSummary {
   std::int64_t median_ns = 0;  // of a launch
   double pass_fraction = 0;    // of the kernel time of these passes
   // With a model; nullopt where the part's weights are not known.
-  std::optional<std::int64_t> weight_bytes;   // read by one launch
+  std::optional<std::int64_t> weight_bytes;   // read by one launch; of experts expected
+  std::optional<std::int64_t> kv_bytes;       // keys and values, where batch and context are known
   std::optional<std::int64_t> flops;          // of one launch, where its tokens are known
-  std::optional<double> bytes_per_s;          // weight_bytes / mean
+  std::optional<double> bytes_per_s;          // of these / mean
   std::optional<double> roof_fraction;        // the least time it could take / mean
   std::optional<std::int64_t> above_roof_ns;  // time above that, of all launches of a pass
 
@@ -59,6 +60,7 @@ struct PartSummary {
   double mean_ns() const {
     return static_cast<double>(total_ns) / static_cast<double>(launches > 0 ? launches : 1);
   }
+  std::optional<std::int64_t> read_bytes() const { return weight_bytes ? weight_bytes : kv_bytes; }
 };
 
 // Time that a slow pass loses in one place.

@@ -68,6 +68,7 @@ class WindowMaker {
     kept.api_calls = overlapping(trace_.api_calls, false);
     kept.ranges = overlapping(trace_.ranges, true);
     kept.ops = overlapping(trace_.ops, false);
+    kept.functions = overlapping(trace_.functions, false);
     kept.kernels = beginning(trace_.kernels, attribution_.kernels, kept.api_calls);
     kept.copies = beginning(trace_.copies, attribution_.copies, kept.api_calls);
     kept.graphs = beginning(trace_.graphs, attribution_.graphs, kept.api_calls);

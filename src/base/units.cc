@@ -127,6 +127,10 @@ std::string format_fraction(double fraction) {
   return text == "-0.00 %" ? text.substr(1) : text;
 }
 
+std::string format_speedup(double factor) {
+  return fmt::format("{:.{}f}x", factor, factor < 9.995 ? 2 : 0);
+}
+
 std::string format_change(double fraction, int num_decimals) {
   std::string text = fmt::format("{:+.{}f} %", fraction * 100, num_decimals);
   const bool is_zero = text.find_first_of("123456789in") == std::string::npos;  // inf and nan

@@ -48,6 +48,8 @@ inline double fraction_of(std::int64_t part, std::int64_t whole) {
 
 // "71.3 %" for 0.713. Never clamps: a ratio above 1 is a bug that must be visible.
 std::string format_fraction(double fraction);
+// "1.43x", "12x": a bound, so ten and more are told without decimals.
+std::string format_speedup(double factor);
 
 // A change: "+1.2 %", and "0.0 %" without a sign where nothing else is shown.
 std::string format_change(double fraction, int num_decimals = 1);

@@ -18,8 +18,10 @@
 #include "bundle/scrub_files.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -35,6 +37,7 @@
 #include "bundle/scrub_lines.h"
 #include "bundle/scrub_sqlite.h"
 #include "bundle/secret_search.h"
+#include "bundle/secret_shapes.h"
 
 namespace llmprof {
 namespace {
@@ -233,6 +236,7 @@ class FileScrubber {
     }
     verify();
     result_.num_keys = values_.size() - given_;
+    result_.secrets = std::move(values_);
     return std::move(result_);
   }
 
@@ -426,7 +430,92 @@ class FileScrubber {
   ScrubResult result_;
 };
 
+// Why a text is a secret, in words.
+std::string rule_of(const std::string& secret, const std::vector<std::string>& given) {
+  if (std::find(given.begin(), given.end(), secret) != given.end()) {
+    return "value given or in the environment";
+  }
+  if (secret.find("PRIVATE KEY") != std::string::npos) {
+    return "private key";
+  }
+  for (const KeyShape& shape : secret_shapes().keys()) {
+    if (secret.starts_with(shape.prefix)) {
+      return fmt::format("key that begins with {}", shape.prefix);
+    }
+  }
+  return "value after a name such as password, or of a URL";
+}
+
+// Number of times that a text contains a secret, by rule. One secret may be a part of another, as
+// the token of "Bearer TOKEN": the longest counts, and is blanked.
+std::vector<std::pair<std::string, std::int64_t>> places_in(std::string text,
+                                                            const SecretValues& secrets,
+                                                            const std::vector<std::string>& given) {
+  std::vector<std::string> longest_first(secrets.all().begin(), secrets.all().end());
+  std::sort(longest_first.begin(), longest_first.end(),
+            [](const std::string& a, const std::string& b) {
+              return std::pair(b.size(), a) < std::pair(a.size(), b);
+            });
+  std::map<std::string, std::int64_t> counts;
+  for (const std::string& secret : longest_first) {
+    for (std::size_t at = text.find(secret); at != std::string::npos;
+         at = text.find(secret, at + secret.size())) {
+      text.replace(at, secret.size(), secret.size(), '\0');
+      ++counts[rule_of(secret, given)];
+    }
+  }
+  return {counts.begin(), counts.end()};
+}
+
+// A folder that only its owner can read, deleted with all that is in it.
+class PrivateFolder {
+ public:
+  explicit PrivateFolder(const fs::path& parent)
+      : path_((parent / "llmprof-scrub-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) {
+      throw Error(ErrorKind::kFailure, fmt::format("cannot make a folder in {}", parent.string()),
+                  "export TMPDIR=/some/writable/directory");
+    }
+  }
+  ~PrivateFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+
+  fs::path path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 }  // namespace
+
+ScrubResult dry_scrub_files(const fs::path& root, const std::vector<std::string>& values,
+                            const fs::path& scratch) {
+  const PrivateFolder folder(scratch);
+  // The name of a file says what kind it is.
+  const fs::path copy = folder.path() / (root.has_filename() ? root.filename() : "folder");
+  std::error_code failure;
+  fs::copy(root, copy, fs::copy_options::recursive | fs::copy_options::copy_symlinks, failure);
+  if (failure) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot copy {} to {}: {}", root.string(), folder.path().string(),
+                            failure.message()),
+                "export TMPDIR=/some/directory/with/more/space");
+  }
+  ScrubResult result = scrub_files(copy, values);
+  for (ScrubbedFile& file : result.files) {
+    const bool is_root = fs::path(file.path).is_absolute();
+    file.path = is_root ? root.string() : file.path;
+    const fs::path original = is_root ? root : root / file.path;
+    if (fs::is_regular_file(original, failure) && fs::file_size(original) <= kLargestTree) {
+      file.places = places_in(read_file(original, kLargestTree), result.secrets, values);
+    }
+  }
+  return result;
+}
 
 std::uint64_t scrub_log(const fs::path& log, const SecretValues& values,
                         const std::function<bool()>& is_over) {

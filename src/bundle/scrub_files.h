@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bundle/secret_values.h"
@@ -23,6 +24,7 @@ struct ScrubbedFile {
   std::string path;  // relative to what was scrubbed
   What what = What::kChanged;
   std::string why;
+  std::vector<std::pair<std::string, std::int64_t>> places = {};  // of a dry run: by rule
 };
 
 // Outcome of scrubbing.
@@ -30,6 +32,7 @@ struct ScrubResult {
   std::vector<ScrubbedFile> files;  // those that were changed, removed or not checked
   std::size_t num_keys = 0;         // different secrets that were found
   std::vector<std::string> left;    // files that still contain one: must be empty
+  SecretValues secrets = {};        // those that were found, and those that were given
 };
 
 // Removes secrets from a file or from all files in a folder, in place: keys by format and name,
@@ -38,5 +41,11 @@ struct ScrubResult {
 // files. A manifest is updated. Finally the bytes of every file are searched again. Links are not
 // followed. Throws kInput, also if a file cannot be read, and kFailure.
 ScrubResult scrub_files(const std::filesystem::path& root, const std::vector<std::string>& values);
+
+// What scrub_files() would do, found by doing it to a copy in `scratch`, which is deleted. Counts
+// the places in each file by the rule that names the secret.
+ScrubResult dry_scrub_files(const std::filesystem::path& root,
+                            const std::vector<std::string>& values,
+                            const std::filesystem::path& scratch);
 
 }  // namespace llmprof

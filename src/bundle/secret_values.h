@@ -28,6 +28,7 @@ class SecretValues {
   std::size_t size() const { return values_.size(); }
   bool empty() const { return values_.empty(); }
   std::size_t longest() const { return longest_; }
+  const std::unordered_set<std::string>& all() const { return values_; }
 
   bool are_in(std::string_view text) const;
 

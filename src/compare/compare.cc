@@ -97,34 +97,38 @@ std::optional<std::int64_t> repeats_for(double distance, double deviation, doubl
   return std::max(least, static_cast<std::int64_t>(needed));
 }
 
-void set_ratio(double low, double middle, double high, MetricChange& row) {
+void set_ratio(const Shift& shift, double level, MetricChange& row) {
   const auto bounded = [](double log) {
     return std::isfinite(log) ? std::optional(std::exp(log)) : std::nullopt;
   };
   const bool is_flipped = row.is_larger_better;
-  row.ratio = bounded(is_flipped ? -middle : middle);
-  row.ratio_low = bounded(is_flipped ? -high : low);
-  row.ratio_high = bounded(is_flipped ? -low : high);
+  row.ratio = bounded(is_flipped ? -shift.estimate : shift.estimate);
+  row.ratio_low = bounded(is_flipped ? -shift.high : shift.low);
+  row.ratio_high = bounded(is_flipped ? -shift.low : shift.high);
+  row.interval_level = level;
 }
 
-// Several runs per side: ranks of runs.
+// Several runs per side: ranks of runs. The row gets the interval that decided: the narrow one
+// where it shows that nothing got worse, else the wide one.
 void judge_runs(const std::vector<double>& base, const std::vector<double>& candidate, double alpha,
                 MetricChange& row) {
   const std::vector<double> before = logs_of(base, row.is_larger_better);
   const std::vector<double> after = logs_of(candidate, row.is_larger_better);
-  const Shift wide = shift_of(before, after, 1 - 2 * alpha);
-  const Shift narrow = shift_of(before, after, 1 - 2 * kPassAlpha);
+  const double wide_level = 1 - 2 * alpha;
+  const double narrow_level = 1 - 2 * kPassAlpha;
+  const Shift wide = shift_of(before, after, wide_level);
+  const Shift narrow = shift_of(before, after, narrow_level);
   const double limit = std::log1p(row.limit_fraction);
   row.method = "runs";
   row.p = rank_test(before, after, Tail::kTwoSided).p;
-  set_ratio(wide.low, wide.estimate, wide.high, row);
+  set_ratio(wide, wide_level, row);
   if (wide.low > limit) {
     row.change = Change::kWorse;
   } else if (wide.high < -limit) {
     row.change = Change::kBetter;
   } else if (narrow.high < limit) {
     row.change = Change::kSame;
-    row.reason = narrow.low > -limit ? "" : "perhaps better";
+    set_ratio(narrow, narrow_level, row);
   } else {
     row.change = Change::kUnclear;
     const bool looks_worse = wide.estimate > limit;
@@ -165,6 +169,7 @@ void judge_steps(const RunSummary& base, const RunSummary& candidate, double alp
   if (const auto interval =
           block_bootstrap_ratio(before->durations_ns, after->durations_ns, 1 - 2 * alpha)) {
     row.method = "steps of one run";
+    row.interval_level = 1 - 2 * alpha;
     row.ratio_low = interval->low;
     row.ratio_high = interval->high;
   }
@@ -231,17 +236,19 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
     row.repeats_needed.reset();
   }
   if (budget != nullptr) {
+    row.at_most = budget->at_most;
+    row.at_least = budget->at_least;
     judge_value(*budget, after, row);
   }
   return row;
 }
 
 std::string metric_words(const MetricChange& row) {
-  const double change = row.ratio ? (*row.ratio - 1) * 100 : 0;
-  std::string text = fmt::format("{} {:+.1f} %", metric_label(row.key), change);
-  if (row.ratio_low && row.ratio_high) {
-    text += fmt::format(" ({:+.1f} to {:+.1f} %)", (*row.ratio_low - 1) * 100,
-                        (*row.ratio_high - 1) * 100);
+  const auto percent = [](double ratio) { return fmt::format("{:+.2f} %", (ratio - 1) * 100); };
+  std::string text = fmt::format("{} {}", metric_label(row.key), percent(row.ratio.value_or(1)));
+  if (row.ratio_low && row.ratio_high && row.interval_level) {
+    text += fmt::format(" ({:.3g} % interval {} to {})", *row.interval_level * 100,
+                        percent(*row.ratio_low), percent(*row.ratio_high));
   }
   return text;
 }
@@ -263,7 +270,10 @@ bool has_gated(const std::vector<MetricChange>& metrics, Change change) {
                      [&](const MetricChange& row) { return row.is_gated && row.change == change; });
 }
 
-std::string passed_sentence(const CompareOptions& options) {
+std::string passed_sentence(const CompareOptions& options, bool has_base) {
+  if (!has_base) {
+    return "every value is within its limit";
+  }
   return options.budgets.empty()
              ? fmt::format("nothing got slower by {:g} % or more", options.smallest_effect * 100)
              : "every budget is met, and no other gated metric got slower by " +
@@ -273,6 +283,7 @@ std::string passed_sentence(const CompareOptions& options) {
 // From the strongest reason to the weakest: invalid, regression, inconclusive, pass.
 void decide(const CompareOptions& options, Comparison& comparison) {
   std::vector<MetricChange>& metrics = comparison.metrics;
+  const bool has_base = !comparison.base.empty();
   std::vector<std::string> broken;
   for (const FactDifference& fact : comparison.facts) {
     if (fact.breaks) {
@@ -291,7 +302,8 @@ void decide(const CompareOptions& options, Comparison& comparison) {
     }
   } else if (has_gated(metrics, Change::kWorse)) {
     comparison.verdict = Verdict::kRegress;
-    comparison.sentence = "slower: " + listed(metrics, Change::kWorse, true);
+    comparison.sentence =
+        (has_base ? "slower: " : "outside its limit: ") + listed(metrics, Change::kWorse, true);
   } else if (!is_gated || has_gated(metrics, Change::kUnclear)) {
     comparison.verdict = Verdict::kInconclusive;
     comparison.sentence = is_gated ? "not decided: " + listed(metrics, Change::kUnclear, true)
@@ -299,7 +311,7 @@ void decide(const CompareOptions& options, Comparison& comparison) {
   } else {
     comparison.verdict = Verdict::kPass;
     const std::string better = listed(metrics, Change::kBetter, true);
-    comparison.sentence = better.empty() ? passed_sentence(options) : "faster: " + better;
+    comparison.sentence = better.empty() ? passed_sentence(options, has_base) : "faster: " + better;
   }
 }
 
@@ -331,6 +343,31 @@ std::vector<std::string> labels_of(const std::vector<RunSummary>& runs) {
     labels.push_back(run.label);
   }
   return labels;
+}
+
+// A budget for a metric that no run has must not pass silently.
+MetricChange absent_metric(const MetricBudget& budget) {
+  MetricChange row;
+  row.key = budget.key;
+  row.is_gated = true;
+  row.change = Change::kUnclear;
+  row.reason = "the budget names it, no run has it";
+  return row;
+}
+
+// Lowest, median and highest value of each gated metric.
+std::vector<MetricSpread> spreads_of(const std::vector<RunSummary>& runs,
+                                     const CompareOptions& options) {
+  std::vector<MetricSpread> spreads;
+  for (const RunMetric& metric : runs[0].metrics) {
+    const std::vector<double> values = values_of(runs, metric.key);
+    if (values.empty() || !(metric.is_gated || budget_of(options, metric.key) != nullptr)) {
+      continue;
+    }
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    spreads.push_back({metric.key, metric.unit, *low, median_of(values), *high});
+  }
+  return spreads;
 }
 
 }  // namespace
@@ -417,18 +454,34 @@ std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
     const double share = is_gated ? static_cast<double>(num_gated) : 1.0;
     rows.push_back(compare_metric(*metric, base, candidate, options, options.alpha / share));
   }
-  // A budget for a metric that no run has must not pass silently.
   for (const MetricBudget& budget : options.budgets) {
     if (std::none_of(all.begin(), all.end(),
                      [&](const RunMetric* metric) { return metric->key == budget.key; })) {
-      MetricChange& row = rows.emplace_back();
-      row.key = budget.key;
-      row.is_gated = true;
-      row.change = Change::kUnclear;
-      row.reason = "the budget names it, no run has it";
+      rows.push_back(absent_metric(budget));
     }
   }
   return rows;
+}
+
+Comparison judge_limits(const std::vector<RunSummary>& runs, const CompareOptions& options) {
+  Comparison comparison;
+  comparison.candidate = labels_of(runs);
+  comparison.candidate_median = median_run(runs).label;
+  for (const RunSummary& run : runs) {
+    if (!run.absent.empty()) {
+      comparison.facts.push_back(
+          {"content", "", run.label, true,
+           fmt::format("{} holds nothing to judge: {}", run.label, run.absent)});
+    }
+  }
+  for (const MetricBudget& budget : options.budgets) {
+    const RunMetric* metric = find_metric(runs[0], budget.key);
+    comparison.metrics.push_back(metric == nullptr
+                                     ? absent_metric(budget)
+                                     : compare_metric(*metric, {}, runs, options, options.alpha));
+  }
+  decide(options, comparison);
+  return comparison;
 }
 
 Comparison compare_runs(const std::vector<RunSummary>& base,
@@ -458,6 +511,7 @@ SelfTest self_test(const std::vector<RunSummary>& runs, const CompareOptions& op
   if (half == 0) {
     return test;
   }
+  test.spreads = spreads_of(runs, options);
   SteadyRandom random(seed);
   std::vector<std::size_t> order(runs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -470,6 +524,7 @@ SelfTest self_test(const std::vector<RunSummary>& runs, const CompareOptions& op
       sides[i % 2].push_back(runs[order[i]]);
     }
     Comparison comparison;
+    comparison.base = labels_of(sides[0]);
     comparison.metrics = compare_metrics(sides[0], sides[1], options);
     decide(options, comparison);
     const auto num_gated = std::count_if(comparison.metrics.begin(), comparison.metrics.end(),

@@ -161,18 +161,21 @@ struct MetricChange {
   bool is_larger_better = false;
   std::optional<double> base;  // medians of the runs; none if a run has no value
   std::optional<double> candidate;
-  std::optional<double> ratio;  // candidate / base
+  std::optional<double> ratio;  // candidate / base; of several runs, the median over all pairs
   std::optional<double> ratio_low;
   std::optional<double> ratio_high;
-  std::optional<double> p;  // that the sides are alike; of runs only
-  std::string method;       // "runs", "steps of one run", ""
+  std::optional<double> interval_level;  // confidence of ratio_low to ratio_high, 0..1
+  std::optional<double> p;               // that the sides are alike; of runs only
+  std::string method;                    // "runs", "steps of one run", ""
   double limit_fraction = 0;
   Change change = Change::kNotJudged;
   std::string reason;
   std::optional<std::int64_t> repeats_needed;  // a side, where that would decide
-  bool is_within_limit = false;                // of its budget, which limits the value
-  std::optional<double> broken_limit;          // of its budget
-  bool is_limit_above = false;                 // at most that; else at least
+  std::optional<double> at_most;               // of its budget, which limits the value
+  std::optional<double> at_least;
+  bool is_within_limit = false;
+  std::optional<double> broken_limit;  // of its budget
+  bool is_limit_above = false;         // at most that; else at least
 };
 
 // One kernel on both sides, or a pair that replaced each other.
@@ -272,7 +275,7 @@ const char* verdict_name(Verdict verdict);
 struct Comparison {
   Verdict verdict = Verdict::kInvalid;
   std::string sentence;
-  std::vector<std::string> base;  // labels
+  std::vector<std::string> base;  // labels; none where runs were judged by limits alone
   std::vector<std::string> candidate;
   std::string base_median;  // runs whose amounts are broken down
   std::string candidate_median;
@@ -294,6 +297,10 @@ struct Comparison {
 Comparison compare_runs(const std::vector<RunSummary>& base,
                         const std::vector<RunSummary>& candidate, const CompareOptions& options);
 
+// Runs against the limits of budgets alone, without a base. `runs` and budgets may not be empty,
+// and every budget must limit a value. One run is enough for a verdict.
+Comparison judge_limits(const std::vector<RunSummary>& runs, const CompareOptions& options);
+
 // Parts of compare_runs().
 std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
                                           const std::vector<RunSummary>& candidate,
@@ -314,8 +321,18 @@ void mark_significant_changes(const std::vector<RunSummary>& base,
 // all.
 std::int64_t least_repeats(double alpha);
 
+// How far the runs of one build are apart in a gated metric.
+struct MetricSpread {
+  std::string key;
+  std::string unit;
+  double low = 0;
+  double median = 0;
+  double high = 0;
+};
+
 // The gate applied to equal runs: they are split randomly into two sides, many times.
 struct SelfTest {
+  std::vector<MetricSpread> spreads;  // of gated metrics that every run has
   std::int64_t deals = 0;
   std::int64_t alarms = 0;
   std::int64_t passes = 0;

@@ -13,6 +13,7 @@ namespace llmprof {
 enum class KinetoKind : std::uint8_t {
   kOperator,
   kModule,      // an nn.Module's forward
+  kFunction,    // of Python, from kLeastFunctionNs on
   kAnnotation,  // record_function of a program or an engine
   kCall,
   kKernel,
@@ -21,6 +22,7 @@ enum class KinetoKind : std::uint8_t {
   kLegacyLaunch,   // before Kineto: the operator's end of an arrow to a kernel
   kLegacyArrival,  // and the kernel's end, just before the kernel itself
   kSession,        // the time in which the profiler recorded
+  kCounted,        // a range in which CUPTI counted, which replaces the record of kernels
 };
 
 // The kind of an event with this `cat`; nullopt if it is not kept.
@@ -46,9 +48,11 @@ struct KinetoEvent {
   // Of a matrix product, as JSON: sizes and types of its inputs.
   std::string_view input_sizes;
   std::string_view input_types;
-  // Of a collective.
+  // Of a collective, and of its kernels.
   std::string_view collective;
   std::string_view group;
+  std::string_view group_description;
+  std::string_view group_ranks;  // "[0, 1]"; more than thirty are cut: "[0, 1, ...]"
   std::string_view dtype;
   std::int64_t group_size = 0;
   std::int64_t in_elements = 0;

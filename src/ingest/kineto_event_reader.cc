@@ -3,7 +3,8 @@
 // Parsing of single events of a PyTorch trace.
 //
 // Fields may come in any order, but profilers write `ph` and `cat` first, so most irrelevant events
-// (arrows, Python functions) are skipped after two fields. Numbers stay text until they are needed.
+// (arrows, short Python functions) are skipped after a few fields. Numbers stay text until they are
+// needed.
 //
 // What it gets wrong: mismatched brackets inside skipped parts are not always noticed.
 #include "ingest/kineto_event_reader.h"
@@ -30,14 +31,14 @@ struct Category {
 
 // In both spellings: since 2022, and as in 2021. The most frequent first.
 constexpr Category kCategories[] = {
-    {"cpu_op", KinetoKind::kOperator},   {"python_function", KinetoKind::kModule},
+    {"cpu_op", KinetoKind::kOperator},   {"python_function", KinetoKind::kFunction},
     {"cuda_runtime", KinetoKind::kCall}, {"kernel", KinetoKind::kKernel},
     {"cuda_driver", KinetoKind::kCall},  {"gpu_memcpy", KinetoKind::kCopy},
     {"gpu_memset", KinetoKind::kMemset}, {"user_annotation", KinetoKind::kAnnotation},
     {"Operator", KinetoKind::kOperator}, {"Runtime", KinetoKind::kCall},
     {"Kernel", KinetoKind::kKernel},     {"Memcpy", KinetoKind::kCopy},
     {"Memset", KinetoKind::kMemset},     {"cpu_to_cuda", KinetoKind::kLegacyLaunch},
-    {"Trace", KinetoKind::kSession},
+    {"Trace", KinetoKind::kSession},     {"cuda_profiler_range", KinetoKind::kCounted},
 };
 
 bool is_gpu(KinetoKind kind) {
@@ -116,8 +117,6 @@ bool KinetoEventReader::read_field(Fields& fields, ondemand::field& field) {
     fields.is_unwanted = !fields.kind;
   } else if (is("name")) {
     event.name = text_of(value);
-    fields.is_unwanted =
-        fields.kind == KinetoKind::kModule && !event.name.starts_with(kModulePrefix);
   } else if (is("pid")) {
     fields.pid = bare_token(value.raw_json_token());
   } else if (is("tid")) {
@@ -126,6 +125,9 @@ bool KinetoEventReader::read_field(Fields& fields, ondemand::field& field) {
     fields.ts = value.raw_json_token();
   } else if (is("dur")) {
     fields.dur = value.raw_json_token();
+    fields.is_unwanted = fields.kind == KinetoKind::kFunction && !event.name.empty() &&
+                         !event.name.starts_with(kModulePrefix) &&
+                         ns_of_microseconds(fields.dur).value_or(0) < kLeastFunctionNs;
   } else if (is("id")) {
     fields.id = value.raw_json_token();
   } else if (is("args")) {
@@ -170,6 +172,23 @@ void KinetoEventReader::read_arg(std::string_view key, ondemand::value& value) {
     event.module_path = text_of(value);
   } else if (event.kind == KinetoKind::kOperator) {
     read_input(key, value);
+  } else if (event.kind == KinetoKind::kKernel) {
+    read_group(key, value);
+  }
+}
+
+// Arguments of collectives, on operators and kernels alike.
+void KinetoEventReader::read_group(std::string_view key, ondemand::value& value) {
+  if (key == "Collective name") {
+    event.collective = text_of(value);
+  } else if (key == "Process Group Name") {
+    event.group = text_of(value);
+  } else if (key == "Process Group Description") {
+    event.group_description = text_of(value);
+  } else if (key == "Process Group Ranks") {
+    event.group_ranks = text_of(value);
+  } else if (key == "Group size") {
+    event.group_size = integer_of(value.raw_json_token()).value_or(event.group_size);
   }
 }
 
@@ -190,18 +209,14 @@ void KinetoEventReader::read_input(std::string_view key, ondemand::value& value)
     raw(event.input_sizes);
   } else if (key == "Input type") {
     raw(event.input_types);
-  } else if (key == "Collective name") {
-    event.collective = text_of(value);
-  } else if (key == "Process Group Name") {
-    event.group = text_of(value);
   } else if (key == "dtype") {
     event.dtype = text_of(value);
-  } else if (key == "Group size") {
-    number(event.group_size);
   } else if (key == "In msg nelems") {
     number(event.in_elements);
   } else if (key == "Out msg nelems") {
     number(event.out_elements);
+  } else {
+    read_group(key, value);
   }
 }
 
@@ -245,6 +260,9 @@ bool KinetoEventReader::finish(const Fields& fields) {
     if (is_arrow(event.kind)) {
       event.kind = fields.phase == 's' ? KinetoKind::kLegacyLaunch : KinetoKind::kLegacyArrival;
     }
+    if (event.kind == KinetoKind::kFunction && event.name.starts_with(kModulePrefix)) {
+      event.kind = KinetoKind::kModule;
+    }
     // In 2021 the profiler's own steps were operators.
     if (event.kind == KinetoKind::kOperator && event.name.starts_with(kStepPrefix)) {
       event.kind = KinetoKind::kAnnotation;
@@ -260,10 +278,14 @@ bool KinetoEventReader::finish(const Fields& fields) {
       is_arrow(event.kind) ? std::optional<std::int64_t>(0) : ns_of_microseconds(fields.dur);
   // GPU work is placed by its device, host work by its thread.
   const bool has_place = is_gpu(event.kind) || event.kind == KinetoKind::kSession ||
+                         event.kind == KinetoKind::kCounted ||
                          ((pid || fields.pid == "CPU functions") && tid) ||
                          (event.kind == KinetoKind::kLegacyArrival && tid);
   if (!start || !duration || *duration < 0 || !has_place) {
     is_unusable = true;
+    return false;
+  }
+  if (event.kind == KinetoKind::kFunction && *duration < kLeastFunctionNs) {
     return false;
   }
   event.pid = pid.value_or(0);

@@ -29,6 +29,7 @@ class KinetoEventReader {
   bool read_args(simdjson::ondemand::value& value);
   void read_arg(std::string_view key, simdjson::ondemand::value& value);
   void read_input(std::string_view key, simdjson::ondemand::value& value);
+  void read_group(std::string_view key, simdjson::ondemand::value& value);
   bool finish(const Fields& fields);
 };
 

@@ -63,10 +63,12 @@ class KinetoLoader {
     require_events();
     trace_ = builder_.finish();
     name_devices();
+    find_runtimes();
     trace_.capture.schema_version = schema_version_;
     trace_.capture.tool_version = tool_version_;
     trace_.capture.rank = integer_member(distributed_, "rank");
     trace_.capture.world_size = integer_member(distributed_, "world_size");
+    describe_groups();
     trace_.capture.utc_ns = utc_at_zero();
     add_diagnostics();
     return std::move(trace_);
@@ -157,6 +159,30 @@ class KinetoLoader {
     }
   }
 
+  // Ranks of groups whose lists the kernels cut: the trace as a whole names all groups of its rank.
+  void describe_groups() {
+    const auto all = distributed_.is_object() ? distributed_.find("pg_config") : distributed_.end();
+    if (all == distributed_.end() || !all->is_array()) {
+      return;
+    }
+    for (ProcessGroup& group : trace_.process_groups) {
+      const auto found = std::find_if(all->begin(), all->end(), [&](const Json& one) {
+        return one.is_object() && one.value("pg_name", Json()) == Json(group.name);
+      });
+      if (!group.ranks.empty() || group.name.empty() || found == all->end()) {
+        continue;
+      }
+      for (const Json& rank : found->value("ranks", Json::array())) {
+        if (!rank.is_number_integer() || rank.get<std::int64_t>() < 0) {
+          group.ranks.clear();
+          break;
+        }
+        group.ranks.push_back(rank.get<std::int64_t>());
+      }
+      std::sort(group.ranks.begin(), group.ranks.end());
+    }
+  }
+
   // By number. If the numbers do not match, because a program saw the GPUs in another order, the
   // properties that all GPUs share.
   void name_devices() {
@@ -184,6 +210,32 @@ class KinetoLoader {
           std::clamp<std::int64_t>(integer_member(one, "computeMinor").value_or(0), 0, 99));
       device.memory_bytes = static_cast<std::uint64_t>(
           std::max<std::int64_t>(integer_member(one, "totalGlobalMem").value_or(0), 0));
+    }
+  }
+
+  // Of GPUs without a name: HIP or CUDA, by the calls that were recorded, else by kernels that only
+  // AMD's libraries have.
+  void find_runtimes() {
+    constexpr std::string_view kHipKernels[] = {"Cijk_", "_gfx9", "ck_tile", "aiter", "rocblas"};
+    const auto has = [&](const auto& names, const auto& fits) {
+      return std::any_of(names.begin(), names.end(),
+                         [&](StringId name) { return fits(trace_.strings[name]); });
+    };
+    const auto begins = [&](std::string_view word) {
+      return has(trace_.api_calls.name,
+                 [&](std::string_view name) { return name.starts_with(word); });
+    };
+    const auto is_hip_kernel = [&](std::string_view name) {
+      return std::any_of(
+          std::begin(kHipKernels), std::end(kHipKernels),
+          [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+    };
+    for (DeviceInfo& device : trace_.devices) {
+      if (device.name.empty()) {
+        device.runtime = begins("hip") || has(trace_.kernels.name, is_hip_kernel) ? GpuRuntime::kHip
+                         : begins("cu") ? GpuRuntime::kCuda
+                                        : GpuRuntime::kUnknown;
+      }
     }
   }
 

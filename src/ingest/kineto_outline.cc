@@ -44,8 +44,10 @@ std::uint64_t* count_of_kind(KinetoKind kind, TraceOutline& outline) {
     case KinetoKind::kCopy:
     case KinetoKind::kMemset:
       return &outline.num_copies;
+    case KinetoKind::kFunction:
     case KinetoKind::kLegacyArrival:
     case KinetoKind::kSession:
+    case KinetoKind::kCounted:
       break;
   }
   return nullptr;
@@ -103,11 +105,11 @@ void count_kineto_events(std::string_view text, TraceOutline& outline) {
     if (!kind) {
       continue;
     }
-    // Of Python frames only modules are kept.
-    if (*kind == KinetoKind::kModule && rest.find("nn.Module: ") == std::string_view::npos) {
-      continue;
-    }
-    if (std::uint64_t* const count = count_of_kind(*kind, outline)) {
+    // Of Python frames modules are kept, and the few that are long.
+    const bool is_module =
+        *kind == KinetoKind::kFunction && rest.find("nn.Module: ") != std::string_view::npos;
+    if (std::uint64_t* const count =
+            count_of_kind(is_module ? KinetoKind::kModule : *kind, outline)) {
       ++*count;
     }
   }

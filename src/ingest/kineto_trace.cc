@@ -19,6 +19,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/parse_number.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "ingest/bounded_text.h"
 #include "ingest/nsys_numbers.h"
@@ -33,6 +35,7 @@ constexpr std::int64_t kMostSpanNs = 30 * kDayNs;  // between the first event an
 constexpr std::int64_t kMostSumNs = 4'000 * kDayNs;
 constexpr std::size_t kMostProcesses = UINT16_MAX;
 constexpr std::size_t kMostKept = UINT32_MAX - 1;
+constexpr std::size_t kMostGroupText = 128;  // bytes of a name or description of processes
 
 // From "Memcpy HtoD (Pageable -> Device)".
 CopyKind copy_kind_of(std::string_view name) {
@@ -50,6 +53,23 @@ CopyKind copy_kind_of(std::string_view name) {
     return CopyKind::kPeerToPeer;
   }
   return says("DtoD") ? CopyKind::kDeviceToDevice : CopyKind::kUnknown;
+}
+
+// From "[0, 1]". Empty if the list is cut ("[0, 1, ...]") or is not one.
+std::vector<std::int64_t> ranks_in(std::string_view text) {
+  std::vector<std::int64_t> ranks;
+  if (!text.starts_with('[') || !text.ends_with(']')) {
+    return ranks;
+  }
+  for (const std::string_view word : split(text.substr(1, text.size() - 2), ',')) {
+    const auto rank = parse_whole(trim(word));
+    if (!rank || *rank < 0) {
+      return {};
+    }
+    ranks.push_back(*rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
 }
 
 std::uint32_t low_bits(std::int64_t number) {
@@ -103,6 +123,13 @@ void KinetoTrace::add(const KinetoEvent& event) {
     case KinetoKind::kModule:
       add_op(event, intern_bounded(trace_.strings, event.name), OpKind::kModule);
       break;
+    case KinetoKind::kFunction:
+      add_host_columns(functions_, event);
+      functions_.name.push_back(intern_bounded(trace_.strings, event.name));
+      break;
+    case KinetoKind::kCounted:
+      ++num_counted_;
+      break;
     case KinetoKind::kSession:
       trace_.capture.session_start_ns =
           std::min(trace_.capture.session_start_ns.value_or(event.start_ns), event.start_ns);
@@ -147,6 +174,23 @@ void KinetoTrace::add_kernel(const KinetoEvent& event) {
   kernels_.name.push_back(intern_bounded(trace_.strings, event.name));
   kernels_.shape.push_back(shape_of(event.shape));
   kernels_.graph_node.push_back(node_of(event.graph_node));
+  if (!event.collective.empty() && kernel.correlation != kNone) {
+    trace_.collective_kernels.push_back(
+        {0, kernel.correlation, group_of(event), intern_bounded(trace_.strings, event.collective)});
+  }
+}
+
+std::uint32_t KinetoTrace::group_of(const KinetoEvent& event) {
+  const std::string key = fmt::format("{}\n{}", event.group, event.group_ranks);
+  const auto [entry, is_new] =
+      groups_.try_emplace(key, static_cast<std::uint32_t>(trace_.process_groups.size()));
+  if (is_new) {
+    trace_.process_groups.push_back({std::string(event.group.substr(0, kMostGroupText)),
+                                     std::string(event.group_description.substr(0, kMostGroupText)),
+                                     ranks_in(event.group_ranks),
+                                     std::max<std::int64_t>(event.group_size, 0)});
+  }
+  return entry->second;
 }
 
 void KinetoTrace::add_copy(const KinetoEvent& event) {
@@ -324,6 +368,10 @@ void KinetoTrace::place_gpu_work() {
   for (GraphNode& node : trace_.graph_nodes) {
     node.process = process;
   }
+  for (CollectiveKernel& kernel : trace_.collective_kernels) {
+    kernel.process = process;
+  }
+  std::sort(trace_.collective_kernels.begin(), trace_.collective_kernels.end());
 }
 
 // Attributes that this format lacks are filled with their "absent" values.
@@ -348,6 +396,7 @@ void KinetoTrace::finish_columns() {
   finish(calls_, trace_.api_calls);
   finish(ranges_, trace_.ranges);
   finish(ops_, trace_.ops);
+  finish(functions_, trace_.functions);
   std::ranges::fill(trace_.ranges.payload.span(), kNoPayload);
 }
 
@@ -357,6 +406,11 @@ Trace KinetoTrace::finish() {
   mark_graph_nodes();
   if (has_captures_ && !launches_.empty()) {
     find_captured_launches();
+  }
+  if (num_counted_ > 0) {
+    trace_.diagnostics.push_back({"range_profiling", Severity::kWarning, num_counted_,
+                                  fmt::format("CUPTI counted in {} instead of recording kernels",
+                                              count_of(num_counted_, "range"))});
   }
   trace_.capture.has_kernel_table = trace_.kernels.size() > 0;
   trace_.capture.has_cuda =

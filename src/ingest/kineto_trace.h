@@ -62,6 +62,7 @@ class KinetoTrace {
   bool is_plausible(const KinetoEvent& event);
   void add_gpu_work(const KinetoEvent& event);
   void add_kernel(const KinetoEvent& event);
+  std::uint32_t group_of(const KinetoEvent& event);
   void add_copy(const KinetoEvent& event);
   void add_call(const KinetoEvent& event, StringId name);
   void add_range(const KinetoEvent& event);
@@ -89,6 +90,8 @@ class KinetoTrace {
   ApiCallsOf<GrowingColumn> calls_;
   RangesOf<GrowingColumn> ranges_;
   OpsOf<GrowingColumn> ops_;
+  HostFunctionsOf<GrowingColumn> functions_;
+  std::int64_t num_counted_ = 0;
 
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> threads_;  // (pid, tid)
   std::pair<std::int64_t, std::int64_t> last_thread_key_{-1, -1};
@@ -100,7 +103,8 @@ class KinetoTrace {
   std::unordered_map<std::uint64_t, std::uint32_t> nodes_;  // by their ids
   std::vector<std::uint32_t> graph_launches_;               // correlation ids
   std::vector<std::pair<std::uint32_t, CapturedLaunch>>
-      launches_;  // that tell their kernel, by correlation
+      launches_;                                 // that tell their kernel, by correlation
+  std::map<std::string, std::uint32_t> groups_;  // by name and ranks, as recorded
   bool has_captures_ = false;
   std::uint32_t legacy_correlation_ = kNone;  // of the kernel that comes next
 

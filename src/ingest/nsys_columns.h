@@ -58,6 +58,13 @@ struct CallRow {
   static_assert(kNames.size() == kNumColumns);
 };
 
+// Calls of the operating system.
+struct SystemCallRow {
+  enum { kStart, kEnd, kThread, kName, kNumColumns };
+  static constexpr std::array kNames = {"start", "end", "globalTid", "nameId"};
+  static_assert(kNames.size() == kNumColumns);
+};
+
 struct NvtxRow {
   enum {
     kStart,

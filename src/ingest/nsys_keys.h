@@ -4,12 +4,11 @@
 // per chunk of rows, and lookup of texts by nsys' own ids.
 #pragma once
 
-#include <compare>
 #include <cstdint>
-#include <map>
 #include <unordered_map>
 #include <vector>
 
+#include "base/dictionary.h"
 #include "trace/filter.h"
 #include "trace/trace.h"
 
@@ -22,33 +21,6 @@ inline std::uint64_t process_part(std::uint64_t global_tid) {
 inline std::uint32_t pid_of(std::uint64_t global_id) {
   return static_cast<std::uint32_t>((global_id >> 24) & 0xffffff);
 }
-
-// Numbers distinct keys in order of appearance. Consecutive rows mostly share them.
-template <typename Key>
-class Dictionary {
- public:
-  std::uint32_t id(const Key& key) {
-    // Rows repeat the key before them, or, as the nodes of a graph do, a whole sequence of keys.
-    for (const std::uint32_t guess : {last_, last_ + 1}) {
-      if (guess < keys.size() && key == keys[guess]) {
-        last_ = guess;
-        return guess;
-      }
-    }
-    const auto [entry, is_new] = ids_.try_emplace(key, static_cast<std::uint32_t>(keys.size()));
-    if (is_new) {
-      keys.push_back(key);
-    }
-    last_ = entry->second;
-    return last_;
-  }
-
-  std::vector<Key> keys;
-
- private:
-  std::map<Key, std::uint32_t> ids_;
-  std::uint32_t last_ = 0;
-};
 
 // Maps nsys' StringIds to texts of the pool. Ids are dense in real files, but need not be.
 class NameMap {
@@ -83,22 +55,41 @@ class NameMap {
 struct DeviceKey {
   std::uint64_t global_pid = 0;
   std::int64_t ordinal = 0;
-  auto operator<=>(const DeviceKey&) const = default;
+  bool operator==(const DeviceKey&) const = default;
 };
+inline std::uint64_t hash_of(const DeviceKey& key) {
+  return hash_of_words(key.global_pid, static_cast<std::uint64_t>(key.ordinal));
+}
 
 // A stream as a process numbers it.
 struct StreamKey {
   std::uint32_t device = 0;  // of the same chunk
   std::int64_t context = 0;
   std::int64_t stream = 0;
-  auto operator<=>(const StreamKey&) const = default;
+  bool operator==(const StreamKey&) const = default;
 };
+inline std::uint64_t hash_of(const StreamKey& key) {
+  return hash_of_words(static_cast<std::uint64_t>(key.stream),
+                       static_cast<std::uint64_t>(key.context) << 16 ^ key.device);
+}
 
 struct NodeKey {
   std::uint32_t process = 0;  // of the same chunk
   std::uint64_t node = 0;
-  auto operator<=>(const NodeKey&) const = default;
+  bool operator==(const NodeKey&) const = default;
 };
+inline std::uint64_t hash_of(const NodeKey& key) {
+  return hash_of_words(key.node, key.process);
+}
+
+inline std::uint64_t hash_of(const LaunchShape& shape) {
+  const auto pair = [](std::int32_t a, std::int32_t b) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32 |
+           static_cast<std::uint32_t>(b);
+  };
+  return hash_of_words(pair(shape.grid[0], shape.grid[1]) ^ pair(shape.block[1], shape.block[2]),
+                       pair(shape.grid[2], shape.block[0]));
+}
 
 // Sum of durations, which must fit 63 bits, and number of implausible events.
 struct SeenTimes {
@@ -118,6 +109,22 @@ struct SeenTimes {
   }
 };
 
+// Where a piece of GPU work ran, as a row has it, and the numbers of that in the chunk. Rows mostly
+// repeat the place of the one before.
+struct GpuPlace {
+  std::int64_t process = 0;
+  std::int64_t device = 0;
+  std::int64_t context = 0;
+  std::int64_t stream = 0;
+
+  bool operator==(const GpuPlace&) const = default;
+};
+struct GpuNumbers {
+  std::uint16_t process = 0;
+  std::uint16_t device = 0;
+  std::uint32_t stream = 0;
+};
+
 // Everything that the rows of one chunk refer to.
 struct ChunkKeys {
   SeenTimes times;
@@ -127,6 +134,23 @@ struct ChunkKeys {
   Dictionary<LaunchShape> shapes;
   Dictionary<std::uint64_t> threads;
   Dictionary<NodeKey> nodes;
+
+  GpuNumbers numbers_of(const GpuPlace& place) {
+    if (place == last_place_ && !devices.keys.empty()) {
+      return last_numbers_;
+    }
+    const std::uint64_t global_pid = process_part(static_cast<std::uint64_t>(place.process));
+    const std::uint32_t device = devices.id({global_pid, place.device});
+    last_place_ = place;
+    last_numbers_ = {static_cast<std::uint16_t>(processes.id(global_pid)),
+                     static_cast<std::uint16_t>(device),
+                     streams.id({device, place.context, place.stream})};
+    return last_numbers_;
+  }
+
+ private:
+  GpuPlace last_place_;
+  GpuNumbers last_numbers_;
 };
 
 }  // namespace llmprof

@@ -61,6 +61,11 @@ std::uint32_t TraceNumbers::thread(std::uint64_t global_tid) {
   });
 }
 
+std::uint32_t TraceNumbers::known_thread(std::uint64_t global_tid) const {
+  const auto known = threads_.find(global_tid);
+  return known == threads_.end() ? kNone : known->second;
+}
+
 std::uint16_t TraceNumbers::device(const DeviceKey& key) {
   const auto gpu = gpu_of_.find({pid_of(key.global_pid), key.ordinal});
   const bool is_known = gpu != gpu_of_.end();

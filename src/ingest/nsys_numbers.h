@@ -32,6 +32,8 @@ class TraceNumbers {
 
   std::uint16_t process(std::uint64_t global_pid);
   std::uint32_t thread(std::uint64_t global_tid);
+  // Only of a thread that has one; else kNone.
+  std::uint32_t known_thread(std::uint64_t global_tid) const;
   std::uint16_t device(const DeviceKey& key);
   std::uint32_t stream(const StreamInfo& stream);
   std::uint32_t shape(const LaunchShape& shape);

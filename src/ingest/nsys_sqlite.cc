@@ -102,6 +102,13 @@ std::optional<RangeKind> range_kind(std::int64_t event_type) {
 // Replaces the numbers of a chunk's own dictionary by those of the Trace.
 template <typename T>
 void renumber(std::span<T> column, const std::vector<T>& numbers) {
+  bool is_same = true;  // as where there is one process and one GPU
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    is_same = is_same && numbers[i] == i;
+  }
+  if (is_same) {
+    return;
+  }
   for (T& value : column) {
     value = numbers[value];
   }
@@ -196,14 +203,12 @@ class Loader {
     table.end_ns[row] = std::max(values[GpuRow::kEnd].as_integer(), table.start_ns[row]);
     keys.times.add(table.start_ns[row], table.end_ns[row]);
     table.correlation[row] = correlation_of(values[GpuRow::kCorrelation]);
-    const auto global_pid =
-        process_part(static_cast<std::uint64_t>(values[GpuRow::kProcess].as_integer()));
-    const std::uint32_t device =
-        keys.devices.id({global_pid, values[GpuRow::kDevice].as_integer()});
-    table.process[row] = static_cast<std::uint16_t>(keys.processes.id(global_pid));
-    table.device[row] = static_cast<std::uint16_t>(device);
-    table.stream[row] = keys.streams.id(
-        {device, values[GpuRow::kContext].as_integer(), values[GpuRow::kStream].as_integer()});
+    const GpuNumbers numbers = keys.numbers_of(
+        {values[GpuRow::kProcess].as_integer(), values[GpuRow::kDevice].as_integer(),
+         values[GpuRow::kContext].as_integer(), values[GpuRow::kStream].as_integer()});
+    table.process[row] = numbers.process;
+    table.device[row] = numbers.device;
+    table.stream[row] = numbers.stream;
   }
 
   void load_tables() {
@@ -257,6 +262,11 @@ class Loader {
                 keep_gpu_row(trace_.graphs, row, values, keys);
               });
 
+    const TableScan system_calls(file_, "OSRT_API", column_names<SystemCallRow>());
+    std::vector<std::vector<LongCall>> long_calls(system_calls.num_chunks());
+    for (std::size_t chunk = 0; chunk < long_calls.size(); ++chunk) {
+      tasks.push_back([&, chunk] { find_long_calls(system_calls, chunk, long_calls[chunk]); });
+    }
     run_tasks(tasks, num_threads_);
     trace_.capture.has_kernel_table = kernels.num_rows() > 0;
     trace_.capture.has_cuda = trace_.kernels.size() + trace_.api_calls.size() +
@@ -276,6 +286,51 @@ class Loader {
       thread = numbers_.thread(range_threads_[thread]);
     }
     check_times({&kernel_keys, &call_keys, &copy_keys, &memset_keys, &graph_keys});
+    keep_long_calls(long_calls);
+  }
+
+  // A long call of the operating system.
+  struct LongCall {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::uint64_t global_tid = 0;
+    std::int64_t name = 0;
+  };
+
+  static void find_long_calls(const TableScan& scan, std::size_t chunk,
+                              std::vector<LongCall>& calls) {
+    scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
+      const std::int64_t start_ns = row[SystemCallRow::kStart].as_integer();
+      const std::int64_t end_ns = row[SystemCallRow::kEnd].as_integer();
+      if (is_plausible(start_ns, end_ns) && end_ns - start_ns >= kLeastFunctionNs) {
+        calls.push_back({start_ns, end_ns,
+                         static_cast<std::uint64_t>(row[SystemCallRow::kThread].as_integer()),
+                         row[SystemCallRow::kName].as_integer()});
+      }
+    });
+  }
+
+  // Of threads that launch work or mark ranges; "()" tells them from a program's own names.
+  void keep_long_calls(const std::vector<std::vector<LongCall>>& chunks) {
+    std::vector<std::pair<const LongCall*, std::uint32_t>> kept;  // with its thread
+    for (const std::vector<LongCall>& calls : chunks) {
+      for (const LongCall& call : calls) {
+        const std::uint32_t thread = numbers_.known_thread(call.global_tid);
+        if (thread != kNone) {
+          kept.emplace_back(&call, thread);
+        }
+      }
+    }
+    HostFunctions& functions = trace_.functions;
+    make_rows(functions, kept.size());
+    for (std::size_t row = 0; row < kept.size(); ++row) {
+      const auto& [call, thread] = kept[row];
+      functions.start_ns[row] = call->start_ns;
+      functions.end_ns[row] = call->end_ns;
+      functions.name[row] =
+          trace_.strings.intern(std::string(trace_.strings[names_[call->name]]) + "()");
+      functions.thread[row] = thread;
+    }
   }
 
   void check_times(const std::vector<const std::vector<ChunkKeys>*>& tables) {

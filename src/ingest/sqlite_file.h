@@ -117,19 +117,17 @@ void TableScan::scan(std::size_t chunk, Row&& row) const {
     return;
   }
   const sqlite_pages::Layout layout = sqlite_pages::layout_of(file_.bytes());
-  std::vector<SqlValue> values(columns_.size());
-  std::string spill;
+  sqlite_pages::RecordReader reader(layout, slot_of_, rowid_slot_, columns_.size());
   const Chunk& mine = chunks_[chunk];
   std::size_t index = mine.first_row;
   for (std::size_t p = mine.first_page; p < mine.first_page + mine.num_pages; ++p) {
     const std::uint32_t page = leaf_pages_[p];
     const std::uint32_t cells = sqlite_pages::num_cells(layout, page);
     for (std::uint32_t i = 0; i < cells; ++i) {
-      if (!sqlite_pages::read_record(layout, page, i, slot_of_, rowid_slot_, values.data(),
-                                     spill)) {
+      if (!reader.read(page, i)) {
         throw_damaged(file_, table_);
       }
-      row(index++, values.data());
+      row(index++, reader.values());
     }
     file_.passed(layout.page_size);
   }

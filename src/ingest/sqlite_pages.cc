@@ -6,6 +6,10 @@
 // out again. A table b-tree is simple: interior pages point to leaf pages, a leaf page contains
 // records, a record is a header of types followed by values (sqlite.org/fileformat2.html, sections
 // 1.6 and 2.1). So records are read in place.
+//
+// The header says where each column lies, and must be added up from its beginning. But rows of one
+// table mostly have one of few headers: numbers of the same sizes. So what a header says is worked
+// out once and kept, and a record with a known header costs a few instructions per wanted column.
 #include "ingest/sqlite_pages.h"
 
 #include <algorithm>
@@ -131,50 +135,7 @@ inline void decode(std::uint64_t type, const char* at, std::uint64_t size, SqlVa
   }
 }
 
-// The same for a type of one byte. A type that does not exist is larger than any record.
-constexpr std::array<std::uint32_t, 128> kSizesOfByte = [] {
-  std::array<std::uint32_t, 128> sizes{};
-  for (std::uint64_t type = 0; type < sizes.size(); ++type) {
-    const std::uint64_t size = size_of_type(type);
-    sizes[type] = size == kNoSuchType ? 1U << 30U : static_cast<std::uint32_t>(size);
-  }
-  return sizes;
-}();
-
-bool has_only_short(const char* types, std::size_t count) {
-  std::uint64_t bits = 0;
-  std::size_t i = 0;
-  for (; i + sizeof(bits) <= count; i += sizeof(bits)) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, types + i, sizeof(word));
-    bits |= word;
-  }
-  for (; i < count; ++i) {
-    bits |= static_cast<unsigned char>(types[i]);
-  }
-  return (bits & 0x8080808080808080U) == 0;
-}
-
-// Decodes columns whose types are of one byte each: nearly all of numbers. Columns that nobody
-// wants cost an addition.
-bool read_short_types(const char* types, std::string_view body, const std::vector<int>& slot_of,
-                      SqlValue* values) {
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < slot_of.size(); ++i) {
-    const auto type = static_cast<unsigned char>(types[i]);
-    const std::size_t size = kSizesOfByte[type];
-    if (slot_of[i] >= 0) {
-      if (at + size > body.size()) {
-        return false;
-      }
-      decode(type, body.data() + at, size, values[slot_of[i]]);
-    }
-    at += size;
-  }
-  return at <= body.size();
-}
-
-// Decodes columns with types of any length.
+// Decodes columns one after the other, with types of any length.
 bool read_types(const char* types, const char* types_end, std::string_view body,
                 const std::vector<int>& slot_of, SqlValue* values) {
   std::size_t at = 0;
@@ -223,18 +184,134 @@ bool gather(const Layout& layout, std::string_view local, std::uint32_t next,
 
 }  // namespace
 
-bool read_record(const Layout& layout, std::uint32_t page, std::uint32_t i,
-                 const std::vector<int>& slot_of, int rowid_slot, SqlValue* values,
-                 std::string& spill) {
-  const std::size_t start = static_cast<std::size_t>(page - 1) * layout.page_size;
-  const std::size_t header = start + (page == 1 ? kHeaderSize : 0);
-  const std::uint32_t offset =
-      big_endian(layout.bytes, header + 8 + 2 * static_cast<std::size_t>(i), 2);
-  const char* const page_end = layout.bytes.data() + start + layout.usable;
-  if (offset >= layout.usable) {
+bool RecordReader::make_plan(const char* payload, std::size_t header_size, Plan& plan) const {
+  plan.numbers.clear();
+  plan.constants.clear();
+  plan.others.clear();
+  if (header_size - 1 < slot_of_.size()) {
+    return false;  // some types are absent
+  }
+  std::size_t at = header_size;
+  for (std::size_t i = 0; i < slot_of_.size(); ++i) {
+    const auto type = static_cast<unsigned char>(payload[1 + i]);
+    const std::uint64_t size = size_of_type(type);
+    if (type >= 0x80 || size == kNoSuchType) {
+      return false;
+    }
+    if (slot_of_[i] >= 0) {
+      const auto slot = static_cast<std::uint16_t>(slot_of_[i]);
+      if (type >= 1 && type <= 6) {
+        plan.numbers.push_back({slot, static_cast<std::uint16_t>(at + size),
+                                static_cast<std::uint8_t>(64 - 8 * size)});
+      } else {
+        std::vector<OtherPlace>& places = size == 0 && type < 12 ? plan.constants : plan.others;
+        places.push_back({slot, static_cast<std::uint16_t>(at), type});
+      }
+    }
+    at += size;
+  }
+  plan.size = at;
+  return true;
+}
+
+// The plan for the header at the start of a record; null if it is not planned. kMostHeader bytes
+// can be read there. The first byte is the size of the header, so headers with equal words are
+// equally long.
+const RecordReader::Plan* RecordReader::plan_of(const char* payload, std::size_t header_size) {
+  std::array<std::uint64_t, kMostHeader / 8> header;
+  const std::size_t num_words = (header_size + 7) / 8;
+  std::memcpy(header.data(), payload, kMostHeader);
+  if (header_size % 8 != 0) {
+    header[num_words - 1] &= (std::uint64_t{1} << (8 * (header_size % 8))) - 1;  // without values
+  }
+  const auto fits = [&](const Plan& plan) {
+    std::size_t i = 0;
+    while (i < num_words && plan.header[i] == header[i]) {
+      ++i;
+    }
+    return i == num_words;
+  };
+  if (last_ != nullptr && fits(*last_)) {
+    return last_;
+  }
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < num_words; ++i) {
+    hash = (hash ^ header[i]) * 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+  }
+  static_assert(kMostPlans == 256);
+  std::uint16_t& place = plan_at_[hash >> 56];
+  if (place != 0 && fits(plans_[place - 1U])) {
+    return &plans_[place - 1U];
+  }
+  last_ = nullptr;
+  if (place == 0) {
+    plans_.emplace_back();
+    place = static_cast<std::uint16_t>(plans_.size());
+  }
+  Plan& plan = plans_[place - 1U];
+  plan.header[0] = 0;  // no header has the size 0
+  if (!make_plan(payload, header_size, plan)) {
+    return nullptr;
+  }
+  std::copy_n(header.begin(), num_words, plan.header.begin());
+  return &plan;
+}
+
+// Numbers are loaded as the eight bytes that end with them. Something precedes every record: the
+// header of the file is longer than that.
+void RecordReader::read_planned(const Plan& plan, const char* payload) {
+  SqlValue* const values = values_.data();
+  for (const NumberPlace& place : plan.numbers) {
+    const auto word = load_big_endian<std::uint64_t>(payload + place.end - 8);
+    values[place.slot].kind = SqlValue::Kind::kInteger;
+    values[place.slot].integer =
+        static_cast<std::int64_t>(word << place.shift) >> place.shift;  // sign extended
+  }
+  if (&plan != last_) {
+    for (const OtherPlace& place : plan.constants) {
+      decode(place.type, nullptr, 0, values[place.slot]);
+    }
+    last_ = &plan;
+  }
+  for (const OtherPlace& place : plan.others) {
+    decode(place.type, payload + place.begin, size_of_type(place.type), values[place.slot]);
+  }
+}
+
+bool RecordReader::read_payload(const char* payload, const char* end) {
+  const char* types = payload;
+  std::uint64_t header_size = 0;
+  if (!read_varint(types, end, header_size) ||
+      header_size > static_cast<std::uint64_t>(end - payload)) {
     return false;
   }
-  const char* at = layout.bytes.data() + start + offset;
+  const char* const file_end = layout_.bytes.data() + layout_.bytes.size();
+  if (payload != spill_.data() && types == payload + 1 && header_size >= 1 &&
+      header_size <= kMostHeader && static_cast<std::size_t>(file_end - payload) >= kMostHeader) {
+    if (const Plan* plan = plan_of(payload, header_size)) {
+      if (plan->size > static_cast<std::size_t>(end - payload)) {
+        return false;
+      }
+      read_planned(*plan, payload);
+      return true;
+    }
+  }
+  last_ = nullptr;
+  const char* const types_end = payload + header_size;
+  return read_types(types, types_end, {types_end, static_cast<std::size_t>(end - types_end)},
+                    slot_of_, values_.data());
+}
+
+bool RecordReader::read(std::uint32_t page, std::uint32_t i) {
+  const std::size_t start = static_cast<std::size_t>(page - 1) * layout_.page_size;
+  const std::size_t header = start + (page == 1 ? kHeaderSize : 0);
+  const std::uint32_t offset =
+      big_endian(layout_.bytes, header + 8 + 2 * static_cast<std::size_t>(i), 2);
+  const char* const page_end = layout_.bytes.data() + start + layout_.usable;
+  if (offset >= layout_.usable) {
+    return false;
+  }
+  const char* at = layout_.bytes.data() + start + offset;
   std::uint64_t payload_size = 0;
   std::uint64_t rowid = 0;
   if (!read_varint(at, page_end, payload_size) || !read_varint(at, page_end, rowid)) {
@@ -243,49 +320,34 @@ bool read_record(const Layout& layout, std::uint32_t page, std::uint32_t i,
   const char* payload = at;
   const char* end = nullptr;
   // The part of a payload that stays on the page: section 1.6 of the file format.
-  const std::uint64_t most_local = layout.usable - 35;
+  const std::uint64_t most_local = layout_.usable - 35;
   if (payload_size <= most_local) {
     end = payload + payload_size;
     if (payload_size > static_cast<std::uint64_t>(page_end - payload)) {
       return false;
     }
   } else {
-    const std::uint64_t least_local = (layout.usable - 12) * 32 / 255 - 23;
-    const std::uint64_t fitting = least_local + (payload_size - least_local) % (layout.usable - 4);
+    const std::uint64_t least_local = (layout_.usable - 12) * 32 / 255 - 23;
+    const std::uint64_t fitting = least_local + (payload_size - least_local) % (layout_.usable - 4);
     const std::uint64_t local = fitting <= most_local ? fitting : least_local;
     if (local + 4 > static_cast<std::uint64_t>(page_end - payload)) {
       return false;
     }
     const std::string_view here(payload, local);
     const std::uint32_t next = big_endian({payload + local, 4}, 0, 4);
-    if (!gather(layout, here, next, payload_size, spill)) {
+    if (!gather(layout_, here, next, payload_size, spill_)) {
       return false;
     }
-    payload = spill.data();
-    end = payload + spill.size();
+    payload = spill_.data();
+    end = payload + spill_.size();
   }
-  const char* types = payload;
-  std::uint64_t header_size = 0;
-  if (!read_varint(types, end, header_size) ||
-      header_size > static_cast<std::uint64_t>(end - payload)) {
-    return false;
-  }
-  const char* const types_end = payload + header_size;
-  const char* body = types_end;
-  // A damaged header may end before its first type.
-  if (types <= types_end && static_cast<std::size_t>(types_end - types) >= slot_of.size() &&
-      has_only_short(types, slot_of.size())) {
-    if (!read_short_types(types, {body, static_cast<std::size_t>(end - body)}, slot_of, values)) {
-      return false;
-    }
-  } else if (!read_types(types, types_end, {body, static_cast<std::size_t>(end - body)}, slot_of,
-                         values)) {
+  if (!read_payload(payload, end)) {
     return false;
   }
   // Last: a column that stands for the rowid is stored as null.
-  if (rowid_slot >= 0) {
-    values[rowid_slot].kind = SqlValue::Kind::kInteger;
-    values[rowid_slot].integer = static_cast<std::int64_t>(rowid);
+  if (rowid_slot_ >= 0) {
+    values_[static_cast<std::size_t>(rowid_slot_)].kind = SqlValue::Kind::kInteger;
+    values_[static_cast<std::size_t>(rowid_slot_)].integer = static_cast<std::int64_t>(rowid);
   }
   return true;
 }

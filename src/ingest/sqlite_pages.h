@@ -3,6 +3,7 @@
 // Records in the pages of a SQLite file.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -51,11 +52,59 @@ struct Layout {
 // num_pages is 0 if the page size is impossible. The bytes include the file's header.
 Layout layout_of(std::string_view bytes);
 
-// Reads the record of cell `i` of a leaf page into `values` (by slot). `spill` receives a payload
-// that overflows its page.
-bool read_record(const Layout& layout, std::uint32_t page, std::uint32_t i,
-                 const std::vector<int>& slot_of, int rowid_slot, SqlValue* values,
-                 std::string& spill);
+// Reads the records of one table's leaf pages. Not for several threads at once.
+class RecordReader {
+ public:
+  // `slot_of`: by column of the table, its place among the values, or -1. `rowid_slot`: the place
+  // of the row id itself, or -1.
+  RecordReader(const Layout& layout, const std::vector<int>& slot_of, int rowid_slot,
+               std::size_t num_slots)
+      : layout_(layout), slot_of_(slot_of), rowid_slot_(rowid_slot), values_(num_slots) {}
+
+  // Reads the record of cell `i` into values(). False if the bytes violate the format.
+  bool read(std::uint32_t page, std::uint32_t i);
+  const SqlValue* values() const { return values_.data(); }
+
+ private:
+  static constexpr std::size_t kMostHeader = 64;  // of records that are planned, in bytes
+  static constexpr std::size_t kMostPlans = 256;
+
+  // A whole number: where it ends, counted from the start of the record, and how many bits of eight
+  // bytes are not its own.
+  struct NumberPlace {
+    std::uint16_t slot = 0;
+    std::uint16_t end = 0;
+    std::uint8_t shift = 0;
+  };
+  // Any other value. Nulls and the constants 0 and 1 are in the header alone.
+  struct OtherPlace {
+    std::uint16_t slot = 0;
+    std::uint16_t begin = 0;
+    std::uint8_t type = 0;
+  };
+  // Where the wanted columns lie in records with one and the same header.
+  struct Plan {
+    std::array<std::uint64_t, kMostHeader / 8> header{};
+    std::uint64_t size = 0;  // up to the end of the last wanted column
+    std::vector<NumberPlace> numbers;
+    std::vector<OtherPlace> constants;
+    std::vector<OtherPlace> others;
+  };
+
+  bool read_payload(const char* payload, const char* end);
+  void read_planned(const Plan& plan, const char* payload);
+  const Plan* plan_of(const char* payload, std::size_t header_size);
+  bool make_plan(const char* payload, std::size_t header_size, Plan& plan) const;
+
+  Layout layout_;
+  const std::vector<int>& slot_of_;
+  int rowid_slot_;
+  std::vector<SqlValue> values_;
+  std::string spill_;  // a payload that overflows its page
+  std::vector<Plan> plans_;
+  std::array<std::uint16_t, kMostPlans> plan_at_{};  // by hash of the header: from 1; 0: none
+  const Plan* last_ = nullptr;                       // of the record before
+};
 
 // As the page's header has it, unchecked.
 std::uint32_t num_cells(const Layout& layout, std::uint32_t page);

@@ -196,6 +196,9 @@ GpuMatch find_gpu(const std::vector<GpuSpec>& table, const std::string& device_n
     if (fitting.size() != 1) {
       match.reason = fmt::format("several GPUs are called '{}': name one of {}",
                                  printable(device_name), names_of(found.rows));
+      for (const GpuSpec* gpu : found.rows) {
+        match.variants.push_back(gpu->name);
+      }
       return match;
     }
     found.rows = fitting;

@@ -49,8 +49,9 @@ struct GpuAttributes {
 // The result of a lookup: a row, or the reason why there is none.
 struct GpuMatch {
   std::optional<GpuSpec> gpu;
-  std::string reason;              // why there is none, and what to do about it
-  std::vector<std::string> notes;  // where the device and its row disagree
+  std::string reason;                      // why there is none, and what to do about it
+  std::vector<std::string> notes;          // where the device and its row disagree
+  std::vector<std::string> variants = {};  // the rows of a name that several share
 };
 
 // The row of a device, by the name in nsys and ncu recordings or by the row's own name. The longest

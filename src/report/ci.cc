@@ -25,6 +25,8 @@ struct Measure {
   double value = 0;
   std::optional<double> spread;  // a standard deviation
   std::int64_t n = 1;
+  std::string row_of_time = "";  // in Google Benchmark: the row that gets it as a counter
+  std::string counter = "";      // its name there
 };
 
 void add(const std::optional<double>& value, std::string benchmark, const char* measure,
@@ -34,11 +36,21 @@ void add(const std::optional<double>& value, std::string benchmark, const char* 
   }
 }
 
+// A time of 0 is one that was not measured, and a dashboard would divide by it.
+void add_time(std::int64_t time_ns, std::string benchmark, std::int64_t n,
+              std::vector<Measure>& measures) {
+  if (time_ns > 0) {
+    measures.push_back(
+        {std::move(benchmark), "latency_ns", static_cast<double>(time_ns), std::nullopt, n});
+  }
+}
+
 void add_latency(const LatencyMetrics& latency, const std::string& name,
                  std::vector<Measure>& measures) {
   if (latency.mean_ns) {
     measures.push_back({name, "latency_ns", *latency.mean_ns, latency.std_ns, latency.n});
   }
+  add(latency.p50_ns, name + "/p50", "latency_ns", measures, latency.n);
   add(latency.p99_ns, name + "/p99", "latency_ns", measures, latency.n);
 }
 
@@ -46,23 +58,30 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
   std::vector<Measure> measures;
   add_latency(metrics.aggregates.ttft, "ttft", measures);
   add_latency(metrics.aggregates.tpot, "tpot", measures);
-  add(metrics.aggregates.decode_tokens_per_s, "decode", "throughput_per_s", measures);
-  // Without kernels, their time is unknown, not 0.
-  if (metrics.capture.kernel_ns > 0) {
-    for (const StageSummary& stage : metrics.stages) {
-      add(static_cast<double>(stage.kernel_ns), printable(stage.stage) + "/kernels", "latency_ns",
-          measures, stage.num_instances);
-    }
+  if (const std::optional<double> rate = metrics.aggregates.decode_tokens_per_s) {
+    measures.push_back({dashboard_name("aggregates.decode_tokens_per_s"), "throughput_per_s", *rate,
+                        std::nullopt, 1, "tpot", "items_per_second"});
+  }
+  add(metrics.aggregates.program_ns, dashboard_name("aggregates.program_ns"), "latency_ns",
+      measures);
+  for (const StageSummary& stage : metrics.stages) {
+    add_time(stage.median_ns, printable(stage.stage) + "/median", stage.num_instances, measures);
+    add_time(stage.kernel_ns, printable(stage.stage) + "/kernels", stage.num_instances, measures);
   }
   for (const LedgerMetrics& row : metrics.ledgers) {
-    add(static_cast<double>(row.window_ns),
-        printable(row.stage) + "/" + printable(row.device) + "/window", "latency_ns", measures,
-        row.num_instances);
+    add_time(row.window_ns, printable(row.stage) + "/" + printable(row.device) + "/window",
+             row.num_instances, measures);
   }
   if (metrics.efficiency) {
     for (const StageEfficiency& stage : metrics.efficiency->stages) {
-      add(stage.mfu.wall_fraction, printable(stage.stage) + "/mfu", "fraction", measures);
-      add(stage.mbu.wall_fraction, printable(stage.stage) + "/mbu", "fraction", measures);
+      const std::string name = printable(stage.stage);
+      for (const auto& [word, share] :
+           {std::pair("mfu", stage.mfu.wall_fraction), std::pair("mbu", stage.mbu.wall_fraction)}) {
+        if (share) {
+          measures.push_back(
+              {name + "/" + word, "fraction", *share, std::nullopt, 1, name + "/kernels", word});
+        }
+      }
     }
   }
   return measures;
@@ -90,6 +109,28 @@ std::string github_summary(const Metrics& metrics) {
                              " sections were left out: llmprof report BUNDLE shows them.\n";
 }
 
+std::string dashboard_name(const std::string& key) {
+  if (key == "aggregates.ttft.p50_ns") {
+    return "ttft/p50";
+  }
+  if (key == "aggregates.tpot.p50_ns") {
+    return "tpot/p50";
+  }
+  if (key == "aggregates.decode_tokens_per_s") {
+    return "decode";
+  }
+  if (key == "aggregates.program_ns") {
+    return "program";
+  }
+  constexpr std::string_view kBefore = "stages[stage=";
+  constexpr std::string_view kAfter = "].host_median_ns";
+  if (key.starts_with(kBefore) && key.ends_with(kAfter)) {
+    return printable(key.substr(kBefore.size(), key.size() - kBefore.size() - kAfter.size()) +
+                     "/median");
+  }
+  return printable(key);
+}
+
 std::string bencher_json(const Metrics& metrics) {
   Json document = Json::object();
   for (const Measure& measure : measures_of(metrics)) {
@@ -104,19 +145,21 @@ std::string bencher_json(const Metrics& metrics) {
 }
 
 std::string google_benchmark_json(const Metrics& metrics) {
+  const std::vector<Measure> measures = measures_of(metrics);
   Json benchmarks = Json::array();
-  for (const Measure& measure : measures_of(metrics)) {
+  for (const Measure& measure : measures) {
+    if (!measure.row_of_time.empty()) {
+      continue;
+    }
     Json row = {{"name", measure.benchmark}, {"run_name", measure.benchmark},
                 {"run_type", "iteration"},   {"repetitions", 1},
                 {"repetition_index", 0},     {"threads", 1},
-                {"iterations", measure.n}};
-    // Google Benchmark knows only times; other measures go into a counter of the same row.
-    const bool is_time = std::string_view(measure.measure) == "latency_ns";
-    row["real_time"] = is_time ? measure.value : 0.0;
-    row["cpu_time"] = is_time ? measure.value : 0.0;
-    row["time_unit"] = "ns";
-    if (!is_time) {
-      row[measure.measure] = measure.value;
+                {"iterations", measure.n},   {"real_time", measure.value},
+                {"cpu_time", measure.value}, {"time_unit", "ns"}};
+    for (const Measure& counter : measures) {
+      if (counter.row_of_time == measure.benchmark) {
+        row[counter.counter] = counter.value;
+      }
     }
     benchmarks.push_back(row);
   }

@@ -13,10 +13,16 @@ struct Metrics;
 // enough (GitHub rejects a step summary above 1 MiB and shows little of a long one).
 std::string github_summary(const Metrics& metrics);
 
+// The name of a metric on a dashboard, the same for one run and for a gate: "tpot/p50" for
+// aggregates.tpot.p50_ns. Others: the key.
+std::string dashboard_name(const std::string& key);
+
 // Bencher Metric Format: benchmark -> measure -> value, with bounds if a spread is known.
 std::string bencher_json(const Metrics& metrics);
 
-// The format of Google Benchmark's --benchmark_format=json, which many dashboards read.
+// The format of Google Benchmark's --benchmark_format=json, which many dashboards read. It knows
+// times only: a rate or share is a counter of the row whose time it belongs to, never a row with a
+// time of 0.
 std::string google_benchmark_json(const Metrics& metrics);
 
 }  // namespace llmprof

@@ -4,7 +4,7 @@
 #include "report/comparison.h"
 
 #include "base/json.h"
-#include "base/text.h"
+#include "report/ci.h"
 #include "report/comparison_parts.h"
 
 namespace llmprof {
@@ -21,9 +21,12 @@ Json metric_json(const MetricChange& row) {
           {"ratio", number_or_null(row.ratio)},
           {"ratio_low", number_or_null(row.ratio_low)},
           {"ratio_high", number_or_null(row.ratio_high)},
+          {"interval_level", number_or_null(row.interval_level)},
           {"p", number_or_null(row.p)},
           {"method", text_or_null(row.method)},
           {"limit_fraction", row.limit_fraction},
+          {"at_most", number_or_null(row.at_most)},
+          {"at_least", number_or_null(row.at_least)},
           {"change", change_name(row.change)},
           {"reason", text_or_null(row.reason)},
           {"repeats_needed", number_or_null(row.repeats_needed)}};
@@ -201,14 +204,14 @@ std::string github_comparison(const Comparison& comparison) {
 std::string bencher_comparison(const Comparison& comparison) {
   Json document = Json::object();
   for (const MetricChange& row : comparison.metrics) {
-    if (!row.is_gated) {
+    if (!row.is_gated || !row.candidate) {
       continue;
     }
     const char* measure = row.unit == "ns"    ? "latency_ns"
                           : row.unit == "1/s" ? "throughput_per_s"
                                               : "value";
-    Json& result = document[printable(row.key)][measure];
-    result["value"] = number_or_null(row.candidate);
+    Json& result = document[dashboard_name(row.key)][measure];
+    result["value"] = *row.candidate;
     if (row.base && row.ratio_low && row.ratio_high) {
       result["lower_value"] = *row.base * *row.ratio_low;
       result["upper_value"] = *row.base * *row.ratio_high;
@@ -221,11 +224,11 @@ std::string google_benchmark_comparison(const Comparison& comparison) {
   Json benchmarks = Json::array();
   const std::size_t runs = comparison.candidate.size();
   for (const MetricChange& row : comparison.metrics) {
-    if (!row.is_gated || row.unit != "ns") {
+    if (!row.is_gated || row.unit != "ns" || !row.candidate) {
       continue;
     }
-    const std::string name = printable(row.key);
-    const Json time_ns = number_or_null(row.candidate);
+    const std::string name = dashboard_name(row.key);
+    const double time_ns = *row.candidate;
     benchmarks.push_back({{"name", name + "_median"},
                           {"run_name", name},
                           {"run_type", "aggregate"},
@@ -251,6 +254,14 @@ std::string self_test_json(const SelfTest& test, std::size_t num_runs) {
   json["passes"] = test.passes;
   json["inconclusive"] = test.inconclusive;
   json["can_alarm"] = test.can_alarm;
+  json["spreads"] = Json::array();
+  for (const MetricSpread& row : test.spreads) {
+    json["spreads"].push_back({{"key", row.key},
+                               {"unit", row.unit},
+                               {"low", row.low},
+                               {"median", row.median},
+                               {"high", row.high}});
+  }
   return to_json_text(json);
 }
 

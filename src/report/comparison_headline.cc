@@ -18,10 +18,27 @@ std::string percent_change(double base, double candidate) {
   return format_change(base == 0 ? 0 : candidate / base - 1);
 }
 
-std::string metric_change(const MetricChange& row) {
+// The change is the ratio of the row, which is not that of the medians where there are several
+// runs.
+std::string metric_change(const MetricChange& row, bool is_one_run) {
   const auto text = [&](double value) { return shown({value, metric_unit(row), ""}); };
-  return fmt::format("{} {} -> {} ({})", metric_label(row.key), text(*row.base),
-                     text(*row.candidate), percent_change(*row.base, *row.candidate));
+  const std::string values = fmt::format("{} -> {}", text(*row.base), text(*row.candidate));
+  const std::string label = metric_label(row.key);
+  if (!row.ratio) {
+    return fmt::format("{} {}", label, values);
+  }
+  const std::string change = shown({*row.ratio, Unit::kRatio, ""});
+  return is_one_run ? fmt::format("{} {} ({})", label, values, change)
+                    : fmt::format("{} {} (medians {})", label, change, values);
+}
+
+// Kernel time of one pass: it stays comparable where the sides made different numbers of passes.
+std::string pass_change(const ModelPassChange& pass) {
+  return fmt::format("one {} pass ({}) {} -> {} of kernel time ({})", pass.pass,
+                     count_of(pass.num_layers, "layer"), format_duration_ns(pass.base_ns()),
+                     format_duration_ns(pass.candidate_ns()),
+                     percent_change(static_cast<double>(pass.base_ns()),
+                                    static_cast<double>(pass.candidate_ns())));
 }
 
 // Kernel time, and launches where their number changed by a percent or more: then the sides did
@@ -42,14 +59,49 @@ std::string kernel_change(const Comparison& comparison) {
   return text;
 }
 
-}  // namespace
-
-std::string measured_change(const Comparison& comparison) {
+// Without a base: the values that have limits.
+std::string measured_values(const Comparison& comparison) {
   std::vector<std::string> parts;
   for (const MetricChange& row : comparison.metrics) {
-    if (row.is_gated && row.base && row.candidate && *row.base > 0 && parts.size() < 2) {
-      parts.push_back(metric_change(row));
+    if (row.candidate) {
+      parts.push_back(fmt::format("{} {} ({})", metric_label(row.key),
+                                  shown({*row.candidate, metric_unit(row), ""}), limit_text(row)));
     }
+  }
+  return parts.empty() ? "Nothing that has a limit was measured."
+                       : with_capital(printable(fmt::format("{}", fmt::join(parts, "; ")))) + ".";
+}
+
+}  // namespace
+
+std::string level_text(double level) {
+  return fmt::format("{:.3g} %", level * 100);
+}
+
+std::string limit_text(const MetricChange& metric) {
+  std::vector<std::string> limits;
+  for (const auto& [word, limit] :
+       {std::pair("at most", metric.at_most), std::pair("at least", metric.at_least)}) {
+    if (limit) {
+      limits.push_back(fmt::format("{} {}", word, shown({*limit, metric_unit(metric), ""})));
+    }
+  }
+  return fmt::format("{}", fmt::join(limits, ", "));
+}
+
+std::string measured_change(const Comparison& comparison) {
+  if (comparison.base.empty()) {
+    return measured_values(comparison);
+  }
+  std::vector<std::string> parts;
+  const bool is_one_run = comparison.base.size() == 1 && comparison.candidate.size() == 1;
+  for (const MetricChange& row : comparison.metrics) {
+    if (row.is_gated && row.base && row.candidate && *row.base > 0 && parts.size() < 2) {
+      parts.push_back(metric_change(row, is_one_run));
+    }
+  }
+  for (const ModelPassChange& pass : comparison.model.passes) {
+    parts.push_back(pass_change(pass));
   }
   if (comparison.base_kernel_ns > 0 && comparison.candidate_kernel_ns > 0) {
     parts.push_back(kernel_change(comparison));
@@ -63,6 +115,10 @@ std::string measured_change(const Comparison& comparison) {
 std::string runs_sentence(const Comparison& comparison) {
   const std::size_t base = comparison.base.size();
   const std::size_t candidate = comparison.candidate.size();
+  if (base == 0) {
+    return fmt::format("{}, judged by limits alone: no baseline was given.",
+                       count_of(static_cast<std::int64_t>(candidate), "run"));
+  }
   return base == 1 && candidate == 1 ? "One run per side."
                                      : fmt::format("{} {} of the base, {} of the candidate.", base,
                                                    base == 1 ? "run" : "runs", candidate);

@@ -21,13 +21,16 @@ namespace llmprof {
 namespace {
 
 std::string verdict_words(const Comparison& comparison) {
+  const bool has_base = !comparison.base.empty();
   switch (comparison.verdict) {
     case Verdict::kRegress:
-      return "Slower";
+      return has_base ? "Slower" : "Outside its limits";
     case Verdict::kPass:
-      return comparison.sentence.starts_with("faster") ? "Faster" : "No slower";
+      return comparison.sentence.starts_with("faster") ? "Faster"
+             : has_base                                ? "No slower"
+                                                       : "Within its limits";
     case Verdict::kInvalid:
-      return "Not comparable";
+      return has_base ? "Not comparable" : "Not judged";
     case Verdict::kInconclusive:
       break;
   }
@@ -37,7 +40,7 @@ std::string verdict_words(const Comparison& comparison) {
 // The sentence without the word that is already in the heading.
 std::string reasons_of(const std::string& sentence) {
   for (const std::string_view said :
-       {"slower: ", "faster: ", "not decided: ", "not comparable: "}) {
+       {"slower: ", "faster: ", "not decided: ", "not comparable: ", "outside its limit: "}) {
     if (sentence.starts_with(said)) {
       return sentence.substr(said.size());
     }
@@ -74,19 +77,22 @@ std::string tile_html(const MetricChange& row, std::size_t place) {
   if (row.ratio && !is_change(row)) {
     note += "measured " + html_value(ratio) + ", ";
   }
-  if (row.ratio_low && row.ratio_high) {
+  if (!row.base) {
+    note += html_words(limit_text(row));
+  } else if (row.ratio_low && row.ratio_high) {
     note += fmt::format("{} to {}", html_value(value("ratio_low", row.ratio_low, Unit::kRatio)),
                         html_value(value("ratio_high", row.ratio_high, Unit::kRatio)));
-    note += row.method == "runs" ? "" : " by its " + html_words(row.method);
+    note += fmt::format(" ({} interval{})", level_text(row.interval_level.value_or(0)),
+                        row.method == "runs" ? "" : " of the " + html_words(row.method));
   } else {
     note += "no interval";
   }
   return fmt::format(
       "<li class=\"tile {}\"><div class=\"tile-label\">{}</div><div class=\"tile-value\">{}</div>"
-      "<div class=\"tile-note\">{}</div><div class=\"tile-note\">{} before, {} now{}</div></li>\n",
+      "<div class=\"tile-note\">{}</div><div class=\"tile-note\">{}{} now{}</div></li>\n",
       is_change(row) ? change_name(row.change) : "even",
       html_words(capitalized(metric_label(row.key))), tile_value(row, ratio), note,
-      html_value(value("base", row.base, metric_unit(row))),
+      row.base ? html_value(value("base", row.base, metric_unit(row))) + " before, " : "",
       html_value(value("candidate", row.candidate, metric_unit(row))),
       row.reason.empty() ? "" : "; " + html_words(row.reason));
 }
@@ -130,13 +136,19 @@ std::string other_metrics_html(const Comparison& comparison) {
 }
 
 std::string core_html(const Comparison& comparison, std::size_t top) {
+  if (comparison.base.empty()) {
+    return summary_html(comparison) +
+           html_text({"", {limits_section(comparison), runs_section(comparison)}});
+  }
   Document first;
   Document last;
   const bool is_broken = std::any_of(comparison.facts.begin(), comparison.facts.end(),
                                      [](const FactDifference& fact) { return fact.breaks; });
   (is_broken ? first : last).sections.push_back(fingerprint_section(comparison));
   const bool has_kernels = !comparison.kernels.empty();
+  // From the whole to its parts, as in the terminal.
   if (has_kernels) {
+    first.sections.push_back(buckets_section(comparison));
     first.sections.push_back(families_section(comparison));
   }
   if (has_model(comparison)) {
@@ -146,11 +158,13 @@ std::string core_html(const Comparison& comparison, std::size_t top) {
     first.sections.push_back(operator_moves_section(comparison, top));
   }
   if (has_kernels) {
-    first.sections.push_back(buckets_section(comparison));
     first.sections.push_back(moved_section(comparison, top));
   }
   Section metrics = metrics_section(comparison, false);
-  metrics.notes.erase(metrics.notes.begin(), metrics.notes.end() - 1);  // they stand below
+  // What the option would show stands below.
+  std::erase_if(metrics.notes, [](const std::string& note) {
+    return note.find("--all-metrics") != std::string::npos;
+  });
   first.sections.push_back(std::move(metrics));
   last.sections.push_back(runs_section(comparison));
   return summary_html(comparison) + html_text(first) + other_metrics_html(comparison) +
@@ -166,12 +180,13 @@ std::string comparison_page(const Comparison& comparison, std::size_t top) {
   const std::string policy = fmt::format(
       "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'", source_hash(style));
   std::string title = verdict_words(comparison);
-  if (!comparison.base.empty() && !comparison.candidate.empty()) {
+  if (!comparison.candidate.empty()) {
     const auto name_of = [](const std::string& label) {
       return html_words(cut_name(label.substr(label.find_last_of('/') + 1)));
     };
-    title = fmt::format("{} against {}: {}", name_of(comparison.candidate.front()),
-                        name_of(comparison.base.front()), title);
+    const std::string against =
+        comparison.base.empty() ? "" : " against " + name_of(comparison.base.front());
+    title = fmt::format("{}{}: {}", name_of(comparison.candidate.front()), against, title);
   }
   return filled_page(web_file("comparison.html"), {{"policy", policy},
                                                    {"style", style},

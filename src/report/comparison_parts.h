@@ -31,6 +31,11 @@ std::string measured_change(const Comparison& comparison);
 // "5 runs of the base, 5 of the candidate."
 std::string runs_sentence(const Comparison& comparison);
 
+// A level of confidence: "99 %", "99.7 %".
+std::string level_text(double level);
+// "at most 12.0 ms"; empty without a limit on the value.
+std::string limit_text(const MetricChange& metric);
+
 ReportValue text_value(std::string text);
 Unit metric_unit(const MetricChange& metric);
 // Within noise is said in words, never shown as a change.
@@ -43,6 +48,8 @@ bool is_told_metric(const MetricChange& metric);
 
 Section fingerprint_section(const Comparison& comparison);
 Section metrics_section(const Comparison& comparison, bool has_all);
+// Values and their limits, where there is no base.
+Section limits_section(const Comparison& comparison);
 Section families_section(const Comparison& comparison);
 Section buckets_section(const Comparison& comparison);
 Section moved_section(const Comparison& comparison, std::size_t top);

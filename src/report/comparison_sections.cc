@@ -3,6 +3,8 @@
 // Sections of a comparison: verdict, differences in the workload, metrics with intervals.
 //
 // The attribution of the difference is in comparison_parts.cc.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -24,7 +26,7 @@ Unit metric_unit(const MetricChange& metric) {
 
 std::string metric_judgement(const MetricChange& metric) {
   const char* word = metric.change == Change::kSame    ? "no significant change"
-                     : metric.change == Change::kWorse ? "WORSE"
+                     : metric.change == Change::kWorse ? metric.base ? "WORSE" : "OUTSIDE"
                                                        : change_name(metric.change);
   if (metric.change == Change::kSame && !metric.reason.empty()) {
     return metric.reason;  // a limit on the value was kept
@@ -39,11 +41,11 @@ std::string metric_judgement(const MetricChange& metric) {
 namespace {
 
 std::string interval_text(const MetricChange& row) {
-  if (!row.ratio_low || !row.ratio_high) {
+  if (!row.ratio_low || !row.ratio_high || !row.interval_level) {
     return "n/a";
   }
-  return fmt::format("{} to {}", shown({*row.ratio_low, Unit::kRatio, ""}),
-                     shown({*row.ratio_high, Unit::kRatio, ""}));
+  return fmt::format("{} to {} ({})", shown({*row.ratio_low, Unit::kRatio, ""}),
+                     shown({*row.ratio_high, Unit::kRatio, ""}), level_text(*row.interval_level));
 }
 
 Section verdict_section(const Comparison& comparison) {
@@ -112,7 +114,7 @@ ReportTable metrics_table(const Comparison& comparison, const MetricFilter& keep
                    {"base", "base", Unit::kDuration},
                    {"candidate", "candidate", Unit::kDuration},
                    {"change", "ratio", Unit::kRatio},
-                   {"interval", "ratio_low", Unit::kRate},
+                   {"interval (level)", "ratio_low", Unit::kRate},
                    {"p", "p", Unit::kRate},
                    {"metric", "key", Unit::kName},
                    {"judged", "change", Unit::kText}};
@@ -154,13 +156,45 @@ Section metrics_section(const Comparison& comparison, bool has_all) {
   };
   add_count(num_same, "no significant change");
   add_count(num_unjudged, "not judged");
+  if (std::ranges::any_of(comparison.metrics,
+                          [](const MetricChange& row) { return row.method == "runs"; })) {
+    section.notes.emplace_back(
+        "base and candidate: medians of the runs. change: the median ratio over all pairs of runs, "
+        "with its confidence interval.");
+  }
   section.notes.emplace_back(
       "The test assumes that runs of a side are exchangeable, so interleave them. docs/ci.md says how "
       "the verdict is made.");
   return section;
 }
 
+Section limits_section(const Comparison& comparison) {
+  Section section;
+  section.id = "metrics";
+  section.title = "Values and their limits";
+  ReportTable table;
+  table.columns = {{"median", "candidate", Unit::kDuration},
+                   {"limit", "limit", Unit::kText},
+                   {"metric", "key", Unit::kName},
+                   {"judged", "change", Unit::kText}};
+  for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
+    const MetricChange& row = comparison.metrics[i];
+    const std::string key = fmt::format("metrics[{}].", i);
+    table.rows.push_back({{{cell_of(row.candidate), metric_unit(row), key + "candidate"},
+                           text_value(limit_text(row)),
+                           {metric_label(row.key), Unit::kName, key + "key"},
+                           text_value(metric_judgement(row))},
+                          "",
+                          false});
+  }
+  section.tables.push_back(std::move(table));
+  return section;
+}
+
 Document comparison_document(const Comparison& comparison, std::size_t top, bool has_all_metrics) {
+  if (comparison.base.empty()) {
+    return {"", {verdict_section(comparison), limits_section(comparison)}};
+  }
   Document document;
   document.sections = {verdict_section(comparison), fingerprint_section(comparison),
                        metrics_section(comparison, has_all_metrics), buckets_section(comparison),

@@ -47,6 +47,9 @@ std::string number_text(double number, Unit unit) {
       return fmt::format("{:.3g}", number);
     case Unit::kTeraflops:
       return fmt::format("{:.1f}", number / 1e12);
+    case Unit::kBytesPerSecond:
+      return number < 1e12 ? fmt::format("{:.3g} GB/s", number / 1e9)
+                           : fmt::format("{:.2f} TB/s", number / 1e12);
     case Unit::kDifference:
       return (number < 0 ? "-" : "+") + format_duration_ns(std::llround(std::abs(number)));
     case Unit::kRatio:
@@ -121,6 +124,8 @@ const char* unit_name(Unit unit) {
       return "FLOP";
     case Unit::kTeraflops:
       return "FLOP/s";
+    case Unit::kBytesPerSecond:
+      return "bytes/s";
   }
   return "";
 }

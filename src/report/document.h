@@ -33,9 +33,10 @@ enum class Unit {
   kRate,          // 12.3 a second
   kBytes,
   kFlops,
-  kTeraflops,   // FLOP/s, as 456.9
-  kDifference,  // ns, as +1.23 ms
-  kRatio,       // of candidate to base, as +1.20 %
+  kTeraflops,       // FLOP/s, as 456.9
+  kBytesPerSecond,  // as 2.00 TB/s
+  kDifference,      // ns, as +1.23 ms
+  kRatio,           // of candidate to base, as +1.20 %
 };
 const char* unit_name(Unit unit);
 bool is_number(Unit unit);

@@ -7,6 +7,7 @@
 #include "report/fleet.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,7 +31,7 @@ std::string short_kernel(const std::string& name) {
   return printable(short_kernel_names({name}).front());
 }
 
-std::string joined(const Json& texts) {
+std::string joined(const Json& texts, std::string_view separator = ", ") {
   std::vector<std::string> words;
   words.reserve(texts.size());
   for (const Json& text : texts) {
@@ -41,7 +42,7 @@ std::string joined(const Json& texts) {
     words.resize(kMostNamed);
     words.push_back(fmt::format("and {} more", num - kMostNamed));
   }
-  return fmt::format("{}", fmt::join(words, ", "));
+  return fmt::format("{}", fmt::join(words, separator));
 }
 
 std::string presence(const Json& fleet) {
@@ -143,6 +144,49 @@ std::string nobody_sentence(const Json& fleet) {
       format_duration_ns(total_ns));
 }
 
+std::string spoken_kind(const std::string& kind) {
+  return kind.empty() ? "" : kind == "pipeline" ? kind : kind + " parallel";
+}
+
+// Groups of one kind and size, with the one that loses most.
+void add_groups(const Json& fleet, Section& section) {
+  struct Alike {
+    Json ranks = Json::array();
+    const Json* worst = nullptr;
+  };
+  std::map<std::pair<std::string, std::int64_t>, Alike> kinds;
+  for (const Json& row : rows_of(fleet, "groups")) {
+    Alike& alike = kinds[{text_of(row, "kind"), integer_of(row, "size")}];
+    alike.ranks.push_back(text_of(row, "ranks").empty() ? printable(text_of(row, "communicator"))
+                                                        : text_of(row, "ranks"));
+    if (alike.worst == nullptr ||
+        integer_of(row, "lost_ns") > integer_of(*alike.worst, "lost_ns")) {
+      alike.worst = &row;
+    }
+  }
+  for (const auto& [key, alike] : kinds) {
+    const auto num = static_cast<std::int64_t>(alike.ranks.size());
+    const Json& worst = *alike.worst;
+    const std::string kind = spoken_kind(key.first);
+    std::string text = num == 1
+                           ? fmt::format("{}group", kind.empty() ? "" : kind + " ")
+                           : fmt::format("{}{}{}", kind.empty() ? "" : kind + ": ", num, " groups");
+    if (key.second > 0) {
+      text += fmt::format(" of {}", count_of(key.second, "rank"));
+    }
+    text +=
+        fmt::format(": {} ({})", joined(alike.ranks, "; "), printable(text_of(worst, "evidence")));
+    if (integer_of(worst, "lost_ns") > 0) {
+      text += fmt::format("; rank {} is last at {} of {}{}, which cost {}",
+                          integer_of(worst, "late_rank"), integer_of(worst, "last"),
+                          count_of(integer_of(worst, "collectives.num"), "collective"),
+                          num == 1 ? "" : " in " + text_of(worst, "ranks"),
+                          format_duration_ns(integer_of(worst, "lost_ns")));
+    }
+    section.paragraphs.push_back(std::move(text));
+  }
+}
+
 // Anything that makes the picture incomplete: unfinished, failed and requeued ranks.
 void add_troubles(const Json& fleet, Section& section) {
   const Json& ranks = field_of(fleet, "ranks");
@@ -208,6 +252,7 @@ Section summary(const Json& fleet) {
                     integer_of(kernels[0], "ranks"), number_of(kernels[0], "slow_ratio"),
                     format_duration_ns(integer_of(kernels[0], "excess_ns"))));
   }
+  add_groups(fleet, section);
   add_troubles(fleet, section);
   return section;
 }
@@ -268,6 +313,50 @@ Section collective_section(const Json& fleet) {
   return section;
 }
 
+// One row per group; how each shares the model is in the summary, with the evidence.
+Section rank_group_section(const Json& fleet, std::size_t top) {
+  Section section;
+  section.id = "groups";
+  section.title = "Groups of ranks";
+  if (rows_of(fleet, "groups").empty()) {
+    section.missing = "n/a: the recordings do not name the groups of their collectives";
+    return section;
+  }
+  section.tables.push_back(table_of(fleet, "groups",
+                                    {{"kind", "kind", Unit::kText},
+                                     {"ranks", "ranks", Unit::kText},
+                                     {"size", "size", Unit::kCount},
+                                     {"in collectives", "collectives.total_ns", Unit::kDuration},
+                                     {"waiting", "collectives.waiting_ns", Unit::kDuration},
+                                     {"late rank", "late_rank", Unit::kCount},
+                                     {"last at", "last", Unit::kCount},
+                                     {"lost", "lost_ns", Unit::kDuration}},
+                                    top));
+  return section;
+}
+
+// Which part of a layer takes the time of the job, and on which rank it takes longest.
+Section part_section(const Json& fleet, std::size_t top) {
+  Section section;
+  section.id = "parts";
+  section.title = "Parts of the model, over all ranks";
+  if (rows_of(fleet, "parts").empty()) {
+    section.missing = "n/a: no layers were recognized in these recordings";
+    return section;
+  }
+  section.tables.push_back(table_of(fleet, "parts",
+                                    {{"pass", "pass", Unit::kText},
+                                     {"block", "block", Unit::kText},
+                                     {"part", "part", Unit::kText},
+                                     {"ranks", "ranks", Unit::kCount},
+                                     {"launches", "launches", Unit::kCount},
+                                     {"time", "total_ns", Unit::kDuration},
+                                     {"slowest rank", "slowest_rank", Unit::kCount},
+                                     {"its time", "slowest_ns", Unit::kDuration}},
+                                    top));
+  return section;
+}
+
 Section group_section(const Json& fleet, const char* array, const char* title, std::size_t top) {
   Section section;
   section.id = array;
@@ -311,6 +400,8 @@ Document fleet_document(const Json& fleet, std::size_t top) {
   document.sections = {summary(fleet),
                        rank_section(fleet, top),
                        collective_section(fleet),
+                       rank_group_section(fleet, top),
+                       part_section(fleet, top),
                        group_section(fleet, "nodes", "Nodes, slowest first", top),
                        group_section(fleet, "gpus", "GPUs", top),
                        kernel_section(fleet, top)};

@@ -115,14 +115,30 @@ std::string sizes_text(const KernelMetrics& row) {
   return text;
 }
 
-// Adds the launches of `other`, the same kernel in the same stage on another GPU.
+// Launches by size. A row whose launches have one size does not list it.
+std::vector<ShapeTotal> sizes_of(const KernelMetrics& row) {
+  if (row.by_shape.empty() && row.num_shapes == 1 && row.shapes.size() == 1) {
+    return {{row.shapes[0], row.calls, row.total_ns, row.min_ns, row.max_ns}};
+  }
+  return row.by_shape;
+}
+
+bool has_all_sizes(const KernelMetrics& row) {
+  return static_cast<std::int64_t>(sizes_of(row).size()) == row.num_shapes;
+}
+
+// Adds the launches of `other`, the same kernel in the same stage on another GPU. The number of
+// sizes is that of both together; where a list was cut, at least the larger of the two.
 void add_launches(const KernelMetrics& other, KernelMetrics& row) {
+  const bool has_all = has_all_sizes(row) && has_all_sizes(other);
+  row.by_shape = sizes_of(row);
   row.total_ns += other.total_ns;
   row.calls += other.calls;
   row.kernel_fraction += other.kernel_fraction;
   row.covered_ns += other.covered_ns;
-  row.num_shapes = std::max(row.num_shapes, other.num_shapes);
-  for (const ShapeTotal& one : other.by_shape) {
+  row.min_ns = std::min(row.min_ns, other.min_ns);
+  row.max_ns = std::max(row.max_ns, other.max_ns);
+  for (const ShapeTotal& one : sizes_of(other)) {
     const auto same = std::find_if(row.by_shape.begin(), row.by_shape.end(),
                                    [&](const ShapeTotal& mine) { return mine.shape == one.shape; });
     if (same == row.by_shape.end()) {
@@ -130,8 +146,12 @@ void add_launches(const KernelMetrics& other, KernelMetrics& row) {
     } else {
       same->calls += one.calls;
       same->total_ns += one.total_ns;
+      same->min_ns = std::min(same->min_ns, one.min_ns);
+      same->max_ns = std::max(same->max_ns, one.max_ns);
     }
   }
+  const auto num_listed = static_cast<std::int64_t>(row.by_shape.size());
+  row.num_shapes = has_all ? num_listed : std::max({row.num_shapes, other.num_shapes, num_listed});
 }
 
 // Ranks of a job run the same kernels. One row for each kernel and stage, by total time, so that

@@ -59,7 +59,8 @@ std::string file_of(const CaptureInfo& info) {
 // In the order of the members of CaptureMetrics.
 CaptureMetrics capture_of(const Analysis& analysis) {
   const CaptureInfo& info = analysis.capture;
-  return {file_of(info),
+  return {"",  // a run knows its command
+          file_of(info),
           recorded_of(analysis),
           std::string(info.format.name),
           std::string(info.format.tool),
@@ -310,6 +311,7 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   Metrics metrics;
   metrics.verdict = verdict(analysis);
   metrics.capture = capture_of(analysis);
+  metrics.capture.command = run.command;
   metrics.findings = analysis.findings.found;
   metrics.silent_rules = analysis.findings.silent;
   metrics.environment = run.environment;

@@ -44,6 +44,7 @@ struct FileMetrics {
 
 // The recording as a whole.
 struct CaptureMetrics {
+  std::string command;   // that llmprof run ran, without secrets; empty: it is not known
   std::string file;      // without its folders
   std::string recorded;  // "2026-11-02 14:03:05 UTC"; empty: the recording does not say
   std::string format;
@@ -295,6 +296,7 @@ struct RunFacts {
   std::optional<EnvironmentMetrics> environment;       // the machine
   std::optional<std::vector<BreachMetrics>> contract;  // what the capture lacks
   std::optional<std::int64_t> program_ns = {};         // the program's length without a profiler
+  std::string command = "";                            // its command line, without secrets
 };
 
 // The whole file.

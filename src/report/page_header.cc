@@ -2,8 +2,8 @@
 //
 // Heading of report.html.
 //
-// Two reports in two tabs, or in one mail, differ in their first line: the recording, its GPUs, the
-// time it was made. What is not known is left out.
+// Two reports in two tabs, or in one mail, differ in their first line: the command or the
+// recording, its GPUs, the time it was made. What is not known is left out.
 #include "report/page_header.h"
 
 #include <algorithm>
@@ -47,9 +47,11 @@ PageHeading page_heading(const Metrics& metrics) {
       capture.files && capture.files->size() > 1
           ? fmt::format("{} and {} more", capture.file, capture.files->size() - 1)
           : capture.file;
+  // The recording of a run is always called run.sqlite: its command says more.
+  const std::string what = capture.command.empty() ? file : capture.command;
   PageHeading heading;
-  heading.title = !model.empty() && !file.empty() ? model + ": " + file
-                  : !file.empty()                 ? file
+  heading.title = !model.empty() && !what.empty() ? model + ": " + what
+                  : !what.empty()                 ? what
                   : !model.empty()                ? model
                                                   : "report";
   const auto add = [&](std::string fact) {

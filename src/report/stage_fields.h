@@ -77,6 +77,8 @@ void describe(const FileMetrics*, F&& f) {
 template <typename F>
 void describe(const CaptureMetrics*, F&& f) {
   using T = CaptureMetrics;
+  f("command", &T::command,
+    maybe("the command line that llmprof run ran, without secrets; null for a recording"));
   f("file", &T::file, plain("the recording's name, without its folders; of several, the first"));
   f("recorded", &T::recorded,
     plain("when the first recorded call or GPU work was, in UTC, where the recording says"));
@@ -450,7 +452,8 @@ void describe(const IdleCauseMetrics*, F&& f) {
   f("gaps", &T::num_gaps,
     number("1", "", "marks calls kernels copies graphs", "idle_causes", "gaps"));
   f("total_ns", &T::total_ns, in_gaps("sum of their lengths"));
-  f("in_call_ns", &T::in_call_ns, in_gaps("of it, inside that call"));
+  f("in_call_ns", &T::in_call_ns,
+    in_gaps("of it, inside that call; without a call, inside the scope"));
   f("longest_ns", &T::longest_ns, in_gaps("the longest"));
 }
 

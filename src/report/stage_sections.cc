@@ -2,6 +2,7 @@
 //
 // Sections on stages: durations, time ledger, efficiency.
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -329,6 +330,28 @@ Section host_phases_section(const Metrics& metrics, const SectionOptions& option
   return section;
 }
 
+namespace {
+
+// Divides the time in which the GPU waited for a launch by what the CPU did instead.
+void split_launch_late(const Metrics& metrics, const LedgerMetrics& row, TimeParts& parts) {
+  const auto late = std::find_if(parts.begin(), parts.end(),
+                                 [](const auto& part) { return part.first == "launch_late"; });
+  if (late == parts.end()) {
+    return;
+  }
+  std::map<std::string, std::int64_t> by_kind;
+  for (const IdleCauseMetrics& cause : metrics.idle_causes) {
+    if (cause.stage == row.stage && cause.device == row.device && cause.bucket == "launch_late" &&
+        cause.kind != "launching" && cause.kind != "waiting") {
+      by_kind["launch_late." + cause.kind] += cause.total_ns;
+      late->second -= cause.total_ns;
+    }
+  }
+  parts.insert(parts.end(), by_kind.begin(), by_kind.end());
+}
+
+}  // namespace
+
 Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/) {
   using Row = LedgerMetrics;
   Section section;
@@ -339,6 +362,13 @@ Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/
                                      {"window", Unit::kDuration, &Row::window_ns},
                                      {"shares", Unit::kShares, &Row::buckets_ns}},
                                     SIZE_MAX, [](const Row& row) { return row.stage != "all"; }));
+  std::size_t next = 0;
+  for (const LedgerMetrics& row : metrics.ledgers) {
+    if (row.stage != "all") {
+      ReportValue& shares = section.tables[0].rows[next++].cells.back();
+      split_launch_late(metrics, row, std::get<TimeParts>(shares.value));
+    }
+  }
   if (section.tables[0].rows.empty()) {
     section.missing =
         "n/a (no GPU activity with times was recorded); llmprof doctor says what a recording needs";

@@ -91,8 +91,12 @@ Section titled(const char* id, const char* title) {
 
 Section what_ran(const Metrics& metrics) {
   Section section = titled("ran", "What was run");
-  const std::string model = metrics.efficiency && !metrics.efficiency->model.empty()
-                                ? printable(metrics.efficiency->model)
+  const std::string name = metrics.efficiency ? printable(metrics.efficiency->model) : "";
+  const std::string command = printable(cut_name(metrics.capture.command));
+  const std::string model = !name.empty() && !command.empty()
+                                ? fmt::format("{} ({})", name, command)
+                            : !name.empty()                 ? name
+                            : !command.empty()              ? command
                             : !metrics.capture.file.empty() ? printable(metrics.capture.file)
                                                             : "A program";
   if (metrics.devices.empty()) {
@@ -133,7 +137,7 @@ bool is_nearly_all(const Finding& finding) {
 // "1.43x", "more than 20x", or the time itself where it is not a bound.
 std::string gain_of(const Finding& finding) {
   const auto speedup = finding.speedup();
-  return speedup                  ? fmt::format("{:.2f}x", *speedup)
+  return speedup                  ? format_speedup(*speedup)
          : is_nearly_all(finding) ? "more than 20x"
                                   : format_duration_ns(finding.saving_ns);
 }
@@ -141,6 +145,19 @@ std::string gain_of(const Finding& finding) {
 bool has_blocker(const Metrics& metrics) {
   return std::any_of(metrics.findings.begin(), metrics.findings.end(),
                      [](const Finding& finding) { return finding.is_blocker; });
+}
+
+// A share of the whole recording, or of its steady phase, is a share of a day that goes on like it.
+// A share of one stage is not.
+std::string worth_of_day(const Finding& finding) {
+  const double share = finding.saving_fraction().value_or(0);
+  if (finding.stage != "capture" && finding.stage != "steady") {
+    return "";
+  }
+  return fmt::format(
+      " A program that runs like this all day would save up to {:.1f} GPU-hours per day and GPU "
+      "({} of 24 h).",
+      share * 24, format_fraction(share));
 }
 
 Section how_fast_possible(const Metrics& metrics) {
@@ -159,11 +176,12 @@ Section how_fast_possible(const Metrics& metrics) {
     if (const auto speedup = finding.speedup()) {
       section.paragraphs.push_back(fmt::format(
           "Up to {:.1f} times as fast{}, if the first point below were solved completely. "
-          "This is an upper bound, not a forecast.",
+          "This is an upper bound, not a forecast.{}",
           *speedup,
           finding.stage == "decode" || finding.stage == "prefill"
               ? " in " + printable(finding.stage)
-              : ""));
+              : "",
+          worth_of_day(finding)));
       break;
     }
   }

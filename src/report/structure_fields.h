@@ -62,9 +62,13 @@ void describe(const PartSummary*, F&& f) {
   const auto cost = [](std::string_view unit, std::string_view text) {
     return number(unit, "launches", "model gpus kernels", "structure.cost", text);
   };
-  f("weight_bytes", &T::weight_bytes, cost("bytes", "weights that one launch reads"));
-  f("flops", &T::flops, cost("flops", "of one launch, where marks say its tokens"));
-  f("bytes_per_s", &T::bytes_per_s, cost("bytes/s", "weight_bytes / mean_ns"));
+  f("weight_bytes", &T::weight_bytes,
+    cost("bytes",
+         "weights that one launch reads; of experts, those expected with uniform routing"));
+  f("kv_bytes", &T::kv_bytes,
+    cost("bytes", "keys and values that one launch reads, where batch and context are given"));
+  f("flops", &T::flops, cost("flops", "of one launch, where its tokens are known"));
+  f("bytes_per_s", &T::bytes_per_s, cost("bytes/s", "weight_bytes or kv_bytes / mean_ns"));
   f("roof_fraction", &T::roof_fraction, cost("fraction", "least time on this GPU / mean_ns"));
   f("above_roof_ns", &T::above_roof_ns,
     cost("ns", "time above the least, of all launches in a pass"));

@@ -43,7 +43,15 @@ std::string recovered_text(const char* name, const RecoveredTimes& times) {
 void add_recovered(const Metrics& metrics, const RecoveredSteps& steps,
                    std::vector<std::string>& notes) {
   if (!steps.reason.empty()) {
-    notes.push_back(fmt::format("Prefill or decode: n/a ({}).", printable(steps.reason)));
+    // Marks have told it already.
+    const bool is_marked =
+        std::any_of(metrics.stages.begin(), metrics.stages.end(), [](const auto& stage) {
+          return stage.stage == "prefill" || stage.stage == "decode" ||
+                 stage.stage == "decode_step";
+        });
+    if (!is_marked) {
+      notes.push_back(fmt::format("Prefill or decode: n/a ({}).", printable(steps.reason)));
+    }
     return;
   }
   std::vector<std::string> signs;
@@ -84,15 +92,15 @@ ReportTable part_table(const Metrics& metrics, bool has_all) {
   }
   const bool has_costs =
       std::any_of(metrics.structure->parts.begin(), metrics.structure->parts.end(),
-                  [](const Row& row) { return row.weight_bytes.has_value(); });
+                  [](const Row& row) { return row.read_bytes().has_value(); });
   columns.insert(columns.end(), {{"place", Unit::kText, &Row::place},
                                  {"part", Unit::kText, &Row::part},
                                  {"mean", Unit::kDuration, &Row::mean_ns},
                                  {"launches", Unit::kCount, &Row::launches},
                                  {"of pass", Unit::kFraction, &Row::pass_fraction}});
   if (has_costs) {
-    columns.insert(columns.end(), {{"weights", Unit::kBytes, &Row::weight_bytes},
-                                   {"bytes/s", Unit::kBytes, &Row::bytes_per_s},
+    columns.insert(columns.end(), {{"reads", Unit::kBytes, &Row::read_bytes},
+                                   {"reached", Unit::kBytesPerSecond, &Row::bytes_per_s},
                                    {"of roof", Unit::kFraction, &Row::roof_fraction},
                                    {"above roof", Unit::kDuration, &Row::above_roof_ns}});
   }

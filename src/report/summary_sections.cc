@@ -39,9 +39,9 @@ std::string gain_text(const Metrics& metrics, const Finding& finding) {
   const bool is_decode = finding.stage == "decode" || finding.stage == "decode_step";
   const auto& rate = metrics.aggregates.decode_tokens_per_s;
   return fmt::format(
-      "; {}up to {:.2f}x faster{}",
+      "; {}up to {} faster{}",
       finding.stage == "steady" || finding.stage == "capture" ? "" : printable(finding.stage) + " ",
-      *speedup,
+      format_speedup(*speedup),
       is_decode && rate ? fmt::format(" ({:.0f} -> {:.0f} tokens/s)", *rate, *rate * *speedup)
                         : "");
 }
@@ -193,6 +193,7 @@ Section environment_section(const Metrics& metrics, const SectionOptions& /*opti
     section.facts.push_back({label, value, reason});
   };
   constexpr const char* kNotNoted = "llmprof run records it";
+  add("command", kNotNoted, Unit::kText, &M::capture, &C::command);
   add("operating system", kNotNoted, Unit::kText, &M::environment, &E::distribution);
   add("CPU", kNotNoted, Unit::kText, &M::environment, &E::cpu);
   add("memory", kNotNoted, Unit::kBytes, &M::environment, &E::memory_bytes);

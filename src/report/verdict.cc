@@ -55,7 +55,7 @@ std::vector<Waste> wastes_of(const StageLedger& row) {
   };
   if (chain.waits_hold_back()) {
     wastes.push_back({kind(IdleKind::kWaiting) + kind(IdleKind::kLaunching),
-                      "it was idle {} of the time because the CPU waits for its results" +
+                      "it was idle {} of the time because the CPU waited for its results" +
                           name(IdleKind::kWaiting)});
   } else {
     wastes.push_back(
@@ -142,19 +142,25 @@ std::string sentence_on(const Analysis& analysis, const std::string& device) {
       ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
   const bool is_part = before_ns > 0 || after_ns > 0;
   const bool is_stage = row->stage != "steady" && row->stage != "capture";
-  const std::string when = is_stage            ? "of " + printable(row->stage)
-                           : steady != nullptr ? "in which the model ran"
-                           : is_part           ? "from its first to its last kernel"
-                                               : "recorded";
+  const std::string length = format_duration_ns(time_ns);
+  const std::string when = is_stage ? fmt::format("the {} of {}", length, printable(row->stage))
+                           : steady != nullptr ? fmt::format("its steady phase of {}", length)
+                           : is_part           ? length
+                                               : length + " recorded";
   std::string text =
-      fmt::format("{} was busy {} of {}{} {}{}.", device,
-                  format_fraction(fraction_of(busy_ns, time_ns)), when == "recorded" ? "" : "the ",
-                  format_duration_ns(time_ns), when, largest_waste(*row, time_ns));
-  if (!is_stage && when != "recorded") {
-    text += fmt::format(" {} recorded{}.", format_duration_ns(analysis.capture_ns),
+      fmt::format("{} was busy {} of {}{}.", device, format_fraction(fraction_of(busy_ns, time_ns)),
+                  when, largest_waste(*row, time_ns));
+  if (!is_stage && (steady != nullptr || is_part)) {
+    text += fmt::format(" {} were recorded{}.", format_duration_ns(analysis.capture_ns),
                         left_out(analysis, device, before_ns, after_ns));
   }
   return text;
+}
+
+bool has_range_profile(const Analysis& analysis) {
+  return analysis.kernel_ns == 0 &&
+         std::any_of(analysis.diagnostics.begin(), analysis.diagnostics.end(),
+                     [](const Diagnostic& one) { return one.kind == "range_profiling"; });
 }
 
 // " Top opportunity: launch_bound, up to 1.79x faster." of the first finding that has a bound.
@@ -162,10 +168,12 @@ std::string top_opportunity(const std::vector<Finding>& findings) {
   if (findings.empty() || findings.front().is_blocker) {
     return "";
   }
-  const auto speedup = findings.front().speedup();
-  return speedup ? fmt::format(" Top opportunity: {}, up to {:.2f}x faster.", findings.front().id,
-                               *speedup)
-                 : "";
+  const Finding& first = findings.front();
+  const auto speedup = first.speedup();
+  return speedup               ? fmt::format(" Top opportunity: {}, up to {} faster.", first.id,
+                                             format_speedup(*speedup))
+         : first.saving_ns > 0 ? fmt::format(" Top opportunity: {}.", first.id)
+                               : "";
 }
 
 }  // namespace
@@ -192,6 +200,9 @@ std::string verdict(const Analysis& analysis) {
         "{} of kernels, from a summary without timestamps: stages, gaps and devices are n/a.",
         format_duration_ns(analysis.kernel_ns));
   }
+  if (has_range_profile(analysis)) {
+    return "No kernel was recorded: the profiler counted in ranges instead (CUPTI range profiling).";
+  }
   if (analysis.kernel_ns == 0) {
     return "CUDA calls were recorded, but no kernels: the work ran elsewhere, or kernel tracing failed.";
   }
@@ -206,7 +217,8 @@ std::string verdict(const Analysis& analysis) {
   // anything about the program's speed.
   const auto meaningless = std::find_if(
       analysis.findings.found.begin(), analysis.findings.found.end(), [](const Finding& finding) {
-        return finding.id == "graph_capture" || finding.id == "calls_missing";
+        return finding.id == "graph_capture" || finding.id == "calls_missing" ||
+               (finding.id == "few_kernels" && finding.is_blocker);
       });
   if (meaningless != analysis.findings.found.end()) {
     return with_capital(meaningless->sentence) + ". It says nothing about speed.";

@@ -5,6 +5,7 @@
 // program.
 #include "session/compared_runs.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/yaml.h"
 #include "report/run_summary.h"
 
@@ -25,16 +27,10 @@ constexpr const char* kBaselineSchema = "llmprof.baseline";
 
 // The runs of a baseline file; none when it is another file.
 std::vector<ComparedRun> baseline_runs(const std::string& path) {
-  std::error_code ignored;
-  if (fs::path(path).extension() != ".json" || !fs::is_regular_file(path, ignored)) {
+  if (!is_own_document(path, kBaselineSchema)) {
     return {};
   }
-  constexpr std::size_t kHead = 200;
-  const std::string text = read_file(path, kMostMetricsBytes);
-  if (text.substr(0, kHead).find(kBaselineSchema) == std::string::npos) {
-    return {};
-  }
-  const Json file = parse_json(text, path);
+  const Json file = parse_json(read_file(path, kMostMetricsBytes), path);
   std::vector<ComparedRun> runs;
   const Json rows = file.is_object() ? file.value("runs", Json::array()) : Json::array();
   for (const Json& row : rows) {
@@ -51,6 +47,46 @@ std::vector<ComparedRun> baseline_runs(const std::string& path) {
   return runs;
 }
 
+// The bundles in a folder, sorted by name; none if the folder is a bundle itself, or has none.
+std::vector<std::string> bundles_in(const fs::path& folder) {
+  std::error_code failure;
+  std::vector<std::string> bundles;
+  bool has_metrics = false;
+  if (fs::is_directory(folder, failure) && !fs::exists(folder / "metrics.json", failure)) {
+    for (const auto& entry : fs::directory_iterator(folder, failure)) {
+      if (entry.is_directory(failure)) {
+        bundles.push_back(entry.path().string());
+        has_metrics = has_metrics || fs::exists(entry.path() / "metrics.json", failure);
+      }
+    }
+  }
+  std::sort(bundles.begin(), bundles.end());
+  return has_metrics ? bundles : std::vector<std::string>();
+}
+
+// A folder of `run --repeat` stands for its runs: one side in `a`, or two in `a` and `b`.
+std::vector<std::string> with_folders_opened(const std::vector<std::string>& paths) {
+  std::vector<std::string> opened;
+  for (const std::string& path : paths) {
+    std::vector<std::string> runs = bundles_in(path);
+    if (const std::vector<std::string> side = bundles_in(fs::path(path) / "a"); !side.empty()) {
+      if (!bundles_in(fs::path(path) / "b").empty()) {
+        throw Error(ErrorKind::kUsage,
+                    fmt::format("{} has the runs of two sides, a and b", printable(path)),
+                    fmt::format("name one: {0}/a or {0}/b; both: llmprof compare {0}/a {0}/b",
+                                printable(path)));
+      }
+      runs = side;
+    }
+    if (runs.empty()) {
+      opened.push_back(path);
+    } else {
+      opened.insert(opened.end(), runs.begin(), runs.end());
+    }
+  }
+  return opened;
+}
+
 }  // namespace
 
 SharedJson inputs_of_bundle(const fs::path& bundle) {
@@ -64,7 +100,7 @@ SharedJson inputs_of_bundle(const fs::path& bundle) {
 std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system,
                                        const RecordingOptions& recording) {
   std::vector<ComparedRun> runs;
-  for (const std::string& path : paths) {
+  for (const std::string& path : with_folders_opened(paths)) {
     std::vector<ComparedRun> of_baseline = baseline_runs(path);
     if (of_baseline.empty()) {
       runs.push_back({path, load_metrics(path, recording, system).json, inputs_of_bundle(path)});

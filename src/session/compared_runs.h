@@ -20,7 +20,9 @@ struct ComparedRun {
   SharedJson inputs;  // null where there is no bundle
 };
 
-// A bundle, a metrics.json, a recording, or a file of `llmprof baseline`, which may hold several.
+// A bundle, a metrics.json, a recording, or what holds several: a file of `llmprof baseline`, a
+// folder of bundles, a folder of `llmprof run --repeat` with one side. Throws kUsage for one with
+// two.
 std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, const System& system,
                                        const RecordingOptions& recording = {});
 // inputs.yaml of a bundle; null where there is none.

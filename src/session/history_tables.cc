@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTables[] = {"ranks", "stages", "kernels", "collectives"};
+constexpr const char* kTables[] = {"ranks", "stages", "kernels", "collectives", "groups", "parts"};
 
 // Numbers for texts, each stored once.
 class TextKeys {
@@ -176,10 +176,20 @@ class HistoryPart {
       collectives_.add(row({texts_.of(call.communicator), call.sequence, texts_.of(call.stage),
                             texts_.of(call.kernel), call.arrival_ns, call.duration_ns}));
     }
+    for (const GroupCell& cell : summary.groups) {
+      groups_.add(
+          row({texts_.of(cell.communicator), texts_.of(cell.operation), texts_.of(cell.description),
+               texts_.of(cell.ranks), cell.size, cell.calls, cell.total_ns}));
+    }
+    for (const PartCell& cell : summary.parts) {
+      parts_.add(row({texts_.of(cell.pass), texts_.of(cell.block), texts_.of(cell.part),
+                      cell.passes, cell.launches, cell.total_ns}));
+    }
   }
 
   std::size_t num_rows() const {
-    return ranks_.num_rows() + stages_.num_rows() + kernels_.num_rows() + collectives_.num_rows();
+    return ranks_.num_rows() + stages_.num_rows() + kernels_.num_rows() + collectives_.num_rows() +
+           groups_.num_rows() + parts_.num_rows();
   }
 
   // Under the same name in the folder of each table.
@@ -187,7 +197,8 @@ class HistoryPart {
     const std::int64_t empty_text = texts_.of("");
     for (const auto& [table, rows] :
          {std::pair(kTables[0], &ranks_), std::pair(kTables[1], &stages_),
-          std::pair(kTables[2], &kernels_), std::pair(kTables[3], &collectives_)}) {
+          std::pair(kTables[2], &kernels_), std::pair(kTables[3], &collectives_),
+          std::pair(kTables[4], &groups_), std::pair(kTables[5], &parts_)}) {
       rows->write(out / table / name, texts_, empty_text);
       rows->clear();
     }
@@ -209,6 +220,13 @@ class HistoryPart {
   HistoryRows collectives_{
       "collectives", with_place({text("communicator"), number("sequence"), text("stage"),
                                  text("kernel"), number("arrival_ns"), number("duration_ns")})};
+  HistoryRows groups_{
+      "groups",
+      with_place({text("communicator"), text("operation"), maybe_text("description"),
+                  maybe_text("ranks"), maybe_number("size"), number("calls"), number("total_ns")})};
+  HistoryRows parts_{"parts",
+                     with_place({text("pass"), text("block"), text("part"), number("passes"),
+                                 number("launches"), number("total_ns")})};
 };
 
 // Removes the files of a run that an earlier, larger export left.

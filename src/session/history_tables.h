@@ -20,10 +20,10 @@ struct WrittenHistory {
   std::vector<std::string> notes;
 };
 
-// Writes the summaries in `summaries` as Parquet: OUT/ranks, stages, kernels and collectives, each
-// a folder with files of whole ranks of one run. Files of a run that is there already are replaced,
-// and other runs stay. Documented in docs/formats.md. Memory is bounded by `rows_per_file`, unless
-// one rank has more.
+// Writes the summaries in `summaries` as Parquet: OUT/ranks, stages, kernels, collectives, groups
+// and parts, each a folder with files of whole ranks of one run. Files of a run that is there
+// already are replaced, and other runs stay. Documented in docs/formats.md. Memory is bounded by
+// `rows_per_file`, unless one rank has more.
 WrittenHistory write_history_tables(const std::filesystem::path& summaries,
                                     const std::filesystem::path& out,
                                     std::size_t rows_per_file = 500'000);

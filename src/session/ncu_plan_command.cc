@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/findings/workload.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -41,6 +42,11 @@ void require_plannable(const Profile& profile, const std::string& recording) {
         ErrorKind::kContract,
         fmt::format("{}: {} holds no kernel to plan for", code_of(Reason::kNoKernels), recording),
         "llmprof analyze says what it holds");
+  }
+  if (workload_of(analysis).is_amd) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} is of an AMD GPU: ncu measures NVIDIA's", recording),
+                "measure its kernels with rocprof-compute");
   }
   if (2 * analysis.opaque_graph_ns > analysis.kernel_ns) {
     throw Error(ErrorKind::kContract,
@@ -104,6 +110,7 @@ std::string plan_json(const NcuPlan& plan, const std::vector<std::vector<std::st
   for (const PlannedKernel& kernel : plan.kernels) {
     Json row = group_json(kernel.group);
     row["command"] = kernel.command;
+    row["parts"] = kernel.parts;
     document["kernels"].push_back(row);
   }
   document["commands"] = Json::array();

@@ -144,9 +144,8 @@ RankIdentity identity_of(const RankIdentity& described, const std::optional<Laun
 std::vector<std::pair<std::string, std::string>> summary_files(const Profile& profile,
                                                                const RankIdentity& identity) {
   std::vector<std::pair<std::string, std::string>> files;
-  const Collectives collectives = profile.trace ? find_collectives(profile) : Collectives();
   const std::vector<RankSummary> summaries =
-      summarise_ranks(profile.analysis, collectives, identity);
+      summarise_ranks(profile.analysis, rank_details(profile), identity);
   files.reserve(summaries.size());
   for (const RankSummary& summary : summaries) {
     files.emplace_back(summaries.size() == 1

@@ -4,6 +4,7 @@
 #include "session/recording.h"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include <fmt/format.h>
@@ -369,6 +370,17 @@ TraceOutline outline_recordings(const std::vector<std::string>& paths) {
   return outline;
 }
 
+bool is_own_document(const std::filesystem::path& file, std::string_view schema) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) {
+    return false;
+  }
+  constexpr std::size_t kHead = 200;  // the schema is the first member
+  std::string head(kHead, '\0');
+  std::ifstream(file, std::ios::binary).read(head.data(), kHead);
+  return head.find(fmt::format("\"{}", schema)) != std::string::npos;
+}
+
 LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& options,
                            const System& system, bool has_timeline) {
   return load_metrics(std::vector{path}, options, system, has_timeline);
@@ -382,7 +394,7 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
   const std::string& path = paths.front();
   const std::filesystem::path inside = std::filesystem::path(path) / "metrics.json";
   const bool is_bundle = std::filesystem::is_regular_file(inside, ignored);
-  if (paths.size() > 1 || (!is_bundle && std::filesystem::path(path).extension() != ".json")) {
+  if (paths.size() > 1 || (!is_bundle && !is_own_document(path, "llmprof."))) {
     ProfileWants wants;
     wants.has_timeline = has_timeline;
     Profile made = profile_recordings(paths, options, system, wants);

@@ -87,6 +87,10 @@ struct LoadedMetrics {
   std::optional<Profile> profile;  // absent: the metrics were read, not made
 };
 
+// Whether a file is a JSON document of llmprof whose schema begins like this, as its first bytes
+// say, whatever it is called.
+bool is_own_document(const std::filesystem::path& file, std::string_view schema);
+
 // metrics.json of a bundle or file, or made of a recording. `has_timeline` also profiles the
 // recording of a bundle, where it holds one.
 LoadedMetrics load_metrics(const std::string& path, const RecordingOptions& options,

@@ -26,6 +26,7 @@
 #include "capture/stale_runs.h"
 #include "config/compose.h"
 #include "config/reader.h"
+#include "session/engine_version.h"
 #include "session/machine_json.h"
 #include "session/rank_run.h"
 #include "session/recording.h"
@@ -79,6 +80,29 @@ void add_mark_modules(const RunRequest& request, std::vector<std::string>& modul
   check_mark_modules(modules);
 }
 
+// An engine ends at an option that it does not know, so those are left out.
+void fit_to_engine(const std::vector<std::string>& command, ServerSetup& server,
+                   std::vector<std::string>& notes) {
+  const auto fit = preset_fit(command);
+  if (!fit || fit->unknown.empty()) {
+    return;
+  }
+  const std::size_t num_before = server.arguments.size();
+  server.arguments = accepted_arguments(server.arguments, fit->unknown);
+  if (server.arguments.size() == num_before) {
+    return;
+  }
+  // Without any of them the engine has no profiler to start.
+  if (server.arguments.empty()) {
+    server.start_url.clear();
+    server.stop_url.clear();
+  }
+  notes.push_back(
+      fmt::format("{} {} does not know {}: left out, so steps are marked with fewer "
+                  "facts or not at all",
+                  fit->package, fit->version, fmt::join(fit->unknown, ", ")));
+}
+
 RunSetup make_setup(const RunRequest& request, Config composed, const System& system,
                     std::vector<std::string>& notes) {
   RunSetup setup;
@@ -104,6 +128,7 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
   setup.work_argv = build_work_argv(system, setup.options.workload, command);
   if (request.server.is_wanted()) {
     setup.server = server_setup_of(request.server, config, command);
+    fit_to_engine(setup.work_argv, *setup.server, notes);
     setup.work_argv.insert(setup.work_argv.end(), setup.server->arguments.begin(),
                            setup.server->arguments.end());
   } else if (!request.server.service_limits.empty()) {

@@ -130,7 +130,8 @@ Metrics write_run_report(const RunSetup& setup, RunSession& session,
   folder.beside = files_beside(artifacts);
   folder.trace_budget_bytes = options.has_trace ? kTraceBudgetBytes : 0;
   folder.may_lack_exports = true;  // a full disk must not cost the report
-  folder.run = {environment_of(setup.machine), contract_of(breaches), session.unprofiled_ns()};
+  folder.run = {environment_of(setup.machine), contract_of(breaches), session.unprofiled_ns(),
+                session.command_line()};
   folder.identity =
       identity_of(setup.described, setup.rank, artifacts, setup.machine, *setup.config,
                   ending_of(session.workload_exit_code(), breaches, options.started_unix_s));

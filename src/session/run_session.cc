@@ -224,9 +224,7 @@ void RunSession::finish(PassRecord record) {
 StepResult RunSession::run_step(const Pass& pass, const PassCommand& command,
                                 const StepLimits& limits, PassRecord& record) {
   const std::string folder = pass.folder;
-  const SecretValues values = secret_values(system_.environment);
-  const std::string line = values.without(shell_text(scrub_arguments(command.argv))) + "\n";
-  command_lines_[folder] += line;
+  command_lines_[folder] += without_secrets(command.argv) + "\n";
   artifacts_.write(folder + "/cmd.txt", command_lines_[folder]);
   record.commands.push_back(command.argv);
   Step step;
@@ -358,6 +356,17 @@ void RunSession::run_companion(const Pass& pass, PassRecord& record) {
   add(check_step(pass.name, setup_.options.contract, step, {}));
 }
 
+// A Python program may be one of transformers, which llmprof can mark.
+std::string RunSession::how_to_mark() const {
+  const std::string mark = "for TTFT and TPOT, mark prefill and decode: docs/marking.md";
+  return command_line().starts_with("python") && setup_.options.mark_modules.empty()
+             ? fmt::format(
+                   "{}; if it uses Hugging Face transformers: llmprof run --mark "
+                   "transformers -- {}",
+                   mark, command_line())
+             : mark;
+}
+
 void RunSession::read_baseline(const fs::path& directory, const StepResult& step) {
   TimedRun run = read_range_directory(directory);
   if (setup_.server) {
@@ -376,9 +385,9 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
   const bool is_marked = has_marks(times);
   if (is_marked) {
     baseline_times_ = times;
-  } else {
+  } else if (step.end != StepEnd::kInterrupted && step.end != StepEnd::kAborted) {
     add({{Reason::kNoMarks, "baseline", "the program marks no stages: times are of the whole run",
-          "mark prefill and decode: docs/marking.md", "", false}});
+          how_to_mark(), "", false}});
   }
   std::uint64_t lost = 0;
   for (const TimedProcess& process : run.processes) {

@@ -55,6 +55,8 @@ class RunSession {
   // The results of the other passes: counters, operators, times without a profiler, the model.
   Evidence take_evidence();
   const std::optional<NamedModel>& model() const { return model_; }
+  // What was run, for a heading: the program without its folder, the arguments without secrets.
+  std::string command_line() const;
   int workload_exit_code() const { return workload_exit_code_; }  // of the last pass that ran
 
  private:
@@ -84,6 +86,7 @@ class RunSession {
   const std::optional<Profile>& plan_source() const;
 
   void read_operators();
+  std::string how_to_mark() const;
   void read_baseline(const std::filesystem::path& directory, const StepResult& step);
   bool keep_report(const std::filesystem::path& report, const StepResult& step,
                    std::filesystem::file_time_type start);
@@ -92,6 +95,7 @@ class RunSession {
   void leave_out_recording(const std::filesystem::path& report,
                            const std::filesystem::path& sqlite);
   void leave_out_secrets(const Pass& pass);
+  std::string without_secrets(const std::vector<std::string>& argv) const;
   void scrub_ranges(TimedRun& run) const;
   void read_recording(const std::filesystem::path& report, bool was_cut);
   void read_counters();

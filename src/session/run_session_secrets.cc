@@ -15,6 +15,7 @@
 #include "bundle/scrub_files.h"
 #include "bundle/scrub_sqlite.h"
 #include "bundle/secret_search.h"
+#include "capture/workload.h"
 #include "session/run_session.h"
 
 namespace llmprof {
@@ -42,6 +43,19 @@ bool may_hold_secret(const fs::path& report, const SecretValues& values) {
 }
 
 }  // namespace
+
+std::string RunSession::without_secrets(const std::vector<std::string>& argv) const {
+  const SecretValues values = secret_values(system_.environment);
+  return values.without(shell_text(scrub_arguments(argv)));
+}
+
+std::string RunSession::command_line() const {
+  std::vector<std::string> argv = setup_.work_argv;
+  if (!argv.empty()) {
+    argv[0] = fs::path(argv[0]).filename().string();
+  }
+  return without_secrets(argv);
+}
 
 // A user who stopped the run waits: the log gets little time then, and none after another signal.
 void RunSession::scrub_step_log(const fs::path& log, StepEnd end, const std::string& pass) {

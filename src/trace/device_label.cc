@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Labels of GPUs. The name of a device tells its vendor; a device without a name gets the
-// label of CUDA, since only PyTorch's traces of AMD GPUs are read and those have names.
+// Labels of GPUs. The name of a device tells its vendor; of one without a name, the reader says
+// which runtime launched on it, if the recording shows that.
 #include "trace/device_label.h"
 
 #include <string_view>
@@ -14,7 +14,11 @@ std::string device_label(const DeviceInfo& device) {
   const std::string_view name = device.name;
   const bool is_amd = name.starts_with("AMD") || name.find("Instinct") != std::string_view::npos ||
                       name.find("Radeon") != std::string_view::npos;
-  return fmt::format("{}:{}", is_amd ? "hip" : "cuda", device.ordinal);
+  if (name.empty() && device.runtime == GpuRuntime::kUnknown) {
+    return fmt::format("GPU {}", device.ordinal);
+  }
+  const bool is_hip = is_amd || (name.empty() && device.runtime == GpuRuntime::kHip);
+  return fmt::format("{}:{}", is_hip ? "hip" : "cuda", device.ordinal);
 }
 
 }  // namespace llmprof

@@ -7,7 +7,8 @@
 
 namespace llmprof {
 
-// A GPU by its runtime and number: "cuda:0", or "hip:0" of AMD. One spelling for every table.
+// A GPU by its runtime and number: "cuda:0", "hip:0" of AMD, "GPU 0" if neither is known. One
+// spelling for every table.
 std::string device_label(const DeviceInfo& device);
 
 }  // namespace llmprof

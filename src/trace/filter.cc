@@ -50,6 +50,7 @@ void keep_where(Trace& trace, KeepWork keep_work, KeepHost keep_host) {
   keep(trace.api_calls, keep_host);
   keep(trace.ranges, keep_host);
   keep(trace.ops, keep_host);
+  keep(trace.functions, keep_host);
 }
 
 void drop_idle_devices(Trace& trace) {
@@ -108,6 +109,7 @@ void keep_only(const KeptRows& kept, Trace& trace) {
   keep(trace.api_calls, kept.api_calls);
   keep(trace.ranges, kept.ranges);
   keep(trace.ops, kept.ops);
+  keep(trace.functions, kept.functions);
   drop_idle_devices(trace);
 }
 

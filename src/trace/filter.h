@@ -30,6 +30,7 @@ struct KeptRows {
   std::vector<bool> api_calls;
   std::vector<bool> ranges;
   std::vector<bool> ops;
+  std::vector<bool> functions;
 };
 
 // Drops all other rows, and the GPUs that are left without work.

@@ -93,6 +93,7 @@ class SmallTables {
     whole_.devices.insert(whole_.devices.end(), part.devices.begin(), part.devices.end());
     add_texts(part, places);
     add_shapes(part, places);
+    add_process_groups(part, places);
     add_graph_nodes(part, places);
     return places;
   }
@@ -114,6 +115,18 @@ class SmallTables {
         whole_.shapes.push_back(shape);
       }
       places.shapes.push_back(entry->second);
+    }
+  }
+
+  // Groups stay those of their part: ranks of one group describe it alike.
+  void add_process_groups(Trace& part, const Places& places) {
+    const auto first_group = static_cast<std::uint32_t>(whole_.process_groups.size());
+    append(whole_.process_groups, part.process_groups);
+    for (CollectiveKernel kernel : part.collective_kernels) {
+      kernel.process = static_cast<std::uint16_t>(kernel.process + places.first_process);
+      kernel.group += first_group;
+      kernel.collective = places.strings[static_cast<std::size_t>(kernel.collective)];
+      whole_.collective_kernels.push_back(kernel);
     }
   }
 
@@ -335,6 +348,7 @@ Trace join_traces(std::vector<TracePart> parts) {
   join_table(parts, places, &Trace::api_calls, whole);
   join_table(parts, places, &Trace::ranges, whole);
   join_table(parts, places, &Trace::ops, whole);
+  join_table(parts, places, &Trace::functions, whole);
   check_sum(whole);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     SourceFile& file = whole.capture.files.emplace_back(std::move(parts[i].file));

@@ -19,7 +19,10 @@ namespace llmprof {
 template <typename Table>
 auto columns_of(Table& table) {
   constexpr std::size_t kNumColumns = sizeof(Table) / sizeof(table.start_ns);
-  if constexpr (kNumColumns == 5) {
+  if constexpr (kNumColumns == 4) {
+    auto& [a, b, c, d] = table;
+    return std::tie(a, b, c, d);
+  } else if constexpr (kNumColumns == 5) {
     auto& [a, b, c, d, e] = table;
     return std::tie(a, b, c, d, e);
   } else if constexpr (kNumColumns == 6) {

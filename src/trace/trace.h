@@ -159,6 +159,21 @@ struct OpsOf {
 };
 using Ops = OpsOf<Column>;
 
+// Long functions of the host: Python's, as PyTorch's profiler records them, and calls of the
+// operating system, as nsys does. They name what a thread did while a GPU waited for it; shorter
+// ones than kLeastFunctionNs are not kept. 24 bytes per row.
+template <template <typename> class Column>
+struct HostFunctionsOf {
+  Column<std::int64_t> start_ns;
+  Column<std::int64_t> end_ns;
+  Column<StringId> name;
+  Column<std::uint32_t> thread;
+
+  std::size_t size() const { return start_ns.size(); }
+};
+using HostFunctions = HostFunctionsOf<Column>;
+inline constexpr std::int64_t kLeastFunctionNs = 250'000;
+
 // Small tables that the columns refer to by index.
 struct ProcessInfo {
   std::uint64_t global_id = 0;  // as the recording identifies it
@@ -219,7 +234,31 @@ struct CapturedLaunch {
   StringId kernel{};
 };
 
+// Processes that communicate with each other, as a framework describes them.
+struct ProcessGroup {
+  std::string name;                 // the same on all its ranks; empty: not recorded
+  std::string description;          // in the words of the program; empty: none
+  std::vector<std::int64_t> ranks;  // sorted; empty: not recorded
+  std::int64_t size = 0;            // 0: not recorded
+
+  auto operator<=>(const ProcessGroup&) const = default;
+};
+
+// What a recording tells of the kernels of one collective.
+struct CollectiveKernel {
+  std::uint16_t process = 0;
+  std::uint32_t correlation = kNone;
+  std::uint32_t group = 0;   // into Trace::process_groups
+  StringId collective = {};  // as recorded: "allreduce"
+
+  auto operator<=>(const CollectiveKernel&) const = default;
+};
+
 // A GPU that did work. Unknown properties are 0 or empty.
+// The runtime that launches work on a GPU. A recording that neither names the GPU nor its calls may
+// not say.
+enum class GpuRuntime : std::uint8_t { kCuda, kHip, kUnknown };
+
 struct DeviceInfo {
   std::uint32_t ordinal = 0;  // as CUDA numbers it
   std::string name;
@@ -229,6 +268,7 @@ struct DeviceInfo {
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_bytes_per_s = 0;
   std::uint64_t clock_hz = 0;
+  GpuRuntime runtime = GpuRuntime::kCuda;
 };
 
 // The part of a recording that was asked for, on the recording's clock.
@@ -287,11 +327,14 @@ struct Trace {
   ApiCalls api_calls;
   Ranges ranges;
   Ops ops;
+  HostFunctions functions;
   std::vector<LaunchShape> shapes;
   std::vector<StreamInfo> streams;
   std::vector<ProcessInfo> processes;
   std::vector<ThreadInfo> threads;
   std::vector<DeviceInfo> devices;
+  std::vector<ProcessGroup> process_groups;
+  std::vector<CollectiveKernel> collective_kernels;  // sorted
   std::vector<GraphNode> graph_nodes =
       std::vector<GraphNode>(2);       // kNoNode, kUnnumberedNode, those with ids
   std::vector<HostScope> host_scopes;  // of graph nodes that have names

@@ -14,7 +14,10 @@ from agents.mcp_client import BYTES_PER_TOKEN, whole
 from recording import make_recording
 
 COMMANDS = [["analyze", "run.sqlite"], ["kernels", "run.sqlite"], ["layers", "layers.sqlite"], ["ranges", "run.sqlite"], ["plan", "run.sqlite"],
-            ["compare", "run.sqlite", "layers.sqlite"], ["analyze", "run.sqlite", "--from", "1us"]]
+            ["compare", "run.sqlite", "layers.sqlite"], ["analyze", "run.sqlite", "--from", "1us"], ["merge", "job"],
+            ["fleet", "status", "--to", "job"], ["fleet", "top", "--to", "job"], ["fleet", "layers", "--to", "job"],
+            # By what they hold, whatever they are called.
+            ["report", "of-yesterday"], ["compare", "of-yesterday", "of-yesterday"], ["compare", "run.sqlite", "of-yesterday"]]
 
 
 def run(program, folder, words, code=0):
@@ -41,6 +44,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="llmprof-pages-") as folder:
         make_recording(pathlib.Path(folder) / "run.sqlite", "analyze-llm")
         make_recording(pathlib.Path(folder) / "layers.sqlite", "layers")
+        run(program, folder, ["analyze", "layers.sqlite", "--out", "job/rank-0"])
+        run(program, folder, ["analyze", "run.sqlite", "--out", "out"])
+        (pathlib.Path(folder) / "out/metrics.json").rename(pathlib.Path(folder) / "of-yesterday")
+        assert "kernel_ns" in run(program, folder, ["explain", "of-yesterday", "capture.kernel_ns"])
         for words in COMMANDS:
             document = json.loads(run(program, folder, [*words, "--json"]))
             for max_tokens in (2000, 100_000):

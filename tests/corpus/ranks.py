@@ -137,6 +137,27 @@ def check_files_of_kineto(program, paths):
     assert joined["capture"]["kernel_ns"] == sum(one["capture"]["kernel_ns"] for one in alone)
 
 
+def check_groups(program, path, scratch):
+    """Process groups of a real trace, worked out from its kernels: members, operations, calls and time. Nothing tells their kind."""
+    with gzip.open(path) as file:
+        trace = json.load(file)
+    expected = collections.defaultdict(lambda: [0, 0])
+    for event in trace["traceEvents"]:
+        args = event.get("args") or {}
+        if event.get("cat") == "kernel" and "Process Group Name" in args:
+            members = json.loads(args["Process Group Ranks"])
+            key = (f"group {args['Process Group Name']}, ranks {members[0]}-{members[-1]}", f"{members[0]}-{members[-1]}", len(members))
+            expected[key][0] += 1
+            expected[key][1] += round(event["dur"] * 1000)
+    out = scratch / path.name
+    run(program, "analyze", path, "--out", out)
+    groups = json.loads(run(program, "merge", out, "--json", codes=(0, 4)))["groups"]
+    found = {(g["communicator"], g["ranks"], g["size"]): [g["calls"], g["collectives"]["total_ns"]] for g in groups}
+    assert found == expected and expected, (found, expected)
+    assert all(g["kind"] is None and g["evidence"] and g["present"] == 1 for g in groups), groups
+    print(path.name, groups[0]["ranks"], groups[0]["evidence"])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
@@ -160,6 +181,8 @@ def main():
                   [(row["rank"], row["last"], row["blamed_ns"]) for row in fleet["rank_table"]])
             check_files_of_nsys(options.program, recording, scratch)
         check_files_of_kineto(options.program, kineto)
+        for name in ("hta_nccl_data", "tracelens_b200_eager"):
+            check_groups(options.program, options.corpus / f"kineto/{name}.json.gz", scratch)
         ranks = {}
         for path in kineto:
             run(options.program, "analyze", path, "--out", scratch / path.name)

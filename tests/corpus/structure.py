@@ -125,7 +125,33 @@ def check_cost(program, corpus):
             mean_us, terabytes, percent = printed[name]
             assert abs(part["mean_ns"] / 1e3 - mean_us) < 0.05 and abs(rate / 1e12 - terabytes) < 0.01, (name, part)
             assert round(100 * part["roof_fraction"]) == percent, (name, part)
-    return len(weights)
+    # Keys and values of 32 sequences of 2,048 tokens, read by two kernels of a layer.
+    result = run(program, "layers", str(path), "--model", "qwen3_8b", "--gpu-name", "MI300X", "--json", "--batch", "32",
+                 "--context", "2048")
+    attention = [part for part in json.loads(result.stdout)["parts"] if part["part"] == "attention"]
+    kv_bytes = 2 * kv_heads * width * 2 * 2048 * 32
+    mean_ns = sum(part["total_ns"] for part in attention) / attention[0]["launches"]
+    assert [part["kv_bytes"] for part in attention] == [kv_bytes, None], attention
+    assert abs(attention[0]["bytes_per_s"] / (kv_bytes / mean_ns * 1e9) - 1) < 1e-9, attention
+    assert abs(attention[0]["roof_fraction"] / (kv_bytes / 5.3e12 / (mean_ns / 1e9)) - 1) < 1e-9, attention
+    return len(weights) + 1
+
+
+def check_experts(program, corpus):
+    """gpt-oss-20b's decode step of 32 tokens: 4 of 32 experts per token, so 1 - (28/32)^32 of them are expected to be taken. Each has
+    2 x 2880 x 2880 weights before the activation and half of them after it, in MXFP4: 17 bytes for 32."""
+    path = corpus / "kineto" / "tracelens_vllm_decode_fullgraph.json.gz"
+    result = run(program, "layers", str(path), "--model", "gpt_oss_20b", "--gpu-name", "MI300X", "--json")
+    assert result.returncode == 0, result.stderr
+    parts = [part for part in json.loads(result.stdout)["parts"] if part["weight_bytes"] and "experts" in part["part"]]
+    assert len(parts) == 4, parts  # two products in two kinds of layers
+    taken = 32 * (1 - (28 / 32) ** 32)
+    for part in parts:
+        matrices = 2 if part["part"] == "experts gate_up" else 1
+        expected = taken * matrices * 2880 * 2880 * 17 / 32
+        assert abs(part["weight_bytes"] / expected - 1) < 1e-6, (part, expected)
+        assert part["flops"] == 2 * 32 * 4 * matrices * 2880 * 2880, part
+    return len(parts)
 
 
 def main():
@@ -154,7 +180,7 @@ def main():
             all_named += named
             all_agreed += agreed
     assert num_models == len(MODELS) and num_silent >= 20 and all_named > 5000, (num_models, num_silent, all_named)
-    num_costs = check_cost(options.program, options.corpus)
+    num_costs = check_cost(options.program, options.corpus) + check_experts(options.program, options.corpus)
     print(f"{num_costs} parts cost what their model says; {num_models} models recovered, nothing claimed for {num_silent} other recordings; layers of {all_agreed} of "
           f"{all_named} kernels are those of nn.Module ranges")
 

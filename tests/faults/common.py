@@ -21,7 +21,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from recording import make_recording as make_plain  # noqa: E402
 
 TEMPORARY = re.compile(r"\.(tmp|scrubbed|clean|part)(-|$)|\.llmprof-|~$")
-SENTENCE = re.compile("llmprof: |(pass_failed|disk_full) \\(")
+# A run tells why it has no recording once, in its verdict.
+SENTENCE = re.compile("llmprof: |(pass_failed|disk_full) \\(|There is no recording: .*[a-z]")
 STEPS = 2
 SECRET = "hf_aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0z"
 

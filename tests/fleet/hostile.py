@@ -155,11 +155,11 @@ def test_troubles(test):
         assert len(waiting) == 1, (name, waiting)
         before = waiting[0].read_bytes()
         healthy = Server()
-        expect(test.run("push", "--to", healthy.url, spool=spool), 0, "sent 2 ranks, 36 rows in 1 batches")
+        expect(test.run("push", "--to", healthy.url, spool=spool), 0, "sent 2 ranks, 42 rows in 1 batches")
         assert not test.waiting(spool), name
         # The bytes that were refused are the bytes that are sent.
         assert before.endswith(b"".join(body for _, body in healthy.inserts)), name
-        assert [table for table, _ in healthy.inserts] == [f"llmprof.{t}" for t in ("names", "kernels", "stages", "ranks")]
+        assert [table for table, _ in healthy.inserts] == [f"llmprof.{t}" for t in ("names", "kernels", "stages", "parts", "ranks")]
         server.server_close()
         healthy.server_close()
         print(f"  {name}: nothing lost")
@@ -206,9 +206,9 @@ def test_passing_errors(test):
     def try_one(number, name, answer):
         server = Server(once(answer))
         spool = f"passing-{number}"
-        expect(test.run("push", test.data, "--to", server.url, "--wait", "20", spool=spool), 0, "sent 2 ranks, 36 rows in 1 batches",
+        expect(test.run("push", test.data, "--to", server.url, "--wait", "20", spool=spool), 0, "sent 2 ranks, 42 rows in 1 batches",
                "1 retries")
-        assert len(server.inserts) == 4 and not (test.folder / spool / "failed").exists(), (name, server.inserts)
+        assert len(server.inserts) == 5 and not (test.folder / spool / "failed").exists(), (name, server.inserts)
         server.server_close()
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:  # most of the time is waiting
@@ -232,6 +232,16 @@ def test_wrong_rows(test):
     server = Server(insert_only(lambda h: done(h, b"Code: 33, e.displayText() = DB::Exception: Cannot read all data", status=500)))
     expect(test.run("push", test.data, "--to", server.url, "--wait", "1", spool="bad"), 1, "the server refuses", "Code: 33")
     assert not test.waiting("bad") and len(list((test.folder / "bad" / "failed").glob("*.batch"))) == 1
+    # When the cause is gone, they are sent again on request, and only then.
+    refused = next((test.folder / "bad" / "failed").glob("*.batch")).read_bytes()
+    repaired = Server()
+    expect(test.run("push", "--to", repaired.url, spool="bad"), 0, "sent 0 ranks")
+    expect(test.run("push", "--failed", "--to", server.url, "--wait", "1", spool="bad"), 1, "1 refused batch sent again", "Code: 33")
+    assert len(list((test.folder / "bad" / "failed").glob("*.batch"))) == 1
+    expect(test.run("push", "--failed", "--to", repaired.url, spool="bad"), 0, "1 refused batch sent again", "sent 2 ranks, 42 rows")
+    assert refused.endswith(b"".join(body for _, body in repaired.inserts))
+    assert not test.waiting("bad") and not list((test.folder / "bad" / "failed").glob("*.batch"))
+    expect(test.run("push", "--failed", "--to", repaired.url, spool="bad"), 0, "0 refused batches sent again")
     # A batch that was damaged on disk is not sent.
     healthy = Server()
     offline = f"http://127.0.0.1:{free_port()}"
@@ -333,7 +343,7 @@ def test_failover(test):
     urls = f"http://127.0.0.1:{free_port()},{server.url}"
     expect(test.run("push", test.data, "--to", urls, "--wait", "20", spool="failover"), 0, "sent 2 ranks")
     tables = [table for table, _ in server.inserts]
-    assert tables == ["llmprof.names", "llmprof.names", "llmprof.kernels", "llmprof.stages", "llmprof.ranks"], tables
+    assert tables == ["llmprof.names", "llmprof.names", "llmprof.kernels", "llmprof.stages", "llmprof.parts", "llmprof.ranks"], tables
     assert server.inserts[0][1] == server.inserts[1][1]
 
 

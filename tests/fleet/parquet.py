@@ -17,7 +17,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(TESTS / "python"))
 from prefix import tools_python
 
-TABLES = ("ranks", "stages", "kernels", "collectives")
+TABLES = ("ranks", "stages", "kernels", "collectives", "groups", "parts")
 
 
 def run(*words):
@@ -64,6 +64,13 @@ def check_ranks(duck, program, folder, tables):
     assert all(row[4] is None for row in rows)  # absent, not empty
 
 
+def check_layers(duck, program, folder, tables, truth):
+    found = question(program, folder, "layers", "--top", "all")
+    rows = duck.sql(f"SELECT pass, block, part, count(*), sum(launches)::BIGINT, sum(total_ns)::BIGINT FROM {view(tables, 'parts')} GROUP BY 1, 2, 3").fetchall()
+    assert set(rows) == {(p["pass"], p["block"], p["part"], p["ranks"], p["launches"], p["total_ns"]) for p in found["parts"]}, (rows, found)
+    assert {row[2]: row[5] for row in rows} == truth["part_ns"], (rows, truth)
+
+
 def check_columns(duck, tables, source):
     """docs/formats.md has every column of every table, and no other."""
     documented = re.findall(r"^\| `history/(\w+)` \| `(\w+)` \|", (source / "docs/formats.md").read_text(), re.M)
@@ -87,7 +94,7 @@ def check_again(program, folder, tables):
     sorted((part / "run-001").iterdir())[0].unlink()
     run(program, "fleet", "export", part, "--out", tables)
     after = state()
-    assert after.keys() == before.keys() and sum(after[key] != before[key] for key in after) == 3  # ranks, stages and kernels of one run
+    assert after.keys() == before.keys() and sum(after[key] != before[key] for key in after) == 4  # ranks, stages, kernels and parts of one run
 
 
 def inside(options):
@@ -99,6 +106,7 @@ def inside(options):
         duck = duckdb.connect()
         check_top(duck, options.program, folder, tables, truth)
         check_stragglers(duck, options.program, folder, tables, truth)
+        check_layers(duck, options.program, folder, tables, truth)
         check_ranks(duck, options.program, folder, tables)
         check_columns(duck, tables, pathlib.Path(options.source))
         check_again(options.program, folder, tables)

@@ -51,16 +51,17 @@ class History:
 
 
 def check_migration(history):
-    """Tables of version 1: a push waits and says what to do, init adds the column, nothing is lost."""
+    """Tables of version 1: a push waits and says what to do, init adds the columns and the table, nothing is lost."""
     history.llmprof("init")
-    history.change("ALTER TABLE llmprof.ranks DROP COLUMN labels")
+    history.change("ALTER TABLE llmprof.ranks DROP COLUMN labels, DROP COLUMN part_rows")
+    history.change("DROP TABLE llmprof.parts")
     history.change("DROP TABLE llmprof.schema_versions")
     runs = sorted(history.data.iterdir())
     waits = history.push(runs[0], code=5)
     assert "llmprof fleet init" in waits.stderr and "wait in" in waits.stderr, waits.stderr
     assert "ADD COLUMN labels" in history.llmprof("init", "--dry-run").stdout
-    assert "version 2 of the tables, 1 change" in history.llmprof("init").stdout
-    assert "1 change" not in history.llmprof("init").stdout
+    assert "version 3 of the tables, 2 changes" in history.llmprof("init").stdout
+    assert "change" not in history.llmprof("init").stdout
     assert "sent 6 ranks" in history.push().stdout
     # A column that a newer llmprof added does not hurt this one.
     history.change("ALTER TABLE llmprof.kernels ADD COLUMN of_the_future UInt64 DEFAULT 7")
@@ -69,6 +70,8 @@ def check_migration(history):
     refused = history.llmprof("init", code=5)
     assert "a newer llmprof made these tables" in refused.stderr, refused.stderr
     history.change("ALTER TABLE llmprof.schema_versions DELETE WHERE version = 99 SETTINGS mutations_sync = 1")
+    parts = history.rows("SELECT toString(sum(total_ns)) AS total_ns FROM llmprof.parts FINAL")[0]
+    assert int(parts["total_ns"]) == sum(history.truth["part_ns"].values()), parts
     counted = history.rows("SELECT count() AS rows, sum(calls) AS calls, toString(sum(total_ns)) AS total_ns FROM llmprof.kernels FINAL")[0]
     assert [int(counted[key]) for key in ("rows", "calls", "total_ns")] == \
         [history.truth["rows"], history.truth["calls"], int(history.truth["total_ns"])], counted
@@ -122,10 +125,12 @@ def check_age_limit(history):
     other = ["--database", "aged"]
     history.llmprof("init", "--keep-days", "30", *other)
     assert "toIntervalDay(30)" in history.rows(kept)[0]["q"]
-    assert "1 change" in history.llmprof("init", "--keep-days", "7", *other).stdout
+    assert "2 changes" in history.llmprof("init", "--keep-days", "7", *other).stdout  # kernels and parts
     assert "toIntervalDay(7)" in history.rows(kept)[0]["q"]
+    history.change("DROP TABLE aged.parts")
     history.llmprof("init", *other)
     assert "toIntervalDay(7)" in history.rows(kept)[0]["q"]
+    assert "toIntervalDay(7)" in history.rows(kept.replace("'kernels'", "'parts'"))[0]["q"]  # new, and like the others
     refused = history.push(history.data, *other, spool="aged", code=4)
     assert refused.stderr.count("drops rows from before") == 10 and "14 files" in refused.stderr, refused.stderr
     assert "sent 0 ranks" in refused.stdout

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 RANKS = 6
 
 
@@ -124,6 +125,33 @@ def check_space(program, recording, scratch):
     assert [r["ranks"] for r in status(program, out)["runs"]] == [RANKS, 3]  # summaries stay
 
 
+def check_push(program, recording, scratch):
+    """--to: each summary is sent once, also when the server could not take it at first."""
+    from hostile import Server, done  # as much of ClickHouse as a push needs
+    folder, out = scratch / "pushed", scratch / "pushed-out"
+    drop(recording, folder / "job-1", 3)
+    has_tables = []
+    server = Server(lambda h, q, b: done(h, b"Code: 60. DB::Exception: no table", status=404) if q and not has_tables else False)
+
+    def sweep():
+        return subprocess.run([program, "watch", folder, "--out", out, "--once", "--to", server.url], capture_output=True, text=True,
+                              timeout=120, env={**os.environ, "NO_PROXY": "127.0.0.1"})
+
+    away = sweep()
+    assert "not sent" in away.stderr and "Code: 60" in away.stderr and not server.inserts, away.stderr
+    assert len(sources(out)) == 3  # summarised all the same
+    has_tables.append(True)
+    sweep()
+    tables = [table for table, _ in server.inserts]
+    assert tables.count("llmprof.ranks") == 1 and tables[-1] == "llmprof.ranks", tables
+    sweep()
+    assert [table for table, _ in server.inserts] == tables  # nothing is sent twice
+    drop(recording, folder / "job-2", 1)
+    sweep()
+    assert [table for table, _ in server.inserts].count("llmprof.ranks") == 2
+    server.server_close()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
@@ -133,7 +161,7 @@ def main():
         scratch = pathlib.Path(scratch)
         recording = scratch / "recording.sqlite"
         run(options.make_trace, recording, 2000, "--processes", 1)
-        for check in (check_sweeps, check_lock, check_kills, check_space):
+        for check in (check_sweeps, check_lock, check_kills, check_space, check_push):
             check(options.program, recording, scratch)
             print(f"{check.__name__}: ok", flush=True)
     return 0

@@ -105,6 +105,8 @@ def check(program, directory, chance):
     recording = Recording(path)
     recording.launched = 10
     recording.kernel(chance.randrange(5_000, 50_000), launch_at=20)
+    for _ in range(3):  # three kernels or fewer are too few to say anything
+        recording.kernel(1_000)
     planted = {}
     late_gaps = 0
     for _ in range(chance.randrange(1, 12)):

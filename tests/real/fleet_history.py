@@ -27,6 +27,7 @@ QUESTIONS = {
     "regressions": ["regressions", "--base", "v1", "--candidate", "v2"],
     "regressions of runs": ["regressions", "--base", "run-000", "--candidate", "run-007", "--top", "all"],
     "trend": ["trend"],
+    "layers": ["layers", "--top", "all"],
 }
 
 
@@ -104,7 +105,7 @@ def push_without_zookeeper(test, nodes):
 
 def sync(nodes, database):
     for n in cluster.NODES:
-        for table in ("names", "kernels", "stages", "ranks", "kernel_runs", "seals"):
+        for table in ("names", "kernels", "stages", "parts", "ranks", "kernel_runs", "seals"):
             nodes.synced(n, f"{database}.{table}_local")
 
 
@@ -136,6 +137,7 @@ def check_planted(test, nodes, truth, answers):
     assert {one["kernel"] for one in slower} == {truth["slow_kernel"]} and len(slower) == 2, slower
     assert all(0.28 < one["slower_fraction"] < 0.32 for one in slower), slower
     assert answers["top"]["total_ns"] == int(truth["total_ns"])
+    assert {part["part"]: part["total_ns"] for part in answers["layers"]["parts"]} == truth["part_ns"]
     assert sum(kernel["calls"] for kernel in answers["top"]["kernels"]) == truth["calls"]
     for name in ("stragglers", "regressions", "top", "trend"):
         times = []
@@ -159,7 +161,6 @@ def check_incomplete(test, nodes):
     for rank in ranks[:3]:
         (part / rank.name).write_bytes(rank.read_bytes())
     other = ["--database", "other"]
-    test.llmprof("init", "--to", nodes.url(1), "--cluster", "fleet", *other)
     spool = ["--spool", test.folder / "i"]
     assert "0 runs sealed" in test.llmprof("push", part, "--to", nodes.url(1), *other, *spool).stdout
     sync(nodes, "other")
@@ -238,6 +239,9 @@ def main():
             truth = generate(test)
             step(test.llmprof("init", "--to", nodes.url(1), "--cluster", "fleet").stdout.strip())
             test.llmprof("init", "--to", nodes.url(3), "--cluster", "fleet")
+            # All tables are made while all nodes are well: 18.16's queue of statements for a cluster does not always go on after
+            # ZooKeeper was killed, and a node then makes its tables much later or never.
+            test.llmprof("init", "--to", nodes.url(1), "--cluster", "fleet", "--database", "other")
             push_under_fire(test, nodes)
             push_without_zookeeper(test, nodes)
             check_replicas(test, nodes, truth)

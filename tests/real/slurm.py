@@ -188,12 +188,18 @@ def requeued_job(job):
     run = job.out / f"slurm-{number}.0"
     last = [run / f"rank-{rank:06}-attempt-1/manifest.json" for rank in range(4)]
     deadline = time.time() + 120
+    requeued = None
     while not all(path.is_file() for path in last):
-        if time.time() > deadline:
-            raise RuntimeError("not requeued: " + job.cluster.run("scontrol", "show", "job", number).stdout +
-                               (job.cluster.directory / "batch.log").read_text()[-2000:])
-        # Slurm lets a requeued job wait two minutes; nobody else wants these nodes.
-        job.cluster.run("scontrol", "update", f"JobId={number}", "StartTime=now", check=False)
+        state = job.cluster.run("scontrol", "show", "job", number).stdout
+        if time.time() > deadline or "JobState=FAILED" in state:
+            raise RuntimeError("not requeued: " + state + (job.cluster.directory / "batch.log").read_text()[-2000:] +
+                               (job.cluster.directory / "ctld.log").read_text()[-2000:])
+        # Slurm lets a requeued job wait two minutes; nobody else wants these nodes. Not at once: slurmd keeps the second in which it
+        # killed the first attempt, and refuses a start in the same one ("Job credential revoked"), which ends the job for good.
+        if "Restarts=1" in state:
+            requeued = requeued or time.time()
+            if time.time() - requeued > 3:
+                job.cluster.run("scontrol", "update", f"JobId={number}", "StartTime=now", check=False)
         time.sleep(1)
     code, fleet = job.merge(run.name)
     assert code == 0 and fleet["attempt"] == 1 and fleet["ranks"]["present"] == 4, fleet["ranks"]

@@ -84,6 +84,11 @@ class TraceBuilder {
            trace_.strings.intern(inputs));
   }
 
+  void function(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns,
+                std::string_view name) {
+    append(functions_, start_ns, end_ns, trace_.strings.intern(name), thread);
+  }
+
   // Returns the correlation number, for the work it launches.
   std::uint32_t call(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns,
                      std::string_view name = "cudaLaunchKernel") {
@@ -130,6 +135,7 @@ class TraceBuilder {
     shuffle(calls_, random);
     shuffle(ranges_, random);
     shuffle(ops_, random);
+    shuffle(functions_, random);
   }
 
   // The recording. The builder is empty afterwards.
@@ -143,6 +149,7 @@ class TraceBuilder {
     fill(trace_.api_calls, calls_);
     fill(trace_.ranges, ranges_);
     fill(trace_.ops, ops_);
+    fill(trace_.functions, functions_);
     return std::move(trace_);
   }
 
@@ -184,6 +191,7 @@ class TraceBuilder {
   ApiCallsOf<Rows> calls_;
   RangesOf<Rows> ranges_;
   OpsOf<Rows> ops_;
+  HostFunctionsOf<Rows> functions_;
 };
 
 }  // namespace llmprof

@@ -7,7 +7,8 @@
 // grouped by kernel, shape and stage, the groups with the most time are selected, and one typical
 // launch of each is measured: not in the first instance of its stage (warm-up), and within a
 // quarter of the group's median. Communication is excluded: a replayed all-reduce waits for ranks
-// that are not replayed.
+// that are not replayed. Where the model was recovered, each of its parts comes before a second
+// shape of another part: prompts of thirty lengths are thirty groups of the same product.
 //
 // Recent releases of ncu count each signature separately: one command measures everything, unless
 // two stages have equal launches. Older ones count all launches of the named kernels together, so
@@ -26,6 +27,8 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+
+#include <fmt/format.h>
 
 #include "analysis/attribution.h"
 #include "analysis/kernels.h"
@@ -47,6 +50,7 @@ constexpr std::string_view kCollectiveWords[] = {
     "nccl", "nvshmem", "cross_device_reduce", "all_reduce", "allreduce", "multimem", "cooperative"};
 
 using SignatureKey = std::tuple<std::string, std::string, LaunchShape>;  // name, stage, shape
+using PartKey = std::tuple<std::string, std::string, std::string>;       // stage, pass, part
 
 // A signature in numbers of the trace; the stage is kNone outside of all stages.
 struct Signature {
@@ -126,7 +130,7 @@ class Planner {
     plan_.budget_s = options.budget_s;
     plan_.kernel_ns = analysis.kernel_ns;
     find_first_instances();
-    choose(merged(analysis.launch_groups, process_));
+    choose(merged(analysis.launch_groups, process_), part_times(profile));
   }
 
   NcuPlan run() {
@@ -211,9 +215,37 @@ class Planner {
     return {identity_of(group), group.stage, group.shape};
   }
 
+  // Time of each signature in the parts of the model. Empty if no model was recovered.
+  using PartTimes = std::map<SignatureKey, std::map<PartKey, std::int64_t>>;
+
+  static PartKey key_of(const PartSummary& part, const std::string& stage) {
+    const std::string block(part.block());
+    const bool is_only_kind = block == "prologue" || block == "layer" || block == "epilogue";
+    return {stage, part.pass, is_only_kind ? part.part : fmt::format("{} ({})", part.part, block)};
+  }
+
+  PartTimes part_times(const Profile& profile) const {
+    const Kernels& kernels = profile.trace->kernels;
+    std::map<std::pair<Signature, std::uint32_t>, std::int64_t> sums_ns;
+    for (std::uint32_t row = 0; row < profile.kernel_parts.size(); ++row) {
+      const std::uint32_t part = profile.kernel_parts[row];
+      if (part != kNone && kernels.process[row] == process_) {
+        sums_ns[{signature_of(row), part}] += kernels.end_ns[row] - kernels.start_ns[row];
+      }
+    }
+    PartTimes times;
+    for (const auto& [key, sum_ns] : sums_ns) {
+      const SignatureKey signature = key_of(key.first);
+      const PartSummary& part = profile.analysis.structure->parts[key.second];
+      times[signature][key_of(part, std::get<1>(signature))] += sum_ns;
+    }
+    return times;
+  }
+
   // Every exclusion is recorded with its reason, so that the report can show what is not covered.
-  void choose(const std::vector<LaunchGroup>& groups) {
+  void choose(const std::vector<LaunchGroup>& groups, const PartTimes& parts) {
     const std::set<SignatureKey> steady = steady_signatures();
+    std::vector<PlannedKernel> candidates;
     for (const LaunchGroup& group : groups) {
       if (is_collective(group)) {
         exclude(group, "communication");
@@ -223,12 +255,62 @@ class Planner {
         exclude(group, "other_process");
       } else if (!steady.contains(key_of(group))) {
         exclude(group, "warm_up");
-      } else if (plan_.kernels.size() >= options_.top_n) {
-        exclude(group, "beyond_top_n");
       } else {
-        plan_.kernels.push_back({group, 0});
+        candidates.push_back({group, 0});
       }
     }
+    const std::vector<bool> is_chosen = first_of_parts(candidates, parts);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (is_chosen[i]) {
+        plan_.kernels.push_back(std::move(candidates[i]));
+      } else {
+        exclude(candidates[i].group, "beyond_top_n");
+      }
+    }
+  }
+
+  // Which of the candidates, sorted by time, to measure: those with the most time of each part of
+  // the model, then the others. Names the parts of each.
+  std::vector<bool> first_of_parts(std::vector<PlannedKernel>& candidates,
+                                   const PartTimes& parts) const {
+    std::map<PartKey, std::pair<std::int64_t, std::size_t>> largest;  // time, candidate
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const auto found = parts.find(key_of(candidates[i].group));
+      if (found == parts.end()) {
+        continue;
+      }
+      std::vector<std::pair<std::int64_t, std::string>> names;
+      for (const auto& [part, time_ns] : found->second) {
+        auto& [most_ns, candidate] = largest.try_emplace(part, -1, 0).first->second;
+        if (time_ns > most_ns) {
+          most_ns = time_ns;
+          candidate = i;
+        }
+        names.emplace_back(-time_ns, std::get<2>(part));
+      }
+      std::sort(names.begin(), names.end());
+      for (const auto& [time_ns, part] : names) {
+        std::vector<std::string>& own = candidates[i].parts;
+        if (std::find(own.begin(), own.end(), part) == own.end()) {
+          own.push_back(part);
+        }
+      }
+    }
+    std::vector<bool> is_first(candidates.size());
+    for (const auto& [part, one] : largest) {
+      is_first[one.second] = true;
+    }
+    std::vector<bool> is_chosen(candidates.size());
+    std::size_t num_chosen = 0;
+    for (const bool wants_first : {true, false}) {
+      for (std::size_t i = 0; i < candidates.size() && num_chosen < options_.top_n; ++i) {
+        if (is_first[i] == wants_first) {
+          is_chosen[i] = true;
+          ++num_chosen;
+        }
+      }
+    }
+    return is_chosen;
   }
 
   // Signatures with a launch outside the warm-up.

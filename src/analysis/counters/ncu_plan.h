@@ -22,8 +22,9 @@ struct PlanOptions {
 
 // A group that gets counters, measured on one of its launches.
 struct PlannedKernel {
-  LaunchGroup group;        // summed over the GPUs and processes that launch it alike
-  std::size_t command = 0;  // into NcuPlan::commands
+  LaunchGroup group;                    // summed over the GPUs and processes that launch it alike
+  std::size_t command = 0;              // into NcuPlan::commands
+  std::vector<std::string> parts = {};  // of the model that it runs: "qkv"; by time
 };
 
 // One run of the program under ncu.

@@ -62,6 +62,15 @@ void check_gpu_activity(const FindingContext& context) {
   }
   finding.next = analysis.capture.format.record_gpu;
   finding.evidence = {"capture.kernel_ns", "tool_messages"};
+  for (const Diagnostic& diagnostic : analysis.diagnostics) {
+    if (diagnostic.kind == "range_profiling") {
+      finding.sentence = "no kernel was recorded: " + diagnostic.sentence;
+      finding.next =
+          "record again without profiler_metrics in torch.profiler's experimental_config; count single "
+          "kernels with ncu";
+      finding.evidence = {"data_quality[kind=range_profiling].count"};
+    }
+  }
 }
 
 void check_opaque_graphs(const FindingContext& context) {
@@ -231,6 +240,9 @@ void check_clocks(const FindingContext& context) {
 
 void check_few_kernels(const FindingContext& context) {
   constexpr std::int64_t kFewKernels = 20;
+  // Nothing repeats, and nothing takes long: no saving can be told.
+  constexpr std::int64_t kNextToNone = 3;
+  constexpr std::int64_t kNextToNoTimeNs = 1'000'000;
   const Analysis& analysis = context.analysis;
   std::int64_t num_kernels = 0;
   for (const KernelRecord& kernel : analysis.kernels) {
@@ -239,7 +251,9 @@ void check_few_kernels(const FindingContext& context) {
   if (num_kernels == 0 || num_kernels >= kFewKernels || is_capture_of_graphs(analysis)) {
     return;
   }
-  Finding& finding = context.note("few_kernels", "capture");
+  const bool is_next_to_none = num_kernels <= kNextToNone && analysis.kernel_ns < kNextToNoTimeNs;
+  Finding& finding =
+      is_next_to_none ? context.block("few_kernels") : context.note("few_kernels", "capture");
   finding.sentence =
       fmt::format("only {} {} ran, {} in total: too few to say what a step waits for", num_kernels,
                   num_kernels == 1 ? "kernel" : "kernels", format_duration_ns(analysis.kernel_ns));
@@ -251,11 +265,12 @@ void check_few_kernels(const FindingContext& context) {
 void check_largest_part(const FindingContext& context) {
   constexpr double kEnough = 0.10;  // of the window: another finding says it
   const Analysis& analysis = context.analysis;
-  const bool is_said = std::any_of(context.findings.found.begin(), context.findings.found.end(),
-                                   [](const Finding& finding) {
-                                     return finding.is_blocker || finding.id == "few_kernels" ||
-                                            finding.saving_fraction().value_or(0) >= kEnough;
-                                   });
+  const bool is_said = std::any_of(
+      context.findings.found.begin(), context.findings.found.end(), [](const Finding& finding) {
+        // Of a sample it is all that can be said.
+        return (finding.is_blocker && finding.id != "calls_missing") ||
+               finding.id == "few_kernels" || finding.saving_fraction().value_or(0) >= kEnough;
+      });
   if (is_said || analysis.kernels.empty() || analysis.families.empty() || analysis.kernel_ns == 0) {
     return;
   }

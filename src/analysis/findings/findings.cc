@@ -104,7 +104,7 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
 double weight_of(const Finding& finding) {
   const double sure = finding.confidence == "high"     ? 1.0
                       : finding.confidence == "medium" ? 0.4
-                                                       : 0.2;
+                                                       : 0.3;
   return sure * static_cast<double>(finding.saving_ns);
 }
 
@@ -113,6 +113,7 @@ double weight_of(const Finding& finding) {
 void merge_devices(std::vector<Finding>& found) {
   std::vector<Finding> merged;
   std::vector<std::vector<std::int64_t>> savings;
+  std::vector<std::string> other;  // one of the GPUs behind these savings
   for (Finding& finding : found) {
     const auto same = std::find_if(merged.begin(), merged.end(), [&](const Finding& one) {
       return !finding.device.empty() && one.device != finding.device && one.id == finding.id &&
@@ -122,17 +123,20 @@ void merge_devices(std::vector<Finding>& found) {
     if (same == merged.end() || finding.id == "rank_skew") {
       merged.push_back(std::move(finding));
       savings.emplace_back();
+      other.emplace_back();
     } else {
-      savings[static_cast<std::size_t>(same - merged.begin())].push_back(finding.saving_ns);
+      const auto at = static_cast<std::size_t>(same - merged.begin());
+      savings[at].push_back(finding.saving_ns);
+      other[at] = finding.device;
     }
   }
   for (std::size_t i = 0; i < merged.size(); ++i) {
     if (savings[i].size() == 1) {
       merged[i].sentence +=
-          fmt::format(" (one more GPU: {})", format_duration_ns(savings[i].front()));
+          fmt::format(" ({}: {})", other[i], format_duration_ns(savings[i].front()));
     } else if (savings[i].size() > 1) {
       const auto [least, most] = std::minmax_element(savings[i].begin(), savings[i].end());
-      merged[i].sentence += fmt::format(" ({} more GPUs: {} to {})", savings[i].size(),
+      merged[i].sentence += fmt::format(" ({} other GPUs: {} to {})", savings[i].size(),
                                         format_duration_ns(*least), format_duration_ns(*most));
     }
   }
@@ -217,6 +221,14 @@ Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
   const Workload workload = workload_of(analysis);
   for (const auto rule : kFindingRules) {
     rule({analysis, facts, scopes, workload, findings});
+  }
+  // Where next to nothing ran, no time can be saved, and names of families do not matter.
+  const bool is_next_to_none =
+      std::any_of(findings.found.begin(), findings.found.end(),
+                  [](const Finding& one) { return one.is_blocker && one.id == "few_kernels"; });
+  if (is_next_to_none) {
+    std::erase_if(findings.found,
+                  [](const Finding& one) { return one.saving_ns > 0 || one.id == "other_family"; });
   }
   std::stable_sort(findings.found.begin(), findings.found.end(),
                    [](const Finding& a, const Finding& b) {

@@ -50,6 +50,10 @@ std::string place_of(const KindOfGaps& kind) {
     place += fmt::format("{} {} in '{}'", place.empty() ? ":" : ",",
                          format_duration_ns(kind.in_scope_ns), printable(kind.scope));
   }
+  for (const auto& [scope, time_ns] : kind.scopes) {
+    place += fmt::format("{} {} in '{}'", place.empty() ? ":" : ",", format_duration_ns(time_ns),
+                         printable(scope));
+  }
   return place;
 }
 
@@ -117,7 +121,7 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
   finding.sentence =
       holds_back
           ? fmt::format(
-                "{} was idle for {} ({}) of {} because the CPU waits for it ({}{}). The CPU's own work is {}, "
+                "{} was idle for {} ({}) of {} because the CPU waited for it ({}{}). The CPU's own work is {}, "
                 "the GPU's {}: without the waits the CPU would run ahead",
                 row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
                 stage_words(row.stage), format_duration_ns(chain.wait_ns), names_of(waits),
@@ -157,7 +161,44 @@ void check_launches(const FindingContext& context, const StageLedger& row, const
   finding.next = launch_advice(context, row);
 }
 
-std::string work_advice(const FindingContext& context, const KindOfGaps& gaps) {
+// Calls of the operating system that wait for another thread, and those that read files.
+std::string system_call_advice(std::string_view call) {
+  const auto has = [&](std::string_view word) { return call.find(word) != std::string_view::npos; };
+  if (has("futex") || has("wait") || has("poll") || has("select") || has("lock") || has("join")) {
+    return "the thread that launches was waiting for another thread: find out what that one did, with "
+           "NVTX ranges in it or in the CPU rows of nsys";
+  }
+  if (has("read") || has("open") || has("write") || has("mmap") || has("fsync")) {
+    return "the thread that launches was busy with files: read ahead or write in another thread";
+  }
+  return "find out what calls it: put NVTX ranges around parts of the loop, or look at the CPU rows "
+         "of nsys";
+}
+
+std::string work_advice(const FindingContext& context, const StageLedger& row,
+                        const KindOfGaps& gaps) {
+  if (gaps.scope.ends_with("()")) {
+    return system_call_advice(gaps.scope);
+  }
+  const auto is_of_model = [](std::string_view scope) {
+    return scope.starts_with("aten::") || scope.starts_with("nn.Module");
+  };
+  const auto is_any_of_model = [&](const auto& one) { return is_of_model(one.first); };
+  if (is_of_model(gaps.scope) && row.num_instances > 1 && gaps.num_in_scope >= row.num_instances) {
+    return fmt::format(
+        "'{}' takes this long on the CPU in every {}: run it on the GPU, or prepare its result in another "
+        "thread",
+        printable(gaps.scope), stage_words(row.stage));
+  }
+  if (is_of_model(gaps.scope) ||
+      std::any_of(gaps.scopes.begin(), gaps.scopes.end(), is_any_of_model)) {
+    return "find out why they take so long on the CPU: run them on the GPU, or prepare their results in "
+           "another thread; if only a first call is slow (libraries, compilation), run some steps before "
+           "recording";
+  }
+  if (!gaps.scopes.empty()) {
+    return "move these to another thread, overlap them with GPU work, or do less of them";
+  }
   if (gaps.scope.empty()) {
     return context.workload.is_pytorch
                ? "find out what it does: record with with_stack=True, or put "
@@ -183,7 +224,7 @@ void check_host_work(const FindingContext& context, const StageLedger& row,
   Finding& finding =
       add_gaps(context, "host_work", row, chain, IdleKind::kHostWork,
                fmt::format("while the CPU did other work, {}{}", gaps_text(gaps), place_of(gaps)));
-  finding.next = work_advice(context, gaps);
+  finding.next = work_advice(context, row, gaps);
 }
 
 void check_allocations(const FindingContext& context, const StageLedger& row,
@@ -192,11 +233,15 @@ void check_allocations(const FindingContext& context, const StageLedger& row,
   if (share_of(gaps.total_ns, row) < kLeastExposedShare) {
     return;
   }
-  Finding& finding = add_gaps(context, "allocation", row, chain, IdleKind::kAllocating,
-                              fmt::format("while the CPU allocated or freed GPU memory, {}{}",
-                                          gaps_text(gaps), place_of(gaps)));
+  const bool is_host_memory = gaps.call.find("Host") != std::string::npos;
+  Finding& finding =
+      add_gaps(context, "allocation", row, chain, IdleKind::kAllocating,
+               fmt::format("while the CPU allocated or freed {}, {}{}",
+                           is_host_memory ? "pinned memory of its own" : "GPU memory",
+                           gaps_text(gaps), place_of(gaps)));
   finding.next =
-      context.workload.is_pytorch
+      is_host_memory ? "allocate pinned buffers once before the loop, and use them again"
+      : context.workload.is_pytorch
           ? "PyTorch caches what it allocated, so this should stop after the first iterations; if it "
             "does not, look for torch.cuda.empty_cache() and sizes that keep changing, and set "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"

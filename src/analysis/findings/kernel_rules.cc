@@ -88,6 +88,20 @@ std::vector<std::string> largest_kernels(const FindingContext& context, const St
   return keys;
 }
 
+bool has_family(const Analysis& analysis, std::string_view family) {
+  return std::any_of(analysis.families.begin(), analysis.families.end(),
+                     [&](const FamilyTotal& one) { return one.family == family; });
+}
+
+bool has_convolutions(const Analysis& analysis) {
+  return std::any_of(
+      analysis.kernels.begin(), analysis.kernels.end(), [](const KernelRecord& kernel) {
+        const std::string name = to_lower(kernel.kernel_name);
+        return name.find("conv") != std::string::npos || name.find("wgrad") != std::string::npos ||
+               name.find("dgrad") != std::string::npos || name.find("cudnn") != std::string::npos;
+      });
+}
+
 bool is_large(std::int64_t time_ns, const StageLedger& row) {
   return share_of(time_ns, row) >= kLeastKernelShare;
 }
@@ -141,7 +155,8 @@ void check_tensor_cores(const FindingContext& context) {
     finding.sentence = fmt::format(
         "{} is {} on CUDA cores; the tensor cores of this GPU are {:.0f}x faster",
         time_in(time_ns, row),
-        is_half ? "half-precision GEMMs and convolutions" : "FP32 GEMMs and convolutions",
+        fmt::format("{} {}", is_half ? "half-precision" : "FP32",
+                    has_convolutions(context.analysis) ? "GEMMs and convolutions" : "GEMMs"),
         cores.speedup);
     finding.next =
         is_half
@@ -180,7 +195,9 @@ void check_fusion(const FindingContext& context) {
     finding.next =
         context.workload.engine.empty()
             ? context.workload.is_pytorch
-                  ? "fuse them: torch.compile, or fused norm, RoPE and activation kernels"
+                  ? has_family(context.analysis, "rope")
+                        ? "fuse them: torch.compile, or fused norm, RoPE and activation kernels"
+                        : "fuse them: torch.compile, or fused norm and activation kernels"
                   : "fuse them into one kernel"
             : "use the engine's fused norm, RoPE and activation kernels, or its compiled mode";
     finding.evidence = {chain_evidence(row, "mover_ns")};

@@ -5,6 +5,7 @@
 // The ledger assigns each nanosecond to one bucket, so these savings are exact: the whole bucket,
 // which no other rule claims.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ struct BucketRule {
 constexpr BucketRule kBucketRules[] = {
     {"exposed_comm", Bucket::kComm, kLeastExposedShare,
      "{0} ({1}) of communication on {2} in {3} was not overlapped with compute",
-     "overlap it with compute, or send less: larger buckets, smaller groups, fused all-reduce"},
+     "overlap it with compute, or send less"},
     {"queue_wait", Bucket::kQueued, kLeastVagueShare,
      "{2} was idle for {0} ({1}) of {3} with launched work blocked by other GPU work",
      "find what blocks it: events between streams, another GPU, another process"},
@@ -38,6 +39,63 @@ constexpr BucketRule kBucketRules[] = {
      "check for another process on the GPU, lazy loading of modules or graphs at their first launch, "
      "and clocks of CPU and GPU that do not agree"},
 };
+
+// A collective, by words in the names of its kernels without '_', and what helps against it.
+struct CollectiveAdvice {
+  const char* name;
+  std::array<std::string_view, 3> words;
+  const char* next;
+};
+
+constexpr CollectiveAdvice kCollectiveAdvice[] = {
+    {"all-to-all",
+     {"alltoall", "all2all", "deepep"},
+     "overlap it with the compute of another micro-batch, or send less: lower precision, groups "
+     "within a node"},
+    {"all-reduce",
+     {"allreduce", "crossdevicereduce"},
+     "overlap it with compute, or send less: larger buckets, smaller groups, fused all-reduce"},
+    {"all-gather",
+     {"allgather"},
+     "overlap it with compute, or gather less: smaller groups, fewer and larger calls"},
+    {"reduce-scatter",
+     {"reducescatter"},
+     "overlap it with compute, or send less: smaller groups, fewer and larger calls"},
+    {"send and receive",
+     {"sendrecv"},
+     "overlap it with the compute of another micro-batch; the kernel's name does not say whether it "
+     "is a pipeline or an all-to-all"},
+    {"broadcast", {"broadcast"}, "overlap it with compute, or broadcast less often"},
+};
+
+const CollectiveAdvice* collective_of(std::string_view kernel_name) {
+  std::string plain = to_lower(kernel_name);
+  std::erase(plain, '_');
+  for (const CollectiveAdvice& one : kCollectiveAdvice) {
+    if (std::ranges::any_of(one.words, [&](std::string_view word) {
+          return !word.empty() && plain.find(word) != std::string::npos;
+        })) {
+      return &one;
+    }
+  }
+  return nullptr;
+}
+
+// Names the collective with most time in the row, and advises on that one.
+void add_collective_advice(const FindingContext& context, const StageLedger& row,
+                           Finding& finding) {
+  std::map<const CollectiveAdvice*, std::int64_t> times_ns;
+  for (const KernelRecord& kernel : context.analysis.kernels) {
+    if (is_kernel_in(kernel, row) && kernel.family == "communication") {
+      times_ns[collective_of(kernel.kernel_name)] += time_in_row(kernel, row);
+    }
+  }
+  const auto most =
+      std::ranges::max_element(times_ns, {}, [](const auto& one) { return one.second; });
+  if (most != times_ns.end() && most->first != nullptr) {
+    finding.next = fmt::format("most of it is {}: {}", most->first->name, most->first->next);
+  }
+}
 
 // Time of the communication kernels of a row, hidden or not.
 std::int64_t communication_ns(const Analysis& analysis, const StageLedger& row) {
@@ -52,6 +110,10 @@ std::int64_t communication_ns(const Analysis& analysis, const StageLedger& row) 
 
 // "; 109 ms of 113 ms of communication (96.3 %) was overlapped".
 std::string hidden_communication(const FindingContext& context, const StageLedger& row) {
+  // Time of other stages, and of kernels that belong to none, is not overlap.
+  if (row.ledger[Bucket::kOtherStage] + row.ledger[Bucket::kUnattributed] > 0) {
+    return "";
+  }
   const std::int64_t all_ns = communication_ns(context.analysis, row);
   const std::int64_t hidden_ns = all_ns - row.ledger[Bucket::kComm];
   return hidden_ns <= 0 ? ""
@@ -67,8 +129,14 @@ void add_bandwidth(const FindingContext& context, const StageLedger& row, Findin
   if (!context.analysis.operators || device == nullptr) {
     return;
   }
+  // Small messages take the link's latency, and a collective that is not most of the time says
+  // nothing about it.
+  constexpr double kLeastBytes = 1 << 20;
+  const std::int64_t all_ns = communication_ns(context.analysis, row);
   for (const CollectiveRate& rate : context.analysis.operators->rates.collectives) {
-    if (!rate.bus_min_bytes_per_s || !rate.bus_max_bytes_per_s) {
+    if (!rate.bus_min_bytes_per_s || !rate.bus_max_bytes_per_s || rate.total_ns * 2 < all_ns ||
+        rate.size_bytes.value_or(0) / static_cast<double>(std::max<std::int64_t>(rate.calls, 1)) <
+            kLeastBytes) {
       continue;
     }
     const std::string least = fmt::format("{:.3g}", *rate.bus_min_bytes_per_s / 1e9);
@@ -92,6 +160,29 @@ void add_bandwidth(const FindingContext& context, const StageLedger& row, Findin
   }
 }
 
+// The whole capture of a GPU, if a fifth of its communication belongs to no stage: kernels whose
+// launch was not recorded. For the first row of that GPU; for its other rows an empty one.
+const StageLedger* lost_comm(const FindingContext& context, const StageLedger& row) {
+  static const StageLedger kNothing;
+  std::int64_t in_scopes_ns = 0;
+  const StageLedger* first = nullptr;
+  for (const StageLedger& scope : context.scopes) {
+    if (scope.device == row.device) {
+      in_scopes_ns += scope.ledger[Bucket::kComm];
+      first = first == nullptr ? &scope : first;
+    }
+  }
+  const auto capture = std::find_if(
+      context.analysis.ledgers.begin(), context.analysis.ledgers.end(),
+      [&](const auto& one) { return one.stage == "capture" && one.device == row.device; });
+  if (row.stage == "steady" || row.stage == "capture" ||
+      capture == context.analysis.ledgers.end() ||
+      capture->ledger[Bucket::kComm] * 4 <= in_scopes_ns * 5) {
+    return nullptr;
+  }
+  return &row == first ? &*capture : &kNothing;
+}
+
 void check_bucket(const FindingContext& context, const BucketRule& rule, const StageLedger& row) {
   const std::int64_t time_ns = row.ledger[rule.bucket];
   const double share = share_of(time_ns, row);
@@ -106,6 +197,7 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const S
   finding.confidence = rule.bucket == Bucket::kStartedLate ? "medium" : "high";
   finding.next = rule.next;
   if (rule.bucket == Bucket::kComm) {
+    add_collective_advice(context, row, finding);
     finding.sentence += hidden_communication(context, row);
     add_bandwidth(context, row, finding);
   }
@@ -167,15 +259,16 @@ void check_buckets(const FindingContext& context) {
     }
     return;
   }
+  // While graphs are captured nothing waits, and in a sample neither idle time nor overlap has a
+  // meaning.
+  if (context.analysis.kernel_ns == 0 || is_capture_of_graphs(context.analysis) ||
+      has_missing_calls(context.analysis)) {
+    return;
+  }
   for (const StageLedger& row : context.scopes) {
-    if (context.analysis.kernel_ns == 0 || is_capture_of_graphs(context.analysis)) {
-      continue;  // nothing waited for
-    }
     for (const BucketRule& rule : kBucketRules) {
-      if (has_missing_calls(context.analysis) && rule.bucket != Bucket::kComm) {
-        continue;  // idle time has no meaning
-      }
-      check_bucket(context, rule, row);
+      const StageLedger* whole = rule.bucket == Bucket::kComm ? lost_comm(context, row) : nullptr;
+      check_bucket(context, rule, whole == nullptr ? row : *whole);
     }
   }
 }
@@ -287,6 +380,8 @@ void check_copies(const FindingContext& context) {
                     is_known ? "; most of it: " + words_of_copies(*largest) : "");
     finding.next =
         "keep data on the GPU, copy less of it, and copy on a stream of its own while kernels run";
+    // Copies can hide behind the kernels, as far as there are any.
+    constexpr std::int64_t kTooMuchToHide = 4;
     if (is_known && largest->memory == "pageable") {
       finding.next =
           context.workload.is_pytorch
@@ -294,8 +389,16 @@ void check_copies(const FindingContext& context) {
                 "non_blocking=True: pageable memory is copied twice and the CPU waits"
               : "pin the host memory (cudaHostAlloc, cudaHostRegister): pageable memory is copied "
                 "twice and the CPU waits";
+    } else if (is_known && largest->direction == "device_to_device") {
+      finding.next =
+          "copy less inside the GPU: write results where they are needed, and let the kernels that use "
+          "them read strided or packed inputs";
     } else if (is_known && largest->direction == "memset") {
       finding.next = "clear less memory, or clear it in the kernel that uses it first";
+    } else if (time_ns > kTooMuchToHide * row.ledger[Bucket::kCompute]) {
+      finding.next =
+          "keep this data on the GPU, or copy less of it (smaller types, shards on several GPUs): there "
+          "are too few kernels to hide the copies behind";
     }
     finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.copy",
                                     path_value(row.stage), row.device),

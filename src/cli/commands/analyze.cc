@@ -110,7 +110,7 @@ std::string job_text(const Profile& profile, const RankIdentity& identity,
     return "";
   }
   const SharedJson job = fleet_json(
-      report_job(summarise_ranks(profile.analysis, find_collectives(profile), identity)), {});
+      report_job(summarise_ranks(profile.analysis, rank_details(profile), identity)), {});
   Document document = fleet_document(*job, 1);
   document.title.clear();
   document.sections.resize(1);

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "config/compose.h"
 #include "config/options.h"
+#include "session/engine_version.h"
 #include "session/machine_json.h"
 #include "session/memory_fit.h"
 
@@ -94,6 +95,7 @@ void print(const Diagnosis& diagnosis, Console& console) {
 int run_doctor(const DoctorOptions& options, Context& context) {
   const Options configured = options_of(compose(user_file(options.file), options.overrides));
   Diagnosis diagnosis = diagnose(context.system, configured.artifacts_dir);
+  diagnosis.checks.push_back(check_engines(context.system));
   diagnosis.checks.push_back(
       {"analysis_memory", CheckStatus::kOk, largest_recording(context.system), ""});
   if (options.json) {

@@ -18,6 +18,7 @@
 #include "cli/commands/fleet_push.h"
 #include "cli/commands/fleet_target.h"
 #include "cli/commands/fleet_text.h"
+#include "cli/json_output.h"
 #include "fleet/history/push.h"
 #include "fleet/history/queries.h"
 #include "session/history_tables.h"
@@ -41,6 +42,7 @@ struct FleetCommandOptions {
   std::string candidate;
   std::string query;
   bool is_json = false;
+  JsonPages pages;
 };
 
 using FleetFunction = int (*)(FleetCommandOptions&, Context&);
@@ -48,9 +50,12 @@ using FleetQuestion = Json (*)(HistorySource&, const FleetCommandOptions&);
 
 int run_init(FleetCommandOptions& options, Context& context) {
   ClickHouse server(server_options(options.target, context.system));
-  const SchemaOptions schema{options.target.database, options.cluster,
-                             static_cast<int>(options.keep_days.value_or(0))};
   const Dialect dialect = server.dialect();
+  const ExistingTables existing = existing_tables(server);
+  // A table that is new keeps its rows as long as those that are there.
+  const SchemaOptions schema{
+      options.target.database, options.cluster,
+      static_cast<int>(options.keep_days.value_or(existing.keep_days.value_or(0)))};
   const auto execute = [&](const std::vector<std::string>& statements) {
     for (const std::string& statement : statements) {
       if (options.is_dry) {
@@ -62,7 +67,7 @@ int run_init(FleetCommandOptions& options, Context& context) {
   };
   // Whether a newer llmprof or a cluster has made the tables is known before anything is made.
   const std::vector<std::string> creation = schema_statements(dialect, schema);
-  migration_statements(dialect, schema, existing_tables(server));
+  migration_statements(dialect, schema, existing);
   execute(creation);
   const std::vector<std::string> migration =
       migration_statements(dialect, schema, existing_tables(server));
@@ -91,6 +96,7 @@ int run_push(FleetCommandOptions& options, Context& context) {
 }
 
 int run_question(FleetCommandOptions& options, Context& context, FleetQuestion question) {
+  check_pages(options.pages, options.is_json);
   options.filter.top = options.top.rows;
   if (options.num_days) {
     options.filter.since_day = std::max<std::int64_t>(today() - *options.num_days + 1, 0);
@@ -98,7 +104,7 @@ int run_question(FleetCommandOptions& options, Context& context, FleetQuestion q
   const FleetHistory history = open_history(options.target, context.system);
   const Json answer = question(*history.source, options);
   if (options.is_json) {
-    context.console.out(to_json_text(answer));
+    context.console.out(paged(to_json_text(answer), options.pages));
     return kExitOk;
   }
   context.console.out(fleet_text(answer, context.console.width()));
@@ -109,6 +115,7 @@ int run_question(FleetCommandOptions& options, Context& context, FleetQuestion q
 }
 
 int run_sql(FleetCommandOptions& options, Context& context) {
+  check_pages(options.pages, options.is_json);
   ClickHouse server(server_options(options.target, context.system));
   const std::string answer =
       server.ask(options.is_json ? options.query + "\nFORMAT JSON" : options.query);
@@ -118,7 +125,8 @@ int run_sql(FleetCommandOptions& options, Context& context) {
   }
   if (options.is_json) {
     // Read and written again: what was stored is untrusted, and so is what a proxy adds.
-    context.console.out(to_json_text(parse_json(answer, "the server's answer")));
+    context.console.out(
+        paged(to_json_text(parse_json(answer, "the server's answer")), options.pages));
     return kExitOk;
   }
   // Line by line: what was stored is untrusted text.
@@ -185,6 +193,7 @@ Command question_command(const char* name, const char* summary,
                {"--label", "KEY=VALUE", "Only runs with this label", &options->filter.label},
                {"--days", "N", "Only runs of the last N days", &options->num_days},
                json_option(options->is_json)});
+  add_page_options(command, options->pages);
   command.run = [options, question](Context& context) {
     return run_question(*options, context, question);
   };
@@ -206,6 +215,12 @@ std::vector<Command> questions(const std::shared_ptr<FleetCommandOptions>& optio
                                     return fleet_top(history, o.filter);
                                   });
   most.add({stage, top});
+  Command layers =
+      question_command("layers", "Parts of the model by their time over all ranks", options,
+                       [](HistorySource& history, const FleetCommandOptions& o) {
+                         return fleet_layers(history, o.filter);
+                       });
+  layers.options.push_back(top);
   Command stragglers = question_command(
       "stragglers", "Ranks of a run that compute longer than the median of its ranks", options,
       [](HistorySource& history, const FleetCommandOptions& o) {
@@ -228,7 +243,7 @@ std::vector<Command> questions(const std::shared_ptr<FleetCommandOptions>& optio
                                      return fleet_trend(history, o.filter);
                                    });
   trend.options.push_back(stage);
-  return {status, most, stragglers, regressions, trend};
+  return {status, most, layers, stragglers, regressions, trend};
 }
 
 }  // namespace
@@ -254,6 +269,8 @@ Command fleet_command() {
             at_most(kMostRowsAtOnce, {"--batch-rows", "N", "Rows in one insert, at most 1000000",
                                       &options->push.batch_rows}),
             at_most(864000, {"--wait", "SECONDS", "How long to retry", &options->push.wait_s}),
+            {"--failed", "", "Also send again what the server refused: failed/ in the spool",
+             &options->push.retries_failed},
             {"--again", "", "Also send what the server has acknowledged before",
              &options->push.sends_again}});
   Command sql = fleet_subcommand("sql", "Run a query of your own, read only", options, run_sql);
@@ -261,6 +278,7 @@ Command fleet_command() {
   sql.add({{"-o,--out", "FILE", "Write the answer there byte by byte, as for FORMAT Parquet",
             &options->out},
            json_option(options->is_json)});
+  add_page_options(sql, options->pages);
   Command command;
   command.name = "fleet";
   command.summary = "Keep and query the history of many ranks and runs, on a server or in a folder";

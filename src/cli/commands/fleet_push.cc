@@ -50,6 +50,10 @@ int push_summaries(const PushRequest& options, Context& context) {
        spool.set_target({settings.database, settings.urls}, options.spool.empty())) {
     context.console.err(fmt::format("note: {}\n", printable(sentence)));
   }
+  if (options.retries_failed) {
+    const auto num = static_cast<std::int64_t>(spool.retry_failed());
+    context.console.err(fmt::format("{} sent again\n", count_of(num, "refused batch")));
+  }
   DrainedCounts sent;
   SpooledCounts spooled;
   try {

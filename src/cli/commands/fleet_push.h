@@ -18,6 +18,7 @@ struct PushRequest {
   std::int64_t batch_rows = 200'000;
   std::int64_t wait_s = 60;
   bool sends_again = false;
+  bool retries_failed = false;  // what the server refused in an earlier push
 };
 
 // Uploads and says what was sent. Returns an exit code. Throws kEnvironment if batches still wait.

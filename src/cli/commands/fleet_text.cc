@@ -69,6 +69,19 @@ std::string top_text(const Json& answer, std::size_t width) {
          (table.rows.empty() ? "" : table_text(table, width));
 }
 
+std::string layers_text(const Json& answer, std::size_t width) {
+  Table table{{"time", "share", "per pass", "launches", "ranks", "pass", "block", "part"}, {}};
+  for (const Json& part : answer["parts"]) {
+    table.rows.push_back({time_text(part["total_ns"]), fraction_text(part["share_fraction"]),
+                          time_text(part["pass_mean_ns"]), count_text(part["launches"]),
+                          count_text(part["ranks"]), name_text(part["pass"]),
+                          name_text(part["block"]), name_text(part["part"])});
+  }
+  return fmt::format("{} of kernels in layers of {} runs\n", time_text(answer["total_ns"]),
+                     count_text(answer["runs"])) +
+         (table.rows.empty() ? "no layers were recognized\n" : table_text(table, width));
+}
+
 std::string stragglers_text(const Json& answer, std::size_t width) {
   Table table{{"rank", "slower", "compute", "median", "stage", "node"}, {}};
   for (const Json& one : answer["stragglers"]) {
@@ -123,6 +136,9 @@ std::string fleet_text(const Json& answer, std::size_t width) {
   const std::string schema = answer["schema"].get<std::string>();
   if (schema == "llmprof.fleet_status") {
     return status_text(answer, width);
+  }
+  if (schema == "llmprof.fleet_layers") {
+    return layers_text(answer, width);
   }
   if (schema == "llmprof.fleet_top") {
     return top_text(answer, width);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llmprof gate: compare with a baseline, for continuous integration. The same verdict as compare
-// gives, budgets besides, and a test of the gate itself on the user's own runs.
+// llmprof gate: compare with a baseline, with budgets or with both, for continuous integration. The
+// same verdict as compare gives, and a test of the gate itself on the user's own runs.
 #include <algorithm>
 #include <memory>
 
@@ -14,6 +14,7 @@
 #include "cli/commands/budgets.h"
 #include "cli/commands/comparison_inputs.h"
 #include "report/comparison.h"
+#include "report/comparison_parts.h"
 
 namespace llmprof {
 namespace {
@@ -32,10 +33,6 @@ struct GateCommandOptions {
 // A name of `llmprof baseline`, or whatever compare takes.
 std::string baseline_path(const GateCommandOptions& options) {
   std::error_code ignored;
-  if (options.baseline.empty()) {
-    throw Error(ErrorKind::kUsage, "gate: --baseline NAME|BUNDLE is needed",
-                "llmprof baseline set NAME BUNDLE... makes one");
-  }
   // The name comes first: the folder of a worktree may be called as the baseline is.
   const bool is_path = std::filesystem::exists(options.baseline, ignored);
   if (is_path && options.baseline.find('/') != std::string::npos) {
@@ -52,6 +49,22 @@ std::string baseline_path(const GateCommandOptions& options) {
                 "llmprof baseline list shows them, llmprof baseline set makes one");
   }
   return file.string();
+}
+
+// "time per token (p50): 9.98 ms to 10.4 ms, median 10.1 ms (spread 4.2 %)", a line per metric.
+std::string spreads_text(const SelfTest& test) {
+  std::string text;
+  for (const MetricSpread& row : test.spreads) {
+    MetricChange metric;
+    metric.unit = row.unit;
+    const auto value = [&](double number) { return shown({number, metric_unit(metric), ""}); };
+    text += fmt::format("  {}: {} to {}, median {}{}\n", printable(metric_label(row.key)),
+                        value(row.low), value(row.high), value(row.median),
+                        row.median > 0 ? fmt::format(" (spread {:.1f} % of it)",
+                                                     (row.high - row.low) / row.median * 100)
+                                       : "");
+  }
+  return text;
 }
 
 int run_self_test(const GateCommandOptions& options, const CompareOptions& compare_options,
@@ -78,9 +91,9 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
   } else {
     context.console.out(fmt::format(
         "{} runs, dealt {} times to two sides of {}: {:.2f} % false alarms, {:.2f} % pass, "
-        "{:.2f} % inconclusive\n",
+        "{:.2f} % inconclusive\n{}",
         runs.size(), test.deals, test.runs_a_side, share(test.alarms), share(test.passes),
-        share(test.inconclusive)));
+        share(test.inconclusive), spreads_text(test)));
     if (!test.can_alarm) {
       context.console.out(
           "with so few runs per side the gate cannot raise any alarm, so this does not test it\n");
@@ -88,6 +101,24 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
   }
   return test.can_alarm && share(test.alarms) <= compare_options.alpha * 100 ? kExitOk
                                                                              : kExitInconclusive;
+}
+
+// Without a baseline a budget must limit the value itself.
+void require_limits(const std::vector<MetricBudget>& budgets) {
+  const char* const hint =
+      "give --baseline NAME|BUNDLE (llmprof baseline set NAME BUNDLE... makes one), or --budget FILE "
+      "with at_most and at_least only";
+  if (budgets.empty()) {
+    throw Error(ErrorKind::kUsage, "gate: nothing to judge the runs by", hint);
+  }
+  for (const MetricBudget& budget : budgets) {
+    if (budget.change_fraction) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("the budget limits the change of {}, which needs a baseline",
+                              printable(budget.key)),
+                  hint);
+    }
+  }
 }
 
 // A budget that nothing can exceed would pass for ever.
@@ -118,14 +149,20 @@ int run_gate(const GateCommandOptions& options, Context& context) {
   if (options.self_test) {
     return run_self_test(options, compare_options, context);
   }
+  const auto load = [&](const std::vector<std::string>& runs) {
+    return summaries_of(load_compared(runs, context.system, options.judge.recording),
+                        compare_options.budgets);
+  };
+  const bool has_base = !options.baseline.empty();
+  if (!has_base) {
+    require_limits(compare_options.budgets);
+  }
   const std::vector<RunSummary> base =
-      summaries_of(load_compared({baseline_path(options)}, context.system, options.judge.recording),
-                   compare_options.budgets);
-  const std::vector<RunSummary> candidate =
-      summaries_of(load_compared(options.runs, context.system, options.judge.recording),
-                   compare_options.budgets);
+      has_base ? load({baseline_path(options)}) : std::vector<RunSummary>();
+  const std::vector<RunSummary> candidate = load(options.runs);
   check_budgets(compare_options.budgets, base, candidate);
-  const Comparison comparison = compare_runs(base, candidate, compare_options);
+  const Comparison comparison = has_base ? compare_runs(base, candidate, compare_options)
+                                         : judge_limits(candidate, compare_options);
   write_page(comparison, options.judge, options.output);
   if (options.ci == "github") {
     context.console.out(github_comparison(comparison));
@@ -151,8 +188,10 @@ Command gate_command() {
   command.summary =
       "Fail on performance regressions: exit 0 pass, 3 regression, 4 too few runs, 6 not comparable";
   command.options = {
-      required({"BUNDLE", "", "The runs to judge", &options->runs}),
-      {"--baseline", "NAME|BUNDLE", "What to compare them with", &options->baseline},
+      required({"BUNDLE", "", "The runs to judge; also a folder of them, as run --repeat writes",
+                &options->runs}),
+      {"--baseline", "NAME|BUNDLE", "What to compare them with (default: limits of --budget alone)",
+       &options->baseline},
       {"--directory", "DIR", "Where baselines are", &options->directory},
       {"--budget", "FILE", "Limits of metrics, as YAML", &options->budgets},
       {"--self-test", "", "Split the runs into two sides at random and count false alarms",
@@ -163,6 +202,7 @@ Command gate_command() {
   add_judge_options(command, options->judge);
   command.examples =
       "  llmprof gate llmprof-runs/* --baseline main --budget budgets.yaml --out gate.html\n"
+      "  llmprof gate llmprof-runs/20261116-120000-repeats --budget limits.yaml\n"
       "  llmprof gate llmprof-runs/* --self-test\n";
   command.run = [options](Context& context) { return run_gate(*options, context); };
   return command;

@@ -30,6 +30,8 @@ struct LayersOptions {
   std::string model;
   std::string gpu_name;
   std::optional<std::int64_t> batch;
+  std::optional<std::int64_t> context;
+  std::optional<std::int64_t> prompt_tokens;
   bool is_json = false;
   JsonPages pages;
   bool has_kernels = false;
@@ -71,6 +73,9 @@ int run_layers(const LayersOptions& options, Context& context) {
     wants.model.emplace();
     wants.model->model_name = named.name;
     wants.model->llm = std::move(named.llm);
+    wants.model->batch = options.batch;
+    wants.model->context = options.context;
+    wants.model->prompt_tokens = options.prompt_tokens;
     if (!options.gpu_name.empty()) {
       wants.model->gpu = named_gpu(options.gpu_name);
     }
@@ -108,6 +113,10 @@ Command layers_command() {
        &options->model},
       {"--gpu-name", "NAME", "The GPU, where the recording does not name it", &options->gpu_name},
       {"--batch", "B", "Sequences of a decode step, for tokens per second", &options->batch},
+      {"--context", "C", "Mean context length of a decode step, for the cost of attention",
+       &options->context},
+      {"--prompt-tokens", "N", "Prompt length in tokens, for the cost of attention in prefill",
+       &options->prompt_tokens},
       {"--kernels", "", "Each kernel with its pass, layer and part, as CSV", &options->has_kernels},
       {"--json", "", "The part `structure` of metrics.json", &options->is_json},
   };

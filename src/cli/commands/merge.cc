@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "fleet/merge/fleet_report.h"
 #include "fleet/merge/job_report.h"
 #include "fleet/summary/summary_file.h"
@@ -41,6 +42,7 @@ struct MergeCommandOptions {
   RowLimit top{10};
   std::string keep_raw = "all";
   bool is_json = false;
+  JsonPages pages;
 };
 
 bool is_summary(const fs::path& path) {
@@ -164,6 +166,7 @@ std::string prune(const MergedRanks& merged, const FleetReport& report) {
 }
 
 int run_merge(const MergeCommandOptions& options, Context& context) {
+  check_pages(options.pages, options.is_json);
   const FoundRanks found = find_ranks(options.inputs);
   const MergedRanks merged = merge_files(found.files);
   FleetReport report = report_fleet(merged.fleet);
@@ -183,7 +186,7 @@ int run_merge(const MergeCommandOptions& options, Context& context) {
   if (!options.html.empty()) {
     write_file(options.html, fleet_page(*json, options.top.rows));
   }
-  context.console.out(options.is_json ? to_json_text(*json)
+  context.console.out(options.is_json ? paged(to_json_text(*json), options.pages)
                                       : terminal_text(fleet_document(*json, options.top.rows),
                                                       context.console.form()));
   if (options.keep_raw == "outliers") {
@@ -213,6 +216,7 @@ Command merge_command() {
               &options->keep_raw}),
       json_option(options->is_json),
   };
+  add_page_options(command, options->pages);
   command.examples =
       "  llmprof merge llmprof-runs/4711 --html report.html\n"
       "  llmprof merge rack1.llmprof rack2.llmprof --out all.llmprof --json\n";

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llmprof plan: which kernels of a recording ncu would measure, and with which commands.
+#include <algorithm>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -47,15 +49,32 @@ NcuTool ncu_for_plan(const System& system, std::vector<std::string>& notes) {
 
 void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& commands,
            Console& console) {
+  const bool has_parts =
+      std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                  [](const PlannedKernel& kernel) { return !kernel.parts.empty(); });
   Table table{{"share", "total", "calls", "median", "stage", "grid/block", "kernel"}, {}};
+  if (has_parts) {
+    table.headings.insert(table.headings.begin() + 5, "part");
+  }
+  std::set<std::string> different;
+  for (const PlannedKernel& kernel : plan.kernels) {
+    different.insert(kernel.group.kernel_name);
+  }
+  const std::vector<std::string> names(different.begin(), different.end());
+  const std::vector<std::string> short_names = short_kernel_names(names);
   for (const PlannedKernel& kernel : plan.kernels) {
     const LaunchGroup& group = kernel.group;
+    const auto name = std::lower_bound(names.begin(), names.end(), group.kernel_name);
     const double share = static_cast<double>(group.total_ns) /
                          static_cast<double>(std::max<std::int64_t>(plan.kernel_ns, 1));
     table.rows.push_back({format_fraction(share), format_duration_ns(group.total_ns),
                           std::to_string(group.calls), format_duration_ns(group.median_ns),
                           printable(group.stage), group.shape.text(),
-                          printable(group.kernel_name)});
+                          printable(short_names[static_cast<std::size_t>(name - names.begin())])});
+    if (has_parts) {
+      table.rows.back().insert(table.rows.back().begin() + 5,
+                               fmt::format("{}", fmt::join(kernel.parts, ", ")));
+    }
   }
   console.out(table_text(table, console.width()));
   const double covered = static_cast<double>(plan.covered_ns) /

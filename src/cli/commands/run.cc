@@ -69,11 +69,18 @@ std::string next_command(const RunRequest& request, const std::string& next_over
   return shell_text(argv);
 }
 
+// Of several runs, what one of them lacks is printed once.
 void print_breaches(const RunRequest& request, const std::vector<Breach>& breaches,
-                    Console& console) {
+                    const std::string& verdict, std::set<std::string>* told, Console& console) {
   for (const Breach& breach : breaches) {
-    console.err(fmt::format("{} ({}): {}\n", code_of(breach.reason), breach.pass,
-                            printable(breach.sentence)));
+    if (told != nullptr && !told->insert(breach.pass + ": " + breach.sentence).second) {
+      continue;
+    }
+    // The verdict above may be this very sentence.
+    if (verdict.find(breach.sentence) == std::string::npos) {
+      console.err(fmt::format("{} ({}): {}\n", code_of(breach.reason), breach.pass,
+                              printable(breach.sentence)));
+    }
     if (!breach.next_override.empty()) {
       console.err(fmt::format("  next: {}: {}\n", breach.next,
                               printable(next_command(request, breach.next_override))));
@@ -154,7 +161,8 @@ void print_end(const RunCommandOptions& options, const RunOutcome& outcome, Cons
     console.err("\n" + terminal_text(run_document(outcome.metrics), console.error_form()));
     console.err("\n" + wrapped(program_line(outcome), console.error_width(), 2));
   }
-  print_breaches(options.request, outcome.breaches, console);
+  print_breaches(options.request, outcome.breaches,
+                 options.is_one_of_many ? "" : outcome.metrics.verdict, options.told, console);
   if (!options.is_one_of_many) {
     console.err(fmt::format("Report: {}\n", printable((outcome.bundle / "report.html").string())));
     std::error_code ignored;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct RunCommandOptions {
   bool is_one_of_many = false;  // says of itself only what went wrong
   std::optional<std::int64_t> num_repeats;
   std::vector<std::string> against;
+  std::set<std::string>* told = nullptr;  // of several runs: what was printed that they lack
 };
 
 // One run, one bundle. The caller says where the bundle is.

@@ -80,17 +80,20 @@ RunCommandOptions other_run(const RunCommandOptions& options) {
 }
 
 // A run of a side into `folder`. Throws what a run throws.
-RunOutcome run_into(const fs::path& folder, const Side& side, Context& context) {
+RunOutcome run_into(const fs::path& folder, const Side& side, std::set<std::string>& told,
+                    Context& context) {
   RunCommandOptions options = side.options;
   options.request.out = folder.string();
+  options.told = &told;
   return run_once(options, context);
 }
 
 // The same, but a signal that came between two runs, or at the end of this one, is kept in mind.
-RunOutcome run_unless_stopped(const fs::path& folder, const Side& side, Context& context) {
+RunOutcome run_unless_stopped(const fs::path& folder, const Side& side, std::set<std::string>& told,
+                              Context& context) {
   RunOutcome outcome;
   if (InterruptCounter::count() == 0) {
-    outcome = run_into(folder, side, context);
+    outcome = run_into(folder, side, told, context);
   }
   if (InterruptCounter::count() > 0) {
     InterruptCounter::acknowledge();
@@ -104,6 +107,7 @@ struct RepeatedRuns {
   fs::path group;
   std::vector<Side> sides;
   std::size_t repeats = 1;
+  std::set<std::string> told = {};  // what runs lack, printed for the first of them
 
   // The side of the n-th run: 0 1 1 0 0 1 1 0 ...
   std::size_t side_of(std::size_t n) const {
@@ -122,16 +126,20 @@ std::string in_words(const RunOutcome& outcome) {
     return latency.p50_ns ? format_duration_ns(*latency.p50_ns) : "n/a";
   };
   const AggregateMetrics& times = outcome.metrics.aggregates;
-  return outcome.code != kExitOk
-             ? fmt::format("exit {}", outcome.code)
-             : fmt::format("TTFT {}, TPOT {}", median(times.ttft), median(times.tpot));
+  if (outcome.code != kExitOk) {
+    return fmt::format("exit {}", outcome.code);
+  }
+  // A program without marks has its length, and nothing else to tell runs apart.
+  return times.ttft.p50_ns || times.tpot.p50_ns || !times.program_ns
+             ? fmt::format("TTFT {}, TPOT {}", median(times.ttft), median(times.tpot))
+             : fmt::format("program {}", format_duration_ns(*times.program_ns));
 }
 
 // The first of each side, made for what it leaves in caches.
 int warm_up(RepeatedRuns& runs, Context& context) {
   const fs::path folder = runs.group / "warmup";
   for (const Side& side : runs.sides) {
-    const RunOutcome outcome = run_unless_stopped(folder, side, context);
+    const RunOutcome outcome = run_unless_stopped(folder, side, runs.told, context);
     say(runs, context, fmt::format("warm-up of {}, not counted: {}", side.name, in_words(outcome)));
     if (outcome.code != kExitOk) {
       say(runs, context,
@@ -148,7 +156,7 @@ int repeat(RepeatedRuns& runs, Context& context) {
   const std::size_t whole = runs.repeats * runs.sides.size();
   for (std::size_t n = 0; n < whole; ++n) {
     Side& side = runs.sides[runs.side_of(n)];
-    const RunOutcome outcome = run_unless_stopped(runs.group / side.name, side, context);
+    const RunOutcome outcome = run_unless_stopped(runs.group / side.name, side, runs.told, context);
     say(runs, context,
         fmt::format("run {} of {}, {}: {}", n + 1, whole, side.name, in_words(outcome)));
     if (outcome.code != kExitOk) {
@@ -223,7 +231,7 @@ int run_repeats(const RunCommandOptions& options, Context& context) {
   } else if (code == kExitOk) {
     say(runs, context,
         fmt::format("\n{} runs of one configuration; how far they are apart:\n  llmprof gate "
-                    "{}/a/* --self-test",
+                    "{} --self-test",
                     runs.repeats, runs.group.string()));
   }
   context.console.out(runs.group.string() + "\n");

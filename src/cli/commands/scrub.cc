@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "bundle/scrub_files.h"
 #include "cli/command.h"
 #include "session/recording.h"
@@ -24,6 +25,7 @@ struct ScrubCommandOptions {
   std::string path;
   std::string secrets;
   std::string rules;
+  bool dry_run = false;
   bool json = false;
 };
 
@@ -49,14 +51,21 @@ const char* word_of(ScrubbedFile::What what) {
                                                 : "not searched";
 }
 
-void print_result(const ScrubResult& result, Console& console) {
+void print_result(const ScrubResult& result, bool is_dry, Console& console) {
   for (const ScrubbedFile& file : result.files) {
     console.out(fmt::format("{}  {}{}\n", word_of(file.what), printable(file.path),
                             file.why.empty() ? "" : " (" + printable(file.why) + ")"));
+    for (const auto& [rule, count] : file.places) {
+      console.out(fmt::format("  {} x {}\n", count, printable(rule)));
+    }
   }
   console.out(result.files.empty()
                   ? "clean: nothing was found\n"
-                  : fmt::format("{} different secrets were found\n", result.num_keys));
+                  : fmt::format("{} found\n", count_of(static_cast<std::int64_t>(result.num_keys),
+                                                       "different secret")));
+  if (is_dry) {
+    console.out("dry run: this is what would be done; nothing was written\n");
+  }
   const auto num_unsearched = std::count_if(
       result.files.begin(), result.files.end(),
       [](const ScrubbedFile& file) { return file.what == ScrubbedFile::What::kNotSearched; });
@@ -73,19 +82,28 @@ int run_scrub(const ScrubCommandOptions& options, Context& context) {
   for (std::string& value : secret_values(context.system.environment)) {
     values.push_back(std::move(value));
   }
-  const ScrubResult result = scrub_files(options.path, values);
+  const ScrubResult result =
+      options.dry_run ? dry_scrub_files(options.path, values, context.system.temporary_directory())
+                      : scrub_files(options.path, values);
   if (options.json) {
     Json json = json_document("scrub", 1);
     json["secrets_found"] = result.num_keys;
     json["left"] = result.left;
     json["files"] = Json::array();
     for (const ScrubbedFile& file : result.files) {
-      json["files"].push_back(
-          {{"path", file.path}, {"what", word_of(file.what)}, {"why", text_or_null(file.why)}});
+      Json places = Json::object();
+      for (const auto& [rule, count] : file.places) {
+        places[rule] = count;
+      }
+      json["files"].push_back({{"path", file.path},
+                               {"what", word_of(file.what)},
+                               {"why", text_or_null(file.why)},
+                               {"places", places}});
     }
+    json["dry_run"] = options.dry_run;
     context.console.out(to_json_text(json));
   } else {
-    print_result(result, context.console);
+    print_result(result, options.dry_run, context.console);
   }
   if (!result.left.empty()) {
     throw Error(ErrorKind::kFailure,
@@ -107,10 +125,13 @@ Command scrub_command() {
       required({"PATH", "", "A bundle, or a recording as SQLite", &options->path}),
       {"--secrets", "FILE", "More secrets to remove, one per line", &options->secrets},
       {"--rules", "FILE", "More shapes of secrets, as conf/rules/secrets.yaml", &options->rules},
+      {"--dry-run", "", "Say what would be replaced, by file and rule, and write nothing",
+       &options->dry_run},
       json_option(options->json),
   };
   command.examples =
       "  llmprof scrub run.sqlite\n"
+      "  llmprof scrub llmprof-runs/20261114-235400 --dry-run\n"
       "  llmprof scrub llmprof-runs/20261114-235400 --secrets my-secrets.txt\n";
   command.run = [options](Context& context) { return run_scrub(*options, context); };
   return command;

@@ -27,7 +27,8 @@ Dialect dialect_of(std::string_view version);
 // push to tables of the newer one.
 //   1  as first released
 //   2  ranks.labels
-inline constexpr int kSchemaVersion = 2;
+//   3  parts, ranks.part_rows
+inline constexpr int kSchemaVersion = 3;
 inline constexpr const char* kVersionTable = "schema_versions";
 
 // Where the tables go and how long rows are kept.

@@ -10,6 +10,7 @@
 // Reading 100,000 summaries per query takes minutes; that is what a server is for.
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,6 +34,7 @@ struct RankFile {
   std::uint64_t version = 0;
   std::uint64_t kernel_rows = 0;
   std::uint64_t stage_rows = 0;
+  std::uint64_t part_rows = 0;
 };
 
 class FolderHistory : public HistorySource {
@@ -51,6 +53,7 @@ class FolderHistory : public HistorySource {
   std::vector<KnownRun> runs(const RunFilter& filter) override;
   std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) override;
   std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) override;
+  std::vector<PartSums> part_sums(std::span<const KnownRun> runs) override;
   std::vector<RankStageTimes> rank_stages(const KnownRun& run) override;
   std::map<std::int64_t, RankSite> places(const KnownRun& run,
                                           const std::set<std::int64_t>& ranks) override;
@@ -95,7 +98,8 @@ void FolderHistory::keep(const fs::path& path, const StoredSummary& stored) {
                 stored.content,
                 version_of(stored),
                 stored.summary.kernels.size(),
-                stored.summary.stages.size()};
+                stored.summary.stages.size(),
+                stored.summary.parts.size()};
   RankFile& kept = runs_[key_of(identity.run_id)].try_emplace(identity.rank, file).first->second;
   if (kept.content != file.content && kept.identity.attempt == identity.attempt) {
     note(
@@ -145,6 +149,7 @@ std::vector<KnownRun> FolderHistory::runs(const RunFilter& filter) {
       run.started_unix_s = std::min(run.started_unix_s, identity.started_unix_s);
       run.kernel_rows += file.kernel_rows;
       run.stage_rows += file.stage_rows;
+      run.part_rows += file.part_rows;
       run.fingerprint += file.content;
     }
     run.day = day_of(run.started_unix_s);
@@ -196,6 +201,29 @@ std::vector<StageSums> FolderHistory::stage_sums(std::span<const KnownRun> runs)
   std::vector<StageSums> merged;
   merged.reserve(sums.size());
   for (auto& [key, sum] : sums) {
+    merged.push_back(sum);
+  }
+  return merged;
+}
+
+// By the keys of their names, as a server sorts them.
+std::vector<PartSums> FolderHistory::part_sums(std::span<const KnownRun> runs) {
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, PartSums> sums;
+  for (const KnownRun& run : runs) {
+    visit_summaries(run, [&](const RankSummary& summary) {
+      for (const PartCell& cell : summary.parts) {
+        PartSums& sum = sums[{named(cell.pass), named(cell.block), named(cell.part)}];
+        sum.ranks.add(1);
+        sum.passes.add(cell.passes);
+        sum.launches.add(cell.launches);
+        sum.total_ns.add(cell.total_ns);
+      }
+    });
+  }
+  std::vector<PartSums> merged;
+  merged.reserve(sums.size());
+  for (auto& [key, sum] : sums) {
+    std::tie(sum.pass_key, sum.block_key, sum.part_key) = key;
     merged.push_back(sum);
   }
   return merged;

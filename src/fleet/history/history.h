@@ -55,6 +55,7 @@ struct KnownRun {
   std::int64_t day = 0;
   std::uint64_t kernel_rows = 0;
   std::uint64_t stage_rows = 0;
+  std::uint64_t part_rows = 0;
   std::uint64_t fingerprint = 0;  // of the summaries it is made of
   bool is_sealed = false;         // complete, checked, and summed over its ranks
   std::uint64_t sealed_rows = 0;
@@ -117,6 +118,17 @@ struct StageSums {
   void add(const StageSums& other);
 };
 
+// A part of the model, over all ranks of the selected runs.
+struct PartSums {
+  std::uint64_t pass_key = 0;
+  std::uint64_t block_key = 0;
+  std::uint64_t part_key = 0;
+  WideSum ranks;  // of all runs
+  WideSum passes;
+  WideSum launches;
+  WideSum total_ns;
+};
+
 // Where a rank ran.
 struct RankSite {
   std::string node;
@@ -136,6 +148,9 @@ class HistorySource {
 
   // Ordered by run and stage.
   virtual std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) = 0;
+
+  // Ordered by pass, block and part.
+  virtual std::vector<PartSums> part_sums(std::span<const KnownRun> runs) = 0;
 
   // Ordered by stage and rank.
   virtual std::vector<RankStageTimes> rank_stages(const KnownRun& run) = 0;

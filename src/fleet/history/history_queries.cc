@@ -67,7 +67,7 @@ std::string HistoryQueries::runs(const RunFilter& filter) const {
   return fmt::format(
       "SELECT run_key, attempt, count(), min(run_id), max(num_ranks), min(model), min(gpu), "
       "min(engine), min(engine_version), min(started_unix_s), sum(kernel_rows), sum(stage_rows), "
-      "sum(content), min(labels) FROM {}.ranks FINAL WHERE {} GROUP BY run_key, attempt "
+      "sum(content), min(labels), sum(part_rows) FROM {}.ranks FINAL WHERE {} GROUP BY run_key, attempt "
       "FORMAT TabSeparated",
       database_, condition(filter));
 }
@@ -111,6 +111,14 @@ std::string HistoryQueries::stages(std::span<const KnownRun> runs) const {
       "SELECT run_key, stage_key, count(){} FROM {}.stages FINAL WHERE {} GROUP BY run_key, "
       "stage_key FORMAT TabSeparated",
       sums, database_, rows_that_count(runs));
+}
+
+std::string HistoryQueries::parts(std::span<const KnownRun> runs) const {
+  return fmt::format(
+      "SELECT pass_key, block_key, part_key, count(), {}, {}, {} FROM {}.parts FINAL WHERE {} "
+      "GROUP BY pass_key, block_key, part_key FORMAT TabSeparated",
+      wide_sum("passes"), wide_sum("launches"), wide_sum("total_ns"), database_,
+      rows_that_count(runs));
 }
 
 std::string HistoryQueries::rank_stages(const KnownRun& run) const {

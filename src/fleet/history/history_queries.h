@@ -20,6 +20,7 @@ class HistoryQueries {
   std::string kernels(std::span<const KnownRun> runs) const;
   std::string sealed_kernels(std::span<const KnownRun> runs) const;
   std::string stages(std::span<const KnownRun> runs) const;
+  std::string parts(std::span<const KnownRun> runs) const;
   std::string rank_stages(const KnownRun& run) const;
   std::string places(const KnownRun& run, const std::set<std::int64_t>& ranks) const;
   std::string names(std::span<const std::uint64_t> keys) const;

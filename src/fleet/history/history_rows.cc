@@ -42,14 +42,14 @@ void put_kernel_sums(std::string& out, const KernelCell& cell) {
   put_number(out, checked(cell.total_ns, "total_ns"), 8);
   put_number(out, checked(cell.min_ns, "min_ns"), 8);
   put_number(out, checked(cell.max_ns, "max_ns"), 8);
-  std::vector<std::uint64_t> steps;
-  std::vector<std::uint64_t> counts;
+  put_varint(out, cell.histogram.size());
   for (const auto& [step, count] : cell.histogram) {
-    steps.push_back(checked(step, "a histogram's step", UINT16_MAX));
-    counts.push_back(checked(count, "a histogram's count"));
+    put_number(out, checked(step, "a histogram's step", UINT16_MAX), 2);
   }
-  put_numbers(out, steps, 2);
-  put_numbers(out, counts, 8);
+  put_varint(out, cell.histogram.size());
+  for (const auto& [step, count] : cell.histogram) {
+    put_number(out, checked(count, "a histogram's count"), 8);
+  }
 }
 
 // In the order of the table's columns: RowBinary has no names.
@@ -111,6 +111,7 @@ void RowBatch::add(const StoredSummary& stored) {
   const std::uint64_t run_key = key_of(stored.summary.identity.run_id);
   const std::size_t kernel_bytes = kernels_.size();
   const std::size_t stage_bytes = stages_.size();
+  const std::size_t part_bytes = parts_.size();
   const std::size_t rank_bytes = ranks_.size();
   try {
     add_rows(stored, run_key);
@@ -118,11 +119,13 @@ void RowBatch::add(const StoredSummary& stored) {
     // Without the rows of half a rank. Names that nobody uses do no harm.
     kernels_.resize(kernel_bytes);
     stages_.resize(stage_bytes);
+    parts_.resize(part_bytes);
     ranks_.resize(rank_bytes);
     throw;
   }
   num_kernels_ += stored.summary.kernels.size();
   num_stages_ += stored.summary.stages.size();
+  num_parts_ += stored.summary.parts.size();
   ++num_ranks_;
   run_keys_.insert(run_key);
   const std::int64_t day = day_of(stored.summary.identity.started_unix_s);
@@ -144,6 +147,15 @@ void RowBatch::add_rows(const StoredSummary& stored, std::uint64_t run_key) {
     put_number(stages_, named(cell.stage), 8);
     put_stage_sums(stages_, cell);
   }
+  for (const PartCell& cell : stored.summary.parts) {
+    put_place(parts_, run_key, stored);
+    for (const std::string* name : {&cell.pass, &cell.block, &cell.part}) {
+      put_number(parts_, named(*name), 8);
+    }
+    for (const std::int64_t sum : {cell.passes, cell.launches, cell.total_ns}) {
+      put_number(parts_, checked(sum, "a part's sum"), 8);
+    }
+  }
   // The row in `ranks` makes the rank visible; it also says how many rows to expect.
   put_number(ranks_, run_key, 8);
   put_number(ranks_, checked(identity.rank, "rank", UINT32_MAX), 4);
@@ -162,17 +174,19 @@ void RowBatch::add_rows(const StoredSummary& stored, std::uint64_t run_key) {
   put_number(ranks_, stored.summary.kernels.size(), 8);
   put_number(ranks_, stored.summary.stages.size(), 8);
   put_text(ranks_, identity.labels);
+  put_number(ranks_, stored.summary.parts.size(), 8);
 }
 
 std::uint64_t RowBatch::size_bytes() const {
-  return names_.size() + kernels_.size() + stages_.size() + ranks_.size();
+  return names_.size() + kernels_.size() + stages_.size() + parts_.size() + ranks_.size();
 }
 
 std::vector<RowBatch::Section> RowBatch::sections() const {
   std::vector<Section> sections;
   for (const Section& section :
        {Section{"names", keys_.size(), &names_}, Section{"kernels", num_kernels_, &kernels_},
-        Section{"stages", num_stages_, &stages_}, Section{"ranks", num_ranks_, &ranks_}}) {
+        Section{"stages", num_stages_, &stages_}, Section{"parts", num_parts_, &parts_},
+        Section{"ranks", num_ranks_, &ranks_}}) {
     if (section.rows > 0) {
       sections.push_back(section);
     }

@@ -42,7 +42,7 @@ class RowBatch {
   // Throws kInput for numbers that cannot be stored; then nothing was added.
   void add(const StoredSummary& stored);
 
-  std::uint64_t num_fact_rows() const { return num_kernels_ + num_stages_; }
+  std::uint64_t num_fact_rows() const { return num_kernels_ + num_stages_ + num_parts_; }
   std::uint64_t size_bytes() const;
   const std::set<std::uint64_t>& run_keys() const { return run_keys_; }
   const std::vector<std::string>& summaries() const { return summaries_; }  // summary_id() of each
@@ -67,9 +67,11 @@ class RowBatch {
   std::string names_;
   std::string kernels_;
   std::string stages_;
+  std::string parts_;
   std::string ranks_;
   std::uint64_t num_kernels_ = 0;
   std::uint64_t num_stages_ = 0;
+  std::uint64_t num_parts_ = 0;
   std::uint64_t num_ranks_ = 0;
 };
 

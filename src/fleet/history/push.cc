@@ -139,7 +139,7 @@ void send_batch(Spool& spool, const fs::path& path, ClickHouse& server, DrainedC
       check_identifier("a batch's column", trim(column));
     }
     server.insert(section.table, section.columns, section.sha256, section.bytes);
-    rows += section.table == "kernels" || section.table == "stages" ? section.rows : 0;
+    rows += section.table == "names" || section.table == "ranks" ? 0 : section.rows;
   }
   spool.remember_sent(batch.summaries);
   spool.remove(path);
@@ -168,7 +168,8 @@ SpooledCounts spool_summaries(const std::vector<fs::path>& files, const SpoolRul
   for (const fs::path& file : files) {
     try {
       const StoredSummary stored = load_summary(file);
-      const std::uint64_t rows = stored.summary.kernels.size() + stored.summary.stages.size();
+      const std::uint64_t rows = stored.summary.kernels.size() + stored.summary.stages.size() +
+                                 stored.summary.parts.size();
       check_fits(file, stored, rows, rules);
       if (!rules.sends_again && spool.was_sent(summary_id(stored))) {
         ++counts.sent_before;

@@ -31,6 +31,9 @@ Json fleet_status(HistorySource& history, const FleetFilter& filter);
 // Kernels by total time over all ranks of the runs.
 Json fleet_top(HistorySource& history, const FleetFilter& filter);
 
+// Parts of the model by total time over all ranks of the runs.
+Json fleet_layers(HistorySource& history, const FleetFilter& filter);
+
 // Ranks of a run whose compute time in a stage is above the median of all ranks. Without a run: the
 // last one. Throws kInput if there is none.
 Json fleet_stragglers(HistorySource& history, const FleetFilter& filter);

@@ -126,6 +126,44 @@ Json fleet_top(HistorySource& history, const FleetFilter& filter) {
   return answer;
 }
 
+// Passes of different ranks are added: the mean per pass is over all of them.
+Json fleet_layers(HistorySource& history, const FleetFilter& filter) {
+  const std::vector<KnownRun> runs = chosen_runs(history, filter);
+  std::vector<PartSums> parts = history.part_sums(runs);
+  WideSum total_ns;
+  for (const PartSums& part : parts) {
+    total_ns.add(part.total_ns);
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const PartSums& a, const PartSums& b) {
+    return a.total_ns.value() > b.total_ns.value();
+  });
+  parts.resize(std::min(parts.size(), filter.top));
+  ShownNames names;
+  for (const PartSums& part : parts) {
+    names.want(part.pass_key);
+    names.want(part.block_key);
+    names.want(part.part_key);
+  }
+  names.look_up(history);
+  Json answer = json_document("fleet_layers", 1);
+  answer["runs"] = runs.size();
+  answer["total_ns"] = wide_json(total_ns);
+  answer["parts"] = Json::array();
+  for (const PartSums& part : parts) {
+    answer["parts"].push_back({{"pass", names[part.pass_key]},
+                               {"block", names[part.block_key]},
+                               {"part", names[part.part_key]},
+                               {"ranks", wide_json(part.ranks)},
+                               {"passes", wide_json(part.passes)},
+                               {"launches", wide_json(part.launches)},
+                               {"total_ns", wide_json(part.total_ns)},
+                               {"share_fraction", ratio_or_null(part.total_ns, total_ns)},
+                               {"pass_mean_ns", mean_of(part.total_ns, part.passes)}});
+  }
+  answer["notes"] = notes_of(history, runs);
+  return answer;
+}
+
 Json fleet_trend(HistorySource& history, const FleetFilter& filter) {
   const std::vector<KnownRun> runs = chosen_runs(history, filter);
   std::map<std::uint64_t, const KnownRun*> by_key;

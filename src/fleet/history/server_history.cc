@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -67,6 +68,7 @@ class ServerHistory : public HistorySource {
   std::vector<KnownRun> runs(const RunFilter& filter) override;
   std::vector<KernelSums> kernel_sums(std::span<const KnownRun> runs) override;
   std::vector<StageSums> stage_sums(std::span<const KnownRun> runs) override;
+  std::vector<PartSums> part_sums(std::span<const KnownRun> runs) override;
   std::vector<RankStageTimes> rank_stages(const KnownRun& run) override;
   std::map<std::int64_t, RankSite> places(const KnownRun& run,
                                           const std::set<std::int64_t>& ranks) override;
@@ -115,7 +117,7 @@ std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
   // Ranks of a run may start on two days; the earliest counts.
   RunFilter wider = filter;
   wider.since_day = std::max<std::int64_t>(filter.since_day - 2, 0);
-  for (const auto& row : ask(queries_.runs(wider), 14)) {
+  for (const auto& row : ask(queries_.runs(wider), 15)) {
     KnownRun run;
     run.run_key = server_number(row[0]);
     run.attempt = signed_number(row[1]);
@@ -132,6 +134,7 @@ std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
     run.stage_rows = server_number(row[11]);
     run.fingerprint = server_number(row[12]);
     run.labels = row[13];
+    run.part_rows = server_number(row[14]);
     KnownRun& kept = last[run.run_key];
     if (kept.ranks == 0 || kept.attempt < run.attempt) {
       kept = std::move(run);
@@ -221,6 +224,31 @@ std::vector<StageSums> ServerHistory::stage_sums(std::span<const KnownRun> runs)
     return std::pair(a.run_key, a.stage_key) < std::pair(b.run_key, b.stage_key);
   });
   return sums;
+}
+
+// There is no table of sums over ranks for parts: a rank has a few dozen rows.
+std::vector<PartSums> ServerHistory::part_sums(std::span<const KnownRun> runs) {
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, PartSums> sums;
+  for (std::size_t i = 0; i < runs.size(); i += kRunsAtOnce) {
+    const auto some = runs.subspan(i, std::min(kRunsAtOnce, runs.size() - i));
+    std::uint64_t expected = 0;
+    for (const KnownRun& run : some) {
+      expected += run.part_rows;
+    }
+    for (const auto& row : ask_whole(queries_.parts(some), 10, 3, expected)) {
+      PartSums& sum = sums[{server_number(row[0]), server_number(row[1]), server_number(row[2])}];
+      sum.ranks.add(signed_number(row[3]));
+      sum.passes.add(wide(row[4], row[5]));
+      sum.launches.add(wide(row[6], row[7]));
+      sum.total_ns.add(wide(row[8], row[9]));
+    }
+  }
+  std::vector<PartSums> merged;
+  for (auto& [key, sum] : sums) {
+    std::tie(sum.pass_key, sum.block_key, sum.part_key) = key;
+    merged.push_back(sum);
+  }
+  return merged;
 }
 
 std::vector<RankStageTimes> ServerHistory::rank_stages(const KnownRun& run) {

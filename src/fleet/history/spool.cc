@@ -34,6 +34,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kLargestBatch = 2 * kGiB;
 constexpr const char* kExtension = ".batch";
 constexpr const char* kTargetFile = "target";
+constexpr const char* kFailedFolder = "failed";
 constexpr std::uint64_t kLargestTarget = 64 * kKiB;
 constexpr std::uint64_t kLargestSentList = 16 * kMiB;  // half a million summaries
 constexpr int kBatchVersion = 2;                       // 1: without columns and summaries
@@ -202,8 +203,6 @@ void Spool::remember_sent(const std::vector<std::string>& summaries) {
 
 void Spool::add(const RowBatch& batch) {
   Json sections = Json::array();
-  std::string rows;
-  rows.reserve(batch.size_bytes());
   std::string hashes;
   std::uint64_t num_ranks = 0;
   for (const RowBatch::Section& section : batch.sections()) {
@@ -213,7 +212,6 @@ void Spool::add(const RowBatch& batch) {
                         {"rows", section.rows},
                         {"bytes", section.bytes->size()},
                         {"sha256", sha256}});
-    rows += *section.bytes;
     hashes += sha256;
     num_ranks = section.rows;  // the last section's are the ranks
   }
@@ -232,8 +230,12 @@ void Spool::add(const RowBatch& batch) {
   head["sections"] = std::move(sections);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto now_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-  write_file(folder_ / fmt::format("{:017}-{}{}", now_us, id, kExtension),
-             to_json_line(head) + "\n" + rows);
+  FileWriter file(folder_ / fmt::format("{:017}-{}{}", now_us, id, kExtension));
+  file.write(to_json_line(head) + "\n");
+  for (const RowBatch::Section& section : batch.sections()) {
+    file.write(*section.bytes);
+  }
+  file.commit();
   sync_folder(folder_);
 }
 
@@ -291,8 +293,27 @@ void Spool::remove(const fs::path& path) {
   sync_folder(folder_);
 }
 
+// Back under their old names: they are sent in the order in which they were made.
+std::size_t Spool::retry_failed() {
+  const fs::path aside = folder_ / kFailedFolder;
+  std::error_code failure;
+  if (!fs::is_directory(aside, failure)) {
+    return 0;
+  }
+  std::size_t num = 0;
+  for (const fs::path& batch : batches_in(aside)) {
+    fs::rename(batch, folder_ / batch.filename(), failure);
+    if (failure) {
+      fail("move", batch, failure);
+    }
+    ++num;
+  }
+  sync_folder(folder_);
+  return num;
+}
+
 fs::path Spool::set_aside(const fs::path& path) {
-  const fs::path aside = folder_ / "failed";
+  const fs::path aside = folder_ / kFailedFolder;
   std::error_code failure;
   make_inner_folder(aside);
   fs::rename(path, aside / path.filename(), failure);

@@ -78,6 +78,9 @@ class Spool {
   // Moves a batch that will never be accepted out of the way and returns its new path.
   std::filesystem::path set_aside(const std::filesystem::path& path);
 
+  // Puts the batches that were moved out of the way back among those that wait. Returns how many.
+  std::size_t retry_failed();
+
  private:
   void load_sent();
 

@@ -30,10 +30,15 @@ void check_keys(const RankSummary& summary) {
   const auto is_same_stage = [](const StageCell& a, const StageCell& b) {
     return a.stage == b.stage;
   };
-  const auto& [identity, stages, kernels, collectives] = summary;
-  if (std::adjacent_find(kernels.begin(), kernels.end(), is_same_kernel) != kernels.end() ||
-      std::adjacent_find(stages.begin(), stages.end(), is_same_stage) != stages.end()) {
-    throw Error(ErrorKind::kInput, "it lists a kernel or stage twice");
+  const auto is_same_part = [](const PartCell& a, const PartCell& b) {
+    return a.pass == b.pass && a.block == b.block && a.part == b.part;
+  };
+  const auto has_twice = [](const auto& rows, auto is_same) {
+    return std::adjacent_find(rows.begin(), rows.end(), is_same) != rows.end();
+  };
+  if (has_twice(summary.kernels, is_same_kernel) || has_twice(summary.stages, is_same_stage) ||
+      has_twice(summary.parts, is_same_part)) {
+    throw Error(ErrorKind::kInput, "it lists a kernel, stage or part twice");
   }
 }
 

@@ -178,6 +178,13 @@ void trace_back(const std::vector<LongestWait>& waited, FleetReport& report) {
 
 }  // namespace
 
+std::int64_t transfer_of(const FleetCollective& one) {
+  std::int64_t transfer_ns = 0;
+  const bool is_too_long = __builtin_mul_overflow(one.shortest_ns, one.num_ranks, &transfer_ns) ||
+                           transfer_ns > one.total_ns;
+  return is_too_long ? one.total_ns : transfer_ns;  // too long: only in a manipulated file
+}
+
 void add_collectives(const FleetSummary& fleet, FleetReport& report) {
   std::unordered_map<std::int64_t, std::size_t> places;
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
@@ -221,11 +228,7 @@ void add_collectives(const FleetSummary& fleet, FleetReport& report) {
       sum.alone_ns = saturated_sum(sum.alone_ns, one.total_ns);
       continue;
     }
-    std::int64_t transfer_ns = 0;
-    if (__builtin_mul_overflow(one.shortest_ns, one.num_ranks, &transfer_ns) ||
-        transfer_ns > one.total_ns) {
-      transfer_ns = one.total_ns;  // only in a manipulated file
-    }
+    const std::int64_t transfer_ns = transfer_of(one);
     sum.transfer_ns = saturated_sum(sum.transfer_ns, transfer_ns);
     sum.waiting_ns = saturated_sum(sum.waiting_ns, one.total_ns - transfer_ns);
     if (const auto last = places.find(one.last_rank); last != places.end()) {

@@ -9,4 +9,7 @@ namespace llmprof {
 // that of `fleet`.
 void add_collectives(const FleetSummary& fleet, FleetReport& report);
 
+// Time that all ranks of a collective together spent after the last one had arrived.
+std::int64_t transfer_of(const FleetCollective& one);
+
 }  // namespace llmprof

@@ -77,6 +77,43 @@ Json groups_json(const std::vector<GroupSpread>& groups) {
   return rows;
 }
 
+Json rank_groups_json(const std::vector<JobGroup>& groups) {
+  Json rows = Json::array();
+  for (const JobGroup& group : groups) {
+    Json row = {
+        {"kind", group.kind == ParallelKind::kUnknown ? Json(nullptr) : Json(id_of(group.kind))},
+        {"evidence", group.evidence},
+        {"communicator", group.communicator},
+        {"ranks", text_or_null(group.ranks)},
+        {"size", group.size > 0 ? Json(group.size) : Json(nullptr)},
+        {"present", group.num_present},
+        {"calls", group.num_calls},
+        {"collectives", time_json(group.collectives)},
+        {"late_rank", number_or_null(group.late_rank)},
+        {"last", group.num_last},
+        {"lost_ns", group.lost_ns}};
+    row["collectives"]["num"] = group.num_collectives;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json parts_json(const std::vector<FleetPart>& parts) {
+  Json rows = Json::array();
+  for (const FleetPart& part : parts) {
+    rows.push_back({{"pass", part.pass},
+                    {"block", part.block},
+                    {"part", part.part},
+                    {"ranks", part.num_ranks},
+                    {"passes", part.passes},
+                    {"launches", part.launches},
+                    {"total_ns", part.total_ns},
+                    {"slowest_ns", part.slowest_ns},
+                    {"slowest_rank", part.slowest_rank}});
+  }
+  return rows;
+}
+
 Json kernels_json(const std::vector<KernelOutlier>& kernels) {
   Json rows = Json::array();
   for (const KernelOutlier& kernel : kernels) {
@@ -169,6 +206,8 @@ SharedJson fleet_json(const FleetReport& report, const LeftOut& left_out) {
   json["nodes"] = groups_json(report.nodes);
   json["gpus"] = groups_json(report.gpus);
   json["kernels"] = kernels_json(report.kernels);
+  json["groups"] = rank_groups_json(report.groups);
+  json["parts"] = parts_json(report.parts);
   // In rank order, as the heat map shows them.
   json["heat"] = {{"ranks", Json::array()}, {"nodes", Json::array()}, {"stages", Json::array()}};
   for (const RankVerdict& verdict : report.ranks) {

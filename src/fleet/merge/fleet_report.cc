@@ -21,6 +21,7 @@
 #include "base/units.h"
 #include "compare/statistics.h"
 #include "fleet/merge/collective_report.h"
+#include "fleet/merge/group_report.h"
 #include "fleet/merge/late_cause.h"
 #include "fleet/summary/saturated_sum.h"
 
@@ -291,6 +292,10 @@ FleetReport report_fleet(const FleetSummary& fleet) {
               return std::tie(b.excess_ns, a.kernel, a.stage) <
                      std::tie(a.excess_ns, b.kernel, b.stage);
             });
+  report.groups = find_groups(fleet);
+  report.parts = fleet.parts;
+  std::stable_sort(report.parts.begin(), report.parts.end(),
+                   [](const FleetPart& a, const FleetPart& b) { return a.total_ns > b.total_ns; });
   return report;
 }
 

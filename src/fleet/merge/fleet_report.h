@@ -105,6 +105,28 @@ struct GroupSpread {
   bool is_outlier = false;
 };
 
+// How a group of ranks shares the model.
+enum class ParallelKind { kUnknown, kTensor, kPipeline, kData, kExpert, kContext };
+std::string_view id_of(ParallelKind kind);  // "tensor", for JSON; "unknown"
+
+// A group of ranks that communicate with each other, as their recordings name it.
+struct JobGroup {
+  std::string communicator;
+  ParallelKind kind = ParallelKind::kUnknown;
+  std::string evidence;          // for the kind; without one, why it is not known
+  std::string ranks;             // "0-7", "0-56 by 8"
+  std::int64_t size = 0;         // 0: not recorded
+  std::int64_t num_present = 0;  // ranks that communicate in it
+  std::int64_t num_calls = 0;    // of all ranks, with sends and receives
+  CollectiveTime collectives;    // of those that can be matched
+  std::int64_t num_collectives = 0;
+  // The rank that was last most often, and what the group lost to it: what the others waited for
+  // it, per rank. nullopt: nothing was matched.
+  std::optional<std::int64_t> late_rank;
+  std::int64_t num_last = 0;
+  std::int64_t lost_ns = 0;
+};
+
 // A kernel on which ranks disagree: on some, its mean relative to the mean of all compute kernels
 // of the same rank and stage is at least two bins (about 19 %) above the median rank's. A slow GPU
 // slows all its kernels and does not show here, nor does a kernel that is slow everywhere.
@@ -144,6 +166,8 @@ struct FleetReport {
   std::vector<GroupSpread> nodes;  // the slowest first
   std::vector<GroupSpread> gpus;
   std::vector<KernelOutlier> kernels;  // the costliest first
+  std::vector<JobGroup> groups;        // by kind; those that lose most first
+  std::vector<FleetPart> parts;        // by time
 };
 
 FleetReport report_fleet(const FleetSummary& fleet);

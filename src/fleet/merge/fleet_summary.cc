@@ -53,6 +53,16 @@ constexpr SummaryFields<FleetCollective, 4, 6> kFleetCollectiveFields = {
       {"collective.longest_ns", &FleetCollective::longest_ns},
       {"collective.total_ns", &FleetCollective::total_ns}}}};
 
+constexpr SummaryFields<FleetGroup, 0, 1> kFleetGroupFields = {
+    1'000'000, {}, {{{"group.num_ranks", &FleetGroup::num_ranks}}}};
+
+constexpr SummaryFields<FleetPart, 0, 3> kFleetPartFields = {
+    1'000'000,
+    {},
+    {{{"part.num_ranks", &FleetPart::num_ranks},
+      {"part.slowest_ns", &FleetPart::slowest_ns},
+      {"part.slowest_rank", &FleetPart::slowest_rank}}}};
+
 // The fields of a rank's own file, with as many rows as there are ranks.
 template <typename Fields>
 Fields of_many(Fields fields) {
@@ -240,6 +250,10 @@ std::string fleet_bytes(const FleetSummary& summary) {
   writer.numbers("older.attempt", older_attempts);
   write_kernels(summary.kernels, writer);
   write_columns(summary.collectives, kFleetCollectiveFields, writer);
+  write_columns(summary.groups, kGroupFields, writer);
+  write_columns(summary.groups, kFleetGroupFields, writer);
+  write_columns(summary.parts, kPartFields, writer);
+  write_columns(summary.parts, kFleetPartFields, writer);
   return writer.finish(kFleetKind);
 }
 
@@ -262,6 +276,10 @@ FleetSummary read_fleet(std::string_view bytes) {
   summary.older = read_older(file);
   summary.kernels = read_kernels(file);
   summary.collectives = read_columns<FleetCollective>(file, kFleetCollectiveFields);
+  summary.groups = read_columns<FleetGroup>(file, of_many(kGroupFields));
+  read_into(file, kFleetGroupFields, summary.groups);
+  summary.parts = read_columns<FleetPart>(file, of_many(kPartFields));
+  read_into(file, kFleetPartFields, summary.parts);
   return summary;
 }
 

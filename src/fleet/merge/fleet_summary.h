@@ -66,6 +66,18 @@ struct FleetCollective {
   std::int64_t total_ns = 0;
 };
 
+// One operation in a group of ranks, over the ranks that took part in it.
+struct FleetGroup : GroupCell {
+  std::int64_t num_ranks = 0;
+};
+
+// A part of the model, over all ranks that have it.
+struct FleetPart : PartCell {
+  std::int64_t num_ranks = 0;
+  std::int64_t slowest_ns = 0;  // of the rank with the most time in it; ties to the lowest
+  std::int64_t slowest_rank = 0;
+};
+
 // A rank of an attempt that no longer counts.
 struct OlderRank {
   std::int64_t rank = 0;
@@ -80,6 +92,8 @@ struct FleetSummary {
   std::vector<OlderRank> older;              // summaries of earlier attempts, left out; sorted
   std::vector<FleetKernel> kernels;          // by stage, kernel, family
   std::vector<FleetCollective> collectives;  // by communicator, sequence
+  std::vector<FleetGroup> groups;            // by communicator, operation
+  std::vector<FleetPart> parts;              // by pass, block, part
 };
 
 std::string fleet_bytes(const FleetSummary& summary);

@@ -79,6 +79,8 @@ class FleetMerge::State {
                    const std::map<std::uint32_t, StageCompute>& compute, std::int64_t rank);
   void add_collectives(const ColumnarFile& file, const std::vector<std::uint32_t>& numbers,
                        RankRow& row);
+  void add_group(const GroupCell& cell, std::int64_t num_ranks);
+  void add_part(const FleetPart& part);
   void add_sums(MergedKernel& merged, std::int64_t calls, std::int64_t total_ns,
                 std::int64_t min_ns, std::int64_t max_ns);
   MergedKernel& kernel_at(std::uint32_t stage, std::uint32_t kernel, std::uint32_t family);
@@ -98,6 +100,9 @@ class FleetMerge::State {
   std::deque<MergedKernel> kernels_;
   RowIndex instance_index_;
   std::deque<CollectiveInstance> instances_;
+  std::map<std::pair<std::string, std::string>, FleetGroup> groups_;  // communicator, operation
+  std::map<std::tuple<std::string, std::string, std::string>, FleetPart>
+      parts_;  // pass, block, part
 };
 
 void FleetMerge::State::check_run(const std::string& run_id) {
@@ -119,6 +124,8 @@ void FleetMerge::State::start_attempt(std::int64_t attempt) {
   kernel_index_.clear();
   instances_.clear();
   instance_index_.clear();
+  groups_.clear();
+  parts_.clear();
   attempt_ = attempt;
 }
 
@@ -272,6 +279,40 @@ void FleetMerge::State::add_collectives(const ColumnarFile& file,
   }
 }
 
+// Of texts that differ, which only happens if ranks describe a group differently, the first by
+// name: the order of adding does not matter.
+void FleetMerge::State::add_group(const GroupCell& cell, std::int64_t num_ranks) {
+  const auto [entry, is_new] = groups_.try_emplace({cell.communicator, cell.operation});
+  FleetGroup& sum = entry->second;
+  if (is_new) {
+    static_cast<GroupCell&>(sum) = cell;
+  } else {
+    sum.description = std::min(sum.description, cell.description);
+    sum.ranks = std::min(sum.ranks, cell.ranks);
+    sum.size = std::max(sum.size, cell.size);
+    for (const auto& [name, member] : kGroupFields.numbers) {
+      if (member != &GroupCell::size) {
+        sum.*member = saturated_sum(sum.*member, cell.*member);
+      }
+    }
+  }
+  sum.num_ranks = saturated_sum(sum.num_ranks, num_ranks);
+}
+
+// Sums, and the rank with the most time: of two merges the same as of all their ranks at once.
+void FleetMerge::State::add_part(const FleetPart& part) {
+  const auto [entry, is_new] = parts_.try_emplace({part.pass, part.block, part.part}, part);
+  if (is_new) {
+    return;
+  }
+  FleetPart& sum = entry->second;
+  for (const auto& [name, member] : kPartFields.numbers) {
+    sum.*member = saturated_sum(sum.*member, part.*member);
+  }
+  keep_largest(sum.slowest_ns, sum.slowest_rank, part.slowest_ns, part.slowest_rank, false);
+  sum.num_ranks = saturated_sum(sum.num_ranks, part.num_ranks);
+}
+
 std::optional<std::int64_t> FleetMerge::State::add_rank(const ColumnarFile& file) {
   auto identities = read_columns<RankIdentity>(file, kIdentityFields);
   if (identities.size() != 1) {
@@ -285,6 +326,8 @@ std::optional<std::int64_t> FleetMerge::State::add_rank(const ColumnarFile& file
   auto stages = read_columns<RankStage>(file, kStageFields);
   read_buckets(file, stages);
   const CollectiveColumns checked(file);
+  const auto groups = read_columns<GroupCell>(file, kGroupFields);
+  const auto parts = read_columns<PartCell>(file, kPartFields);
   if (!begins(row.identity, row.checksum)) {
     return std::nullopt;
   }
@@ -304,6 +347,19 @@ std::optional<std::int64_t> FleetMerge::State::add_rank(const ColumnarFile& file
   }
   add_kernels(kernels, numbers, compute, row.identity.rank);
   add_collectives(file, numbers, row);
+  for (const GroupCell& group : groups) {
+    add_group(group, 1);
+    // Of sends and receives alone there is nothing to match, but the rank is a member.
+    if (std::none_of(row.communicators.begin(), row.communicators.end(),
+                     [&](const CommunicatorShare& share) {
+                       return share.communicator == group.communicator;
+                     })) {
+      row.communicators.push_back({group.communicator, 0, {}});
+    }
+  }
+  for (const PartCell& part : parts) {
+    add_part({part, 1, part.total_ns, row.identity.rank});
+  }
   const std::int64_t rank = row.identity.rank;
   ranks_.emplace(rank, std::move(row));
   return rank;
@@ -382,6 +438,12 @@ void FleetMerge::State::add_fleet(const FleetSummary& fleet) {
     values.total_ns = saturated_sum(values.total_ns, collective.total_ns);
     values.num_ranks = saturated_sum(values.num_ranks, collective.num_ranks);
   }
+  for (const FleetGroup& group : fleet.groups) {
+    add_group(group, group.num_ranks);
+  }
+  for (const FleetPart& part : fleet.parts) {
+    add_part(part);
+  }
   for (const RankRow& row : fleet.ranks) {
     ranks_.emplace(row.identity.rank, row);
   }
@@ -428,6 +490,12 @@ FleetSummary FleetMerge::State::finish() const {
             [](const FleetCollective& a, const FleetCollective& b) {
               return std::tie(a.communicator, a.sequence) < std::tie(b.communicator, b.sequence);
             });
+  for (const auto& [key, group] : groups_) {
+    summary.groups.push_back(group);
+  }
+  for (const auto& [key, part] : parts_) {
+    summary.parts.push_back(part);
+  }
   return summary;
 }
 

@@ -80,12 +80,41 @@ struct CollectiveCall {
   std::int64_t duration_ns = 0;
 };
 
+// One operation of a rank in a group of ranks that the recording names, summed over its calls.
+struct GroupCell {
+  std::string communicator;
+  std::string operation;    // "all_reduce", "send"
+  std::string description;  // of the group, in the words of the program; may be empty
+  std::string ranks;        // of the group: "0-7", "0-56 by 8"; empty: not recorded
+  std::int64_t size = 0;    // ranks of the group; 0: not recorded
+  std::int64_t calls = 0;
+  std::int64_t total_ns = 0;
+  // Layers of the model: how many there are, how many contain a call, and the calls in them.
+  std::int64_t forward_layers = 0;
+  std::int64_t forward_layers_with = 0;
+  std::int64_t forward_calls = 0;
+  std::int64_t backward_layers = 0;
+  std::int64_t backward_calls = 0;
+};
+
+// A part of the model on one rank, over all its whole passes.
+struct PartCell {
+  std::string pass;   // "forward", "backward"; with a number where there are several
+  std::string block;  // "prologue", "layer", "layer B" where kinds of layers differ, "epilogue"
+  std::string part;   // "qkv", "attention"; the family of its kernels where it is not known
+  std::int64_t passes = 0;
+  std::int64_t launches = 0;
+  std::int64_t total_ns = 0;
+};
+
 // Everything one rank contributes.
 struct RankSummary {
   RankIdentity identity;
   std::vector<StageCell> stages;            // by name
   std::vector<KernelCell> kernels;          // by stage, kernel, family
   std::vector<CollectiveCall> collectives;  // by communicator, sequence
+  std::vector<GroupCell> groups = {};       // by communicator, operation
+  std::vector<PartCell> parts = {};         // by pass, block, part
 };
 
 }  // namespace llmprof

@@ -166,6 +166,28 @@ std::vector<CollectiveCall> collectives_of(const Collectives& collectives,
   return calls;
 }
 
+std::vector<GroupCell> groups_of(const Collectives& collectives, const std::string* device) {
+  std::vector<GroupCell> cells;
+  for (const GroupUse& use : collectives.groups) {
+    if (device == nullptr || use.device == *device) {
+      cells.push_back({use.communicator, use.operation, use.description, use.ranks, use.size,
+                       use.calls, use.total_ns, use.forward_layers, use.forward_layers_with,
+                       use.forward_calls, use.backward_layers, use.backward_calls});
+    }
+  }
+  return cells;
+}
+
+std::vector<PartCell> parts_of(const std::vector<PartUse>& uses, const std::string* device) {
+  std::vector<PartCell> cells;
+  for (const PartUse& use : uses) {
+    if (device == nullptr || use.device == *device) {
+      cells.push_back({use.pass, use.block, use.part, use.passes, use.launches, use.total_ns});
+    }
+  }
+  return cells;
+}
+
 // The engine, where names in the recording leave no doubt.
 std::string engine_of(const Analysis& analysis) {
   const std::string engine = workload_of(analysis).engine;
@@ -203,9 +225,10 @@ std::int64_t number_of(const std::map<std::string, std::int64_t>& ranks) {
   return !numbers.empty() && *numbers.rbegin() == num - 1 ? num : 0;
 }
 
-RankSummary summary_of(const Analysis& analysis, const Collectives& collectives,
+RankSummary summary_of(const Analysis& analysis, const RankDetails& details,
                        const RankIdentity& identity, const std::string* device,
                        std::size_t num_shares) {
+  const Collectives& collectives = details.collectives;
   RankSummary summary;
   summary.identity = identity;
   summary.identity.communicators_by = collectives.communicators_by;
@@ -230,16 +253,23 @@ RankSummary summary_of(const Analysis& analysis, const Collectives& collectives,
   }
   summary.kernels = kernels_of(analysis, device);
   summary.stages = stages_of(analysis, device, num_shares, summary.kernels);
+  summary.parts = parts_of(details.parts, device);
   // In a sample the n-th collective of one rank is not the n-th of another, so none can be matched.
   if (!has_missing_calls(analysis)) {
     summary.collectives = collectives_of(collectives, device);
+    summary.groups = groups_of(collectives, device);
   }
   return summary;
 }
 
 }  // namespace
 
-std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const Collectives& collectives,
+RankDetails rank_details(const Profile& profile) {
+  return profile.trace ? RankDetails{find_collectives(profile), find_part_uses(profile)}
+                       : RankDetails();
+}
+
+std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const RankDetails& details,
                                          const RankIdentity& given) {
   RankIdentity identity = given;
   if (!analysis.absent.empty()) {
@@ -257,7 +287,7 @@ std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const Collect
   }
   const std::vector<std::string> devices = devices_of(analysis);
   if (devices.size() < 2) {
-    return {summary_of(analysis, collectives, identity, nullptr, 1)};
+    return {summary_of(analysis, details, identity, nullptr, 1)};
   }
   std::vector<RankSummary> summaries;
   const auto num = static_cast<std::int64_t>(devices.size());
@@ -278,7 +308,7 @@ std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const Collect
       identity.rank = of_launcher.rank % (INT64_MAX / num) * num + i;
       identity.num_ranks = num_processes % (INT64_MAX / num) * num;
     }
-    summaries.push_back(summary_of(analysis, collectives, identity,
+    summaries.push_back(summary_of(analysis, details, identity,
                                    &devices[static_cast<std::size_t>(i)], devices.size()));
   }
   return summaries;

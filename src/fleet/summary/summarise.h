@@ -5,9 +5,17 @@
 
 #include "analysis/analysis.h"
 #include "analysis/collectives.h"
+#include "analysis/part_uses.h"
 #include "fleet/summary/rank_summary.h"
 
 namespace llmprof {
+
+// What a summary holds and a report does not.
+struct RankDetails {
+  Collectives collectives;
+  std::vector<PartUse> parts = {};
+};
+RankDetails rank_details(const Profile& profile);  // empty without a trace
 
 // Summaries of the ranks in an analysis. `identity` is what the launcher said; GPU and recorder are
 // filled in if empty, and so are engine and start where the recording tells them. A recording of n
@@ -15,7 +23,7 @@ namespace llmprof {
 // Of several files each has the rank that its name or the recording tells, if all do; otherwise
 // ranks count in the order of files. An analysis without a recording yields the stages of the
 // unprofiled pass.
-std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const Collectives& collectives,
+std::vector<RankSummary> summarise_ranks(const Analysis& analysis, const RankDetails& details,
                                          const RankIdentity& identity);
 
 }  // namespace llmprof

@@ -80,6 +80,30 @@ inline constexpr SummaryFields<CollectiveCall, 3, 3> kCollectiveFields = {
       {"collective.arrival_ns", &CollectiveCall::arrival_ns},
       {"collective.duration_ns", &CollectiveCall::duration_ns}}}};
 
+inline constexpr SummaryFields<GroupCell, 4, 8> kGroupFields = {
+    10'000,
+    {{{"group.communicator", &GroupCell::communicator},
+      {"group.operation", &GroupCell::operation},
+      {"group.description", &GroupCell::description},
+      {"group.ranks", &GroupCell::ranks}}},
+    {{{"group.size", &GroupCell::size},
+      {"group.calls", &GroupCell::calls},
+      {"group.total_ns", &GroupCell::total_ns},
+      {"group.forward_layers", &GroupCell::forward_layers},
+      {"group.forward_layers_with", &GroupCell::forward_layers_with},
+      {"group.forward_calls", &GroupCell::forward_calls},
+      {"group.backward_layers", &GroupCell::backward_layers},
+      {"group.backward_calls", &GroupCell::backward_calls}}}};
+
+inline constexpr SummaryFields<PartCell, 3, 3> kPartFields = {
+    10'000,
+    {{{"part.pass", &PartCell::pass},
+      {"part.block", &PartCell::block},
+      {"part.part", &PartCell::part}}},
+    {{{"part.passes", &PartCell::passes},
+      {"part.launches", &PartCell::launches},
+      {"part.total_ns", &PartCell::total_ns}}}};
+
 [[noreturn]] void wrong_length(std::string_view column);  // throws kInput
 
 // Rows to columns, and back.

@@ -20,17 +20,29 @@
 namespace llmprof {
 namespace {
 
+// Files of this program are sorted already, and looking is much cheaper than sorting.
+template <typename Row, typename Before>
+void sort_unless_sorted(std::vector<Row>& rows, Before before) {
+  if (!std::is_sorted(rows.begin(), rows.end(), before)) {
+    std::sort(rows.begin(), rows.end(), before);
+  }
+}
+
 void sort_rows(RankSummary& summary) {
-  std::sort(summary.stages.begin(), summary.stages.end(),
-            [](const StageCell& a, const StageCell& b) { return a.stage < b.stage; });
-  std::sort(summary.kernels.begin(), summary.kernels.end(),
-            [](const KernelCell& a, const KernelCell& b) {
-              return std::tie(a.stage, a.kernel, a.family) < std::tie(b.stage, b.kernel, b.family);
-            });
-  std::sort(summary.collectives.begin(), summary.collectives.end(),
-            [](const CollectiveCall& a, const CollectiveCall& b) {
-              return std::tie(a.communicator, a.sequence) < std::tie(b.communicator, b.sequence);
-            });
+  sort_unless_sorted(summary.stages,
+                     [](const StageCell& a, const StageCell& b) { return a.stage < b.stage; });
+  sort_unless_sorted(summary.kernels, [](const KernelCell& a, const KernelCell& b) {
+    return std::tie(a.stage, a.kernel, a.family) < std::tie(b.stage, b.kernel, b.family);
+  });
+  sort_unless_sorted(summary.collectives, [](const CollectiveCall& a, const CollectiveCall& b) {
+    return std::tie(a.communicator, a.sequence) < std::tie(b.communicator, b.sequence);
+  });
+  sort_unless_sorted(summary.groups, [](const GroupCell& a, const GroupCell& b) {
+    return std::tie(a.communicator, a.operation) < std::tie(b.communicator, b.operation);
+  });
+  sort_unless_sorted(summary.parts, [](const PartCell& a, const PartCell& b) {
+    return std::tie(a.pass, a.block, a.part) < std::tie(b.pass, b.block, b.part);
+  });
 }
 
 }  // namespace
@@ -113,6 +125,8 @@ std::string summary_bytes(const RankSummary& given) {
   }
   write_steps(histograms, kDurations, writer);
   write_columns(summary.collectives, kCollectiveFields, writer);
+  write_columns(summary.groups, kGroupFields, writer);
+  write_columns(summary.parts, kPartFields, writer);
   return writer.finish(kRankKind);
 }
 
@@ -139,6 +153,8 @@ RankSummary read_summary(std::string_view bytes) {
     summary.kernels[i].histogram = histograms.at_row(i);
   }
   summary.collectives = read_columns<CollectiveCall>(file, kCollectiveFields);
+  summary.groups = read_columns<GroupCell>(file, kGroupFields);
+  summary.parts = read_columns<PartCell>(file, kPartFields);
   sort_rows(summary);
   return summary;
 }

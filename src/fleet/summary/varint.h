@@ -4,6 +4,7 @@
 // RowBinary, ClickHouse's binary row format.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,9 +26,12 @@ inline void put_text(std::string& out, std::string_view text) {
 }
 
 inline void put_number(std::string& out, std::uint64_t value, int num_bytes) {
-  for (int i = 0; i < num_bytes; ++i) {
-    out += static_cast<char>(value >> (8 * i));
+  std::array<char, 8> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<char>(value >> (8 * i));
   }
+  // At once: a check of the capacity per byte took most of the time of a row.
+  out.append(bytes.data(), static_cast<std::size_t>(num_bytes));
 }
 
 inline void put_numbers(std::string& out, const std::vector<std::uint64_t>& values, int num_bytes) {

@@ -55,6 +55,45 @@ TEST(Collectives, StreamsAreNumberedByTheirFirst) {
   EXPECT_EQ(found.launches[0].duration_ns, 2);
 }
 
+// Process groups of a recording are communicators; sends and receives are counted, not matched.
+TEST(Collectives, AreOfTheGroupsThatARecordingNames) {
+  Trace trace = trace_of({{"nccl_a", 0, 10},
+                          {"nccl_b", 0, 20},
+                          {"nccl_c", 0, 30},
+                          {"nccl_d", 0, 40},
+                          {"nccl_e", 1, 50}});
+  trace.process_groups = {{"3", "mesh_tp", {0, 1}, 2}, {"4", "", {}, 64}};
+  const StringId reduce = trace.strings.intern("allreduce");
+  const StringId send = trace.strings.intern("send");
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    trace.kernels.correlation[i] = 7 + i;
+    trace.collective_kernels.push_back({0, 7 + i, i % 2, i == 3 ? send : reduce});
+  }
+  const Collectives found = find_collectives(profile(std::move(trace), kRules));
+  EXPECT_THAT(words_of(found),
+              ElementsAre("cuda:0 group 3, ranks 0-1 #0 at 0", "cuda:0 group 4, 64 ranks #0 at 10",
+                          "cuda:0 group 3, ranks 0-1 #1 at 20", "cuda:0 stream 0 #0 at 40"));
+  EXPECT_THAT(found.communicators_by, HasSubstr("process groups"));
+  EXPECT_THAT(found.communicators_by, HasSubstr("streams"));
+  ASSERT_EQ(found.groups.size(), 3U);
+  EXPECT_EQ(found.groups[0].operation, "all_reduce");
+  EXPECT_EQ(found.groups[0].description, "mesh_tp");
+  EXPECT_EQ(found.groups[0].ranks, "0-1");
+  EXPECT_EQ(found.groups[0].calls, 2);
+  EXPECT_EQ(found.groups[0].total_ns, 4);
+  EXPECT_EQ(found.groups[2].operation, "send");
+  EXPECT_EQ(found.groups[2].size, 64);
+}
+
+TEST(Collectives, RanksAreShortTexts) {
+  EXPECT_EQ(ranks_text({}), "");
+  EXPECT_EQ(ranks_text({5}), "5");
+  EXPECT_EQ(ranks_text({0, 1, 2}), "0-2");
+  EXPECT_EQ(ranks_text({1, 9}), "1, 9");
+  EXPECT_EQ(ranks_text({0, 8, 16}), "0-16 by 8");
+  EXPECT_EQ(ranks_text({0, 1, 4}), "0, 1, 4");
+}
+
 TEST(Collectives, OfNothingAreNone) {
   const Collectives found = find_collectives(profile(trace_of({{"gemm", 0, 10}}), kRules));
   EXPECT_TRUE(found.launches.empty());

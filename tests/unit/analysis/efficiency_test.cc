@@ -118,6 +118,38 @@ TEST(Efficiency, OfAModelWithoutACostSaysWhy) {
   EXPECT_FALSE(row(efficiency, "decode_step").mfu.wall_fraction.has_value());
 }
 
+// The down projection of an MLP, 14336 x 4096, runs once in each of 32 layers with a row per token.
+TEST(Efficiency, TokensThatTheMatrixProductsContradictAreRefused) {
+  Made made;
+  made.add("prefill", 60'000'000).add("decode", 50'000'000, std::nullopt, std::nullopt, false);
+  made.analysis().operators.emplace().rates.rows = {{"prefill", 4096, 14336, 64, 64 * 7},
+                                                    {"prefill", 14336, 4096, 32, 32 * 512},
+                                                    {"decode", 14336, 4096, 32 * 40, 32 * 40 * 4}};
+  EfficiencySetup setup = setup_for("Llama-3.1-8B");
+  setup.prompt_tokens = 128;
+  setup.batch = 4;
+  setup.new_tokens = 41;  // the first came from prefill
+  Efficiency right = efficiency_of(made.analysis(), setup);
+  EXPECT_TRUE(row(right, "prefill").mfu.wall_fraction.has_value());
+  EXPECT_TRUE(row(right, "decode").mfu.wall_fraction.has_value());
+  setup.batch = 1;
+  Efficiency wrong = efficiency_of(made.analysis(), setup);
+  EXPECT_EQ(row(wrong, "prefill").reason,
+            "the recording's matrix products have 512 rows per step, tokens given: 128");
+  EXPECT_EQ(row(wrong, "decode").reason,
+            "the recording's matrix products have 4 rows per step, tokens given: 1");
+  EXPECT_FALSE(row(wrong, "prefill").mfu.wall_fraction.has_value());
+  EXPECT_EQ(row(wrong, "prefill").flops, 0);
+  setup.batch = 4;
+  setup.new_tokens = 80;
+  EXPECT_EQ(row(efficiency_of(made.analysis(), setup), "decode").reason,
+            "the recording's matrix products show 40 steps, 80 given");
+  // Silent where it is not sure: an engine pads the batches of its graphs.
+  made.analysis().stages[0].num_graph_kernels = 1;
+  setup.batch = 1;
+  EXPECT_TRUE(row(efficiency_of(made.analysis(), setup), "prefill").mfu.wall_fraction.has_value());
+}
+
 TEST(Efficiency, AContextGrowsByAStepAndStartsAnewWithAPrefill) {
   Made made;
   made.add("prefill", 1000, 100).add("decode_step", 1000, 1).add("decode_step", 1000, 1);

@@ -38,7 +38,7 @@ Analysis analysis_with(const std::vector<Part>& parts, const std::string& stage 
     row.ledger.buckets_ns[static_cast<std::size_t>(part.bucket)] = part.time_ns;
     rest -= part.time_ns;
     if (part.bucket == Bucket::kSync) {
-      row.ledger.host_wait_ns = part.time_ns;
+      row.ledger.host_wait_ns = row.ledger.early_wait_ns = part.time_ns;
       row.causes.push_back({part.bucket,
                             {IdleKind::kWaiting, "cudaStreamSynchronize", ""},
                             10,
@@ -103,35 +103,36 @@ TEST(Findings, TheLongerChainBoundsWhatWaitsCost) {
   // The GPU works 700 ms, the host 600 ms: without its waits it would run ahead of the GPU.
   Analysis analysis =
       analysis_with({{Bucket::kSync, 100'000'000}, {Bucket::kLaunchLate, 200'000'000}});
-  analysis.ledgers[0].ledger.host_wait_ns = 400'000'000;
+  Ledger& ledger = analysis.ledgers[0].ledger;
+  ledger.host_wait_ns = ledger.early_wait_ns = 400'000'000;
   Findings findings = find_findings(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("host_sync"));
   EXPECT_EQ(findings.found[0].saving_ns, 300'000'000);
   EXPECT_THAT(findings.found[0].sentence,
-              HasSubstr("waits for it (400 ms in cudaStreamSynchronize)"));
+              HasSubstr("waited for it (400 ms in cudaStreamSynchronize)"));
   // The host works 900 ms: it is the longer chain, and waits cost 100 ms at most.
-  analysis.ledgers[0].ledger.host_wait_ns = 100'000'000;
+  ledger.host_wait_ns = ledger.early_wait_ns = 100'000'000;
   findings = find_findings(analysis, {});
   ASSERT_THAT(ids_of(findings), ElementsAre("launch_bound", "host_sync"));
   EXPECT_EQ(findings.found[0].saving_ns, 200'000'000);
   EXPECT_EQ(findings.found[1].saving_ns, 100'000'000);
+  // It waits long, but only after the launches that were late: it did not keep them back.
+  ledger.host_wait_ns = 400'000'000;
+  ledger.early_wait_ns = 0;
+  EXPECT_THAT(ids_of(find_findings(analysis, {})), testing::Contains("launch_bound"));
 }
 
 TEST(Findings, WhatTheHostDidDecidesWhatHelps) {
   const auto found = [](IdleKind kind, const char* call, const char* scope, std::int64_t gaps) {
     Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}});
-    analysis.ledgers[0].causes = {{Bucket::kLaunchLate,
-                                   {kind, call, scope},
-                                   gaps,
-                                   200'000'000,
-                                   call[0] == '\0' ? 0 : 190'000'000,
-                                   20'000'000}};
+    analysis.ledgers[0].causes = {
+        {Bucket::kLaunchLate, {kind, call, scope}, gaps, 200'000'000, 190'000'000, 20'000'000}};
     const Findings findings = find_findings(analysis, {});
     return findings.found.empty() ? Finding() : findings.found[0];
   };
   const Finding data = found(IdleKind::kHostWork, "", "DataLoader.__next__", 10);
   EXPECT_EQ(data.id, "host_work");
-  EXPECT_THAT(data.sentence, HasSubstr("200 ms in 'DataLoader.__next__'"));
+  EXPECT_THAT(data.sentence, HasSubstr("190 ms in 'DataLoader.__next__'"));
   EXPECT_THAT(data.next, HasSubstr("num_workers"));
   EXPECT_THAT(found(IdleKind::kHostWork, "", "", 10).next, HasSubstr("find out what it does"));
   const Finding memory = found(IdleKind::kAllocating, "cudaMalloc", "", 10);
@@ -185,7 +186,27 @@ TEST(Findings, TheSameOnSeveralGpusIsOneFinding) {
   const Findings findings = find_findings(analysis, {});
   ASSERT_EQ(ids_of(findings)[0], "exposed_comm");
   EXPECT_EQ(findings.found[0].saving_ns, 90'000'000);
-  EXPECT_THAT(findings.found[0].sentence, HasSubstr("(2 more GPUs: 40.0 ms to 50.0 ms)"));
+  EXPECT_THAT(findings.found[0].sentence, HasSubstr("(2 other GPUs: 40.0 ms to 50.0 ms)"));
+}
+
+TEST(Findings, AdviceOnCommunicationIsForTheCollectiveThatRan) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+       "most of it is all-reduce: "},
+      {"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+       "most of it is all-gather: "},
+      {"void deep_ep::internode_ll::dispatch<true>", "most of it is all-to-all: "},
+      {"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
+       "most of it is send and receive: "}};
+  for (const auto& [name, advice] : cases) {
+    Analysis analysis = analysis_with({{Bucket::kComm, 400'000'000}});
+    add_kernel(analysis, name, "communication", 10, 40'000'000);
+    const Finding finding = find_findings(analysis, {}).found.at(0);
+    EXPECT_EQ(finding.id, "exposed_comm");
+    EXPECT_THAT(finding.next, HasSubstr(advice)) << name;
+    const bool is_all_reduce = std::string(advice).find("all-reduce") != std::string::npos;
+    EXPECT_EQ(finding.next.find("fused all-reduce") != std::string::npos, is_all_reduce) << name;
+  }
 }
 
 TEST(Findings, AttentionInPartsAndAnOldGeneration) {

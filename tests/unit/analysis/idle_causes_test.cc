@@ -33,6 +33,34 @@ class Program {
     work(0, "gemm");
   }
 
+  // A gap in which calls are made that take next to no time.
+  void gap_with_calls(std::int64_t length_ns, const std::string& first, const std::string& last) {
+    const std::int64_t start_ns = time_ns_;
+    gap(IdleKind::kLaunching, length_ns);
+    made_.call(thread_, start_ns + kUs, start_ns + 2 * kUs, first);
+    made_.call(thread_, start_ns + length_ns - 20 * kUs, start_ns + length_ns - 19 * kUs, last);
+  }
+
+  // A gap in two ranges, 2.2 and 1.7 ms of each 4 ms.
+  void gap_in_two(std::int64_t length_ns) {
+    const std::int64_t start_ns = time_ns_;
+    gap(IdleKind::kLaunching, length_ns);
+    const std::int64_t middle_ns = start_ns + length_ns * 55 / 100;
+    made_.range(thread_, start_ns, middle_ns, "load");
+    made_.range(thread_, middle_ns, start_ns + length_ns * 975 / 1000, "prefetch");
+  }
+
+  // The same without a range, in Python functions around each other.
+  void gap_in_functions(std::int64_t length_ns) {
+    const std::int64_t start_ns = time_ns_;
+    made_.function(thread_, start_ns - 50 * length_ns, start_ns + 50 * length_ns,
+                   "main.py(9): main");
+    gap(IdleKind::kLaunching, length_ns);
+    made_.function(thread_, start_ns, start_ns + length_ns, "a/loader.py(12): __next__");
+    made_.function(thread_, start_ns + kUs, start_ns + length_ns - 10 * kUs,
+                   "<built-in method acquire of lock object at 0x7f01>");
+  }
+
   // A gap of that length with its cause, and a kernel after it.
   void gap(IdleKind kind, std::int64_t length_ns) {
     const std::int64_t end_ns = time_ns_ + length_ns;
@@ -146,7 +174,75 @@ TEST(IdleCauses, NamesAreThoseOfTheCallAndTheRange) {
   const Findings findings = find_findings(analysis, {});
   ASSERT_GE(findings.found.size(), 2U);
   EXPECT_THAT(findings.found[0].sentence, HasSubstr("in cudaMalloc"));
-  EXPECT_THAT(findings.found[1].sentence, HasSubstr("90.0 ms in 'load batch N'"));
+  EXPECT_THAT(findings.found[1].sentence, HasSubstr("89.7 ms in 'load batch N'"));
+}
+
+// Of the functions around a gap the innermost, and only where no range names it.
+TEST(IdleCauses, FunctionsNameWhatNoRangeNames) {
+  Program program;
+  for (int i = 0; i < 30; ++i) {
+    program.gap_in_functions(3 * kMs);
+    program.gap(IdleKind::kHostWork, 2 * kMs);
+  }
+  const Findings findings = find_findings(profile(program.finish(), Rules()).analysis, {});
+  ASSERT_FALSE(findings.found.empty());
+  EXPECT_EQ(findings.found[0].id, std::string("host_work"));
+  EXPECT_THAT(findings.found[0].sentence,
+              HasSubstr("89.7 ms in '<built-in method acquire of lock object>'"));
+  EXPECT_THAT(findings.found[0].sentence, testing::Not(HasSubstr("loader.py")));
+}
+
+// Two ranges, one after the other, are the gap together.
+TEST(IdleCauses, TwoNamesThatCoverAGap) {
+  Program program;
+  for (int i = 0; i < 30; ++i) {
+    program.gap_in_two(4 * kMs);
+  }
+  const Findings findings = find_findings(profile(program.finish(), Rules()).analysis, {});
+  ASSERT_FALSE(findings.found.empty());
+  EXPECT_THAT(findings.found[0].sentence, HasSubstr("117 ms in 'load' and 'prefetch'"));
+}
+
+// Where no name has half of the time, the largest are listed.
+TEST(IdleCauses, SeveralNamesAreListed) {
+  Program program;
+  for (int i = 0; i < 30; ++i) {
+    program.gap_in_functions(2 * kMs);
+    program.gap(IdleKind::kHostWork, 2 * kMs);
+    program.gap(IdleKind::kLaunching, 2 * kMs);  // long, and nothing names it
+  }
+  const Findings findings = find_findings(profile(program.finish(), Rules()).analysis, {});
+  ASSERT_FALSE(findings.found.empty());
+  EXPECT_THAT(findings.found[0].sentence,
+              HasSubstr("59.7 ms in '<built-in method acquire of lock object>', 59.7 ms in 'load "
+                        "batch N'"));
+}
+
+// The host compiles and captures without a call that lasts.
+TEST(IdleCauses, LinkingAndCapturingAreFirstUse) {
+  for (const auto& [first, last] : {std::pair("cuLinkCreate", "cuLinkComplete"),
+                                    {"cudaStreamBeginCapture", "cudaStreamEndCapture"},
+                                    {"cudaGetDevice", "cudaGetDevice"}}) {
+    Program program;
+    for (int i = 0; i < 30; ++i) {
+      program.gap_with_calls(3 * kMs, first, last);
+    }
+    const auto found = found_in(profile(program.finish(), Rules()).analysis);
+    const bool is_plain = std::string_view(first) == "cudaGetDevice";
+    EXPECT_EQ(found.contains(IdleKind::kFirstUse), !is_plain) << first;
+    EXPECT_EQ(found.contains(IdleKind::kHostWork), is_plain) << first;
+  }
+}
+
+TEST(IdleCauses, FunctionsLoseTheirLineAndAddress) {
+  EXPECT_EQ(function_name("torch/utils/data/dataloader.py(630): __next__"),
+            "dataloader.py: __next__");
+  EXPECT_EQ(function_name("<built-in method item of Tensor object at 0x7f1234>"),
+            "<built-in method item of Tensor object>");
+  EXPECT_EQ(function_name("read()"), "read()");
+  EXPECT_EQ(function_name(".py("), ".py(");
+  EXPECT_LE(function_name(std::string(9'000, 'x') + ".py(1): " + std::string(9'000, 'y')).size(),
+            202U);
 }
 
 // The first finding is the largest planted cause, and no saving is above what was planted.

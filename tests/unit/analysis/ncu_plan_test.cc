@@ -129,6 +129,35 @@ TEST(NcuPlan, TheTopByTimeInOrder) {
   EXPECT_THAT(plan_of({stage}, options).kernels, IsEmpty());
 }
 
+// A product in two shapes, and attention that takes less than either of them.
+TEST(NcuPlan, EachPartOfTheModelComesBeforeASecondShape) {
+  const MadeStage stage = {"prefill", {{"gemm", 100, 0}, {"gemm", 90, 1}, {"attention", 10}}};
+  Profile made = profile(trace_of({stage, stage}), Rules());
+  PlanOptions options;
+  options.top_n = 2;
+  EXPECT_THAT(planned(plan_ncu(made, options)), ElementsAre("gemm", "gemm"));
+
+  made.analysis.structure.emplace();
+  for (const auto& [place, part] :
+       {std::pair("layer 0", "qkv"), {"layer 1", "o"}, {"layer B 0", "attention"}}) {
+    PartSummary& summary = made.analysis.structure->parts.emplace_back();
+    summary.pass = "forward";
+    summary.place = place;
+    summary.part = part;
+  }
+  bool is_next_o = false;  // products take turns
+  for (const StringId name : made.trace->kernels.name) {
+    const bool is_gemm = made.trace->strings[name] == "gemm";
+    made.kernel_parts.push_back(is_gemm ? (is_next_o ? 1U : 0U) : 2U);
+    is_next_o = is_gemm != is_next_o;
+  }
+  const NcuPlan plan = plan_ncu(made, options);
+  ASSERT_THAT(planned(plan), ElementsAre("gemm", "attention"));
+  EXPECT_THAT(plan.kernels[0].parts, testing::UnorderedElementsAre("qkv", "o"));
+  EXPECT_THAT(plan.kernels[1].parts, ElementsAre("attention (layer B)"));
+  EXPECT_THAT(excluded(plan), ElementsAre(Pair("gemm", "beyond_top_n")));
+}
+
 TEST(NcuPlan, WithoutMarksEverythingIsOneStage) {
   const NcuPlan plan = plan_of({{"", {{"a", 10}, {"b", 5}}}});
   EXPECT_THAT(planned(plan), ElementsAre("a", "b"));

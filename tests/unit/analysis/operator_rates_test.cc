@@ -29,7 +29,7 @@ class RateCase {
   RateCase& op(std::string_view name, std::string_view inputs, std::int64_t length_ns = 50) {
     made_.op(0, at_ns_, at_ns_ + length_ns, name, OpKind::kOperator, inputs);
     made_.kernel(stream_, at_ns_, at_ns_ + 1000, "kernel");
-    launched_.push_back({num_ops_, num_ops_});
+    launched_.push_back({num_ops_, num_ops_, 0});
     ++num_ops_;
     at_ns_ += 100;
     return *this;
@@ -37,7 +37,7 @@ class RateCase {
 
   OperatorRates rates() {
     const Trace trace = made_.finish();
-    return operator_rates(trace, launched_);
+    return operator_rates(trace, {"prefill"}, launched_);
   }
 
  private:
@@ -50,6 +50,21 @@ class RateCase {
 
 std::string bf16(std::string_view sizes) {
   return product_inputs(sizes, R"(["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"])");
+}
+
+TEST(OperatorRates, RowsByStageAndSizeOfTheWeights) {
+  const auto rates = RateCase()
+                         .op("aten::mm", bf16("[[2, 3], [3, 4]]"))
+                         .op("aten::addmm", bf16("[[4], [5, 3], [3, 4], []]"))
+                         .op("aten::linear", bf16("[[7, 2, 3], [4, 3], [4]]"))
+                         .op("aten::bmm", bf16("[[5, 2, 3], [5, 3, 4]]"))
+                         .rates();
+  ASSERT_EQ(rates.rows.size(), 1U);
+  EXPECT_EQ(rates.rows[0].stage, "prefill");
+  EXPECT_EQ(rates.rows[0].num_inputs, 3);
+  EXPECT_EQ(rates.rows[0].num_outputs, 4);
+  EXPECT_EQ(rates.rows[0].calls, 3);
+  EXPECT_EQ(rates.rows[0].rows, 2 + 5 + 14);
 }
 
 TEST(OperatorRates, ProductsBySizes) {

@@ -34,14 +34,14 @@ TEST(PossibleMarks, AreNamedByTheirWords) {
   EXPECT_THAT(
       options_for({range("benchmark_loop", 9), range("read Prompt", 8), range("warmup", 7),
                    range("train_step", 6, 40), range("app:it's", 5)}),
-      ElementsAre("--mark decode='benchmark_loop'", "--mark prefill='read Prompt'",
-                  "--mark warmup='warmup'", "--step 'train_step'", "--mark decode='app:it'\\''s'"));
+      ElementsAre("--mark step='benchmark_loop'", "--mark prefill='read Prompt'",
+                  "--mark warmup='warmup'", "--step 'train_step'", "--mark step='app:it'\\''s'"));
 }
 
 TEST(PossibleMarks, PartsOfStepsAreNotOffered) {
   EXPECT_THAT(options_for({range("benchmark_loop", 100), range("computing softmax", 20, 128),
                            range("prefill", 3)}),
-              ElementsAre("--mark decode='benchmark_loop'", "--mark prefill='prefill'"));
+              ElementsAre("--mark step='benchmark_loop'", "--mark prefill='prefill'"));
 }
 
 TEST(PossibleMarks, NumberedNamesAreOnePrefix) {
@@ -50,10 +50,10 @@ TEST(PossibleMarks, NumberedNamesAreOnePrefix) {
   EXPECT_THAT(options_for({range("token_0_processing", 3), range("token_17_processing", 3)}),
               ElementsAre("--step 'token_*'"));
   EXPECT_THAT(options_for({range("block_0", 3, 40), range("block_1", 3, 40)}),
-              ElementsAre("--mark decode='block_*'"))
+              ElementsAre("--mark step='block_*'"))
       << "they repeat: not steps";
   EXPECT_THAT(options_for({range("layer_0", 3), range("layer_1", 3), range("layer_norm", 3)}),
-              ElementsAre("--mark decode='layer_norm'"))
+              ElementsAre("--mark step='layer_norm'"))
       << "the prefix would fit the other, too";
   EXPECT_THAT(options_for({range("7 dwarfs", 3), range("8 dwarfs", 3)}), IsEmpty());
 }
@@ -73,9 +73,8 @@ TEST(PossibleMarks, LeaveOutWhatIsNoStage) {
                            range("cuBLAS:cublasCreate_v2", 9), range("TensorRT:execute", 9),
                            range("aten::linear, op_id = 3", 9), range("{'mod': 'x'}", 9),
                            range("bad\x1b[31m", 9), range("", 9), range("idle", 0)}),
-              ElementsAre("--mark decode='idle'"));
-  EXPECT_THAT(options_for({range("work", 1), range("idle", 0)}),
-              ElementsAre("--mark decode='work'"));
+              ElementsAre("--mark step='idle'"));
+  EXPECT_THAT(options_for({range("work", 1), range("idle", 0)}), ElementsAre("--mark step='work'"));
   EXPECT_THAT(options_for({range("loop", 9)}, "decode"), IsEmpty()) << "stages are known";
 }
 

@@ -119,6 +119,41 @@ TEST(Window, OfStepsHasExactlyThose) {
   }
 }
 
+// Two threads launch; the second marks steps of its own or, like autograd's, none.
+Trace two_threads(bool are_both_marked) {
+  TraceBuilder made;
+  const std::uint16_t process = made.add_process();
+  const std::uint32_t main = made.add_thread(process);
+  const std::uint32_t other = made.add_thread(process);
+  const std::uint32_t stream = made.add_stream(process, made.add_device());
+  for (int i = 0; i < 4; ++i) {
+    const std::int64_t start = 1000 + 100 * i;
+    made.range(main, start, start + 90, "it#" + std::to_string(i));
+    if (are_both_marked) {
+      made.range(other, start + 45, start + 135, "it#" + std::to_string(i));
+    }
+    made.launch(main, start + 10, stream, start + 20, start + 50, "forward");
+    made.launch(other, start + 50, stream, start + 60, start + 80, "backward");
+  }
+  return made.finish();
+}
+
+TEST(Window, AStepHoldsWhatAnyThreadOfItsProcessLaunches) {
+  const Profile made = profile_of(two_threads(false), steps(1, 2), step_rules());
+  EXPECT_EQ(stage(made, "step").num_instances, 2);
+  EXPECT_EQ(stage(made, "step").kernel_ns, 2 * (30 + 20));
+  EXPECT_EQ(made.analysis.unattributed_ns, 0);
+}
+
+TEST(Window, StepsOfTwoThreadsHoldWhatTheirOwnThreadLaunches) {
+  Trace trace = two_threads(true);
+  const Profile made = profile(std::move(trace), step_rules());
+  for (const StageInstance& instance : made.stages.instances) {
+    EXPECT_FALSE(instance.is_process_wide);
+  }
+  EXPECT_EQ(stage(made, "step").kernel_ns, 4 * (30 + 20));
+}
+
 TEST(Window, OfStepsCountsThoseOfEachRank) {
   const Profile made = profile_of(steps_of(10, 40, 2), steps(8, 20), step_rules());
   EXPECT_EQ(made.stages.instances.size(), 4U);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/compare.h"
 
+#include <cmath>
 #include <functional>
 #include <stdexcept>
 
@@ -59,6 +60,29 @@ TEST(Compare, FiveRunsASideThatAreSlowerRegress) {
   EXPECT_EQ(metric_of(comparison, "aggregates.decode_tokens_per_s").change, Change::kWorse);
 }
 
+// With skewed sides the ratio of the medians is another number than the median of the ratios.
+TEST(Compare, AnIntervalHasItsLevelAndHoldsTheOneChangeThatIsPrinted) {
+  const double base[] = {10, 10.01, 10.02, 10.03, 14, 15};
+  const double candidate[] = {12, 12.01, 12.6, 13, 13.1, 20};
+  std::vector<RunSummary> sides[2];
+  for (std::size_t i = 0; i < 6; ++i) {
+    sides[0].push_back(make_run(base[i]));
+    sides[1].push_back(make_run(candidate[i]));
+  }
+  const Comparison comparison = compare_runs(sides[0], sides[1], {});
+  const MetricChange& tpot = metric_of(comparison, "aggregates.tpot.p50_ns");
+  EXPECT_GT(std::abs(*tpot.ratio - *tpot.candidate / *tpot.base), 0.001);
+  EXPECT_LE(*tpot.ratio_low, *tpot.ratio);
+  EXPECT_GE(*tpot.ratio_high, *tpot.ratio);
+  EXPECT_DOUBLE_EQ(*tpot.interval_level, 0.98);
+  // Where nothing got slower, the interval is the one that shows it: its slow end is within 1 %.
+  const Comparison same = compare_runs(make_side(1e7, 6), make_side(1.004e7, 6), {});
+  EXPECT_EQ(same.verdict, Verdict::kPass);
+  const MetricChange& row = metric_of(same, "aggregates.tpot.p50_ns");
+  EXPECT_DOUBLE_EQ(*row.interval_level, 0.9);
+  EXPECT_LT(*row.ratio_high, 1.01);
+}
+
 TEST(Compare, FourRunsCannotTellAndSayHowManyWould) {
   const Comparison comparison = compare_runs(make_side(1e7, 4), make_side(2e7, 4), {});
   EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
@@ -92,7 +116,8 @@ TEST(Compare, AnotherMixOfSizesIsNotALongerKernel) {
 TEST(Compare, AnImprovementPassesAndIsNamed) {
   const Comparison comparison = compare_runs(make_side(1e7, 6), make_side(0.9e7, 6), {});
   EXPECT_EQ(comparison.verdict, Verdict::kPass);
-  EXPECT_THAT(comparison.sentence, HasSubstr("faster: time per token (p50) -10.0 %"));
+  EXPECT_THAT(comparison.sentence,
+              HasSubstr("faster: time per token (p50) -10.00 % (98 % interval -10.0"));
 }
 
 TEST(Compare, LessThanTheSmallestEffectPasses) {
@@ -220,6 +245,38 @@ TEST(TakeApart, ASwappedKernelIsOneRowAndAllRowsSum) {
   EXPECT_EQ(norm.base.name, "norm");
   EXPECT_EQ(norm.launches_ns, 21);  // two launches at 10.5 ns
   EXPECT_EQ(norm.duration_ns, -6);
+}
+
+TEST(Compare, LimitsNeedNoBaseAndOneRunIsEnough) {
+  CompareOptions options;
+  MetricBudget budget;
+  budget.key = "aggregates.tpot.p50_ns";
+  budget.at_most = 1.1e7;
+  options.budgets = {budget};
+  const Comparison within = judge_limits({make_run(1e7)}, options);
+  EXPECT_EQ(within.verdict, Verdict::kPass);
+  EXPECT_EQ(within.sentence, "every value is within its limit");
+  ASSERT_EQ(within.metrics.size(), 1U) << "a metric without a limit is not judged";
+  EXPECT_EQ(within.metrics[0].at_most, 1.1e7);
+  const Comparison outside = judge_limits({make_run(1.2e7)}, options);
+  EXPECT_EQ(outside.verdict, Verdict::kRegress);
+  EXPECT_THAT(outside.sentence, HasSubstr("outside its limit: time per token (p50)"));
+  EXPECT_EQ(judge_limits({make_run(1e7), make_run(1.2e7)}, options).verdict,
+            Verdict::kInconclusive);
+  RunSummary empty = make_run(1e7);
+  empty.absent = "the program failed";
+  EXPECT_EQ(judge_limits({empty}, options).verdict, Verdict::kInvalid);
+  options.budgets[0].key = "aggregates.nosuch";
+  EXPECT_EQ(judge_limits({make_run(1e7)}, options).verdict, Verdict::kInconclusive);
+}
+
+TEST(SelfTest, SaysHowFarTheRunsAreApart) {
+  const SelfTest test = self_test({make_run(10), make_run(14), make_run(11)}, {}, 1);
+  ASSERT_EQ(test.spreads.size(), 1U);
+  EXPECT_EQ(test.spreads[0].key, "aggregates.tpot.p50_ns");
+  EXPECT_EQ(test.spreads[0].low, 10);
+  EXPECT_EQ(test.spreads[0].median, 11);
+  EXPECT_EQ(test.spreads[0].high, 14);
 }
 
 TEST(SelfTest, CountsDealsAndSaysWhenNothingCouldAlarm) {

@@ -315,8 +315,9 @@ TEST(Schema, MissingColumnsAreAdded) {
     tables.columns["ranks"].insert(column);
   }
   EXPECT_THAT(migration_statements(dialect, {}, tables),
-              ElementsAre("ALTER TABLE llmprof.ranks ADD COLUMN labels String"));
-  tables.columns["ranks"].insert({"labels", "of_somebody_else"});
+              ElementsAre("ALTER TABLE llmprof.ranks ADD COLUMN labels String",
+                          "ALTER TABLE llmprof.ranks ADD COLUMN part_rows UInt64"));
+  tables.columns["ranks"].insert({"labels", "part_rows", "of_somebody_else"});
   EXPECT_TRUE(migration_statements(dialect, {}, tables).empty());
   tables.columns["kernels"];
   tables.keep_days = 30;

@@ -53,6 +53,24 @@ RankSummary random_rank(std::int64_t rank, SteadyRandom& random) {
       }
     }
   }
+  for (const char* operation : {"all_reduce", "send"}) {
+    if (random.flip(0.7)) {
+      GroupCell cell;
+      cell.communicator = random.flip(0.5) ? "world" : "ring";
+      cell.operation = operation;
+      cell.description = random.flip(0.9) ? "tp" : "dp";
+      cell.calls = static_cast<std::int64_t>(random.below(9));
+      cell.size = static_cast<std::int64_t>(random.below(3));
+      summary.groups.push_back(cell);
+    }
+  }
+  for (const char* part : {"qkv", "down"}) {
+    if (random.flip(0.7)) {
+      summary.parts.push_back({"forward", random.flip(0.5) ? "layer" : "layer B", part, 2,
+                               static_cast<std::int64_t>(random.below(9)),
+                               static_cast<std::int64_t>(random.below(5))});
+    }
+  }
   return summary;
 }
 

@@ -12,6 +12,7 @@
 #include "ingest/ingest.h"
 #include "ingest/kineto_numbers.h"
 #include "temporary.h"
+#include "trace/device_label.h"
 #include "trace/op_inputs.h"
 
 namespace llmprof {
@@ -78,6 +79,32 @@ TEST(KinetoTimes, AreExact) {
   }
 }
 
+// Lists of more than thirty ranks are cut in the kernels; the trace as a whole has them.
+TEST(KinetoJson, KernelsTellTheirProcessGroup) {
+  const Trace trace = load_text(R"j({
+  "schemaVersion": 1,
+  "distributedInfo": {"rank": 3, "world_size": 8, "pg_config": [
+    {"pg_name": "1", "pg_desc": "tp", "ranks": [9, 9]}, {"pg_name": "2", "ranks": [4, 0, 2]}]},
+  "traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": "ncclA", "pid": 0, "tid": 7, "ts": 1, "dur": 4,
+     "args": {"device": 0, "stream": 7, "correlation": 78, "Collective name": "allreduce",
+     "Process Group Name": "1", "Process Group Description": "mesh_tp", "Group size": 2,
+     "Process Group Ranks": "[3, 2]"}},
+    {"ph": "X", "cat": "kernel", "name": "ncclB", "pid": 0, "tid": 7, "ts": 9, "dur": 4,
+     "args": {"device": 0, "stream": 7, "correlation": 77, "Collective name": "_allgather_base",
+     "Process Group Name": "2", "Group size": 3, "Process Group Ranks": "[0, 2, ...]"}},
+    {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 19, "dur": 4,
+     "args": {"device": 0, "stream": 7, "correlation": 79}}
+  ]})j");
+  ASSERT_EQ(trace.process_groups.size(), 2U);
+  EXPECT_EQ(trace.process_groups[0], (ProcessGroup{"1", "mesh_tp", {2, 3}, 2}));
+  EXPECT_EQ(trace.process_groups[1], (ProcessGroup{"2", "", {0, 2, 4}, 3}));
+  ASSERT_EQ(trace.collective_kernels.size(), 2U);
+  EXPECT_EQ(trace.collective_kernels[0].correlation, 77U);
+  EXPECT_EQ(trace.collective_kernels[0].group, 1U);
+  EXPECT_EQ(trace.strings[trace.collective_kernels[1].collective], "allreduce");
+}
+
 TEST(KinetoJson, ReadsWhatTheProfilerWritesToday) {
   const Trace trace = load_text(R"j({
   "schemaVersion": 1,
@@ -139,6 +166,28 @@ TEST(KinetoJson, ReadsWhatTheProfilerWritesToday) {
   EXPECT_EQ(trace.devices[0].num_sms, 8U);
   EXPECT_EQ(trace.processes[trace.kernels.process[0]].pid, 9U);
   EXPECT_TRUE(trace.diagnostics.empty());
+}
+
+TEST(KinetoJson, KeepsLongPythonFunctions) {
+  const auto function = [](const std::string& name, const std::string& dur) {
+    return R"({"ph": "X", "cat": "python_function", "name": ")" + name +
+           R"(", "pid": 1, "tid": 1, "ts": 5, "dur": )" + dur + R"(, "args": {"Python id": 1}},)";
+  };
+  const Trace trace = load_text(
+      document(function("a.py(1): short", "249.999") + function("a.py(2): long", "250.000") +
+               function("nn.Module: Linear_0", "1.0") +
+               R"({"dur": 900, "name": "a.py(3): other order", "cat": "python_function", "ph": "X",
+          "pid": 1, "tid": 1, "ts": 6},)" +
+               R"({"dur": 9, "name": "a.py(4): short", "cat": "python_function", "ph": "X",
+          "pid": 1, "tid": 1, "ts": 6},)" +
+               kernel("gemm", 1)));
+  ASSERT_EQ(trace.functions.size(), 2U);
+  EXPECT_EQ(trace.strings[trace.functions.name[0]], "a.py(2): long");
+  EXPECT_EQ(trace.functions.end_ns[0] - trace.functions.start_ns[0], 250'000);
+  EXPECT_EQ(trace.strings[trace.functions.name[1]], "a.py(3): other order");
+  ASSERT_EQ(trace.ops.size(), 1U);
+  EXPECT_EQ(trace.ops.kind[0], OpKind::kModule);
+  EXPECT_THAT(trace.diagnostics, testing::IsEmpty());
 }
 
 TEST(KinetoJson, KnowsUtcAsFarAsTheFileDoes) {
@@ -245,6 +294,23 @@ TEST(KinetoJson, DevicesOfAnotherOrderHaveTheNameAllShare) {
   };
   EXPECT_EQ(named("A"), "A");
   EXPECT_EQ(named("B"), "");
+}
+
+// A GPU without a name has the label of the runtime that the recording proves, or none.
+TEST(KinetoJson, TheRuntimeOfAGpuWithoutANameIsProvedOrUnknown) {
+  const auto label = [](const std::string& events) {
+    return device_label(load_text(document(events)).devices[0]);
+  };
+  const auto call = [](const std::string& name) {
+    return R"(, {"ph": "X", "cat": "cuda_runtime", "name": ")" + name +
+           R"(", "pid": 9, "tid": 9, "ts": 0, "dur": 1, "args": {"correlation": 1}})";
+  };
+  EXPECT_EQ(label(kernel("elementwise", 1)), "GPU 0");
+  EXPECT_EQ(label(kernel("elementwise", 1) + call("cudaLaunchKernel")), "cuda:0");
+  EXPECT_EQ(label(kernel("elementwise", 1) + call("hipLaunchKernel")), "hip:0");
+  for (const char* name : {"Cijk_Ailk_Bljk_HHS", "ck_tile::kentry", "aiter::fmoe", "gemm_gfx942"}) {
+    EXPECT_EQ(label(kernel(name, 1)), "hip:0") << name;
+  }
 }
 
 // Many windows, and every trap for a reader that looks for the end of an event in the text.

@@ -60,6 +60,19 @@ TEST_F(NsysSqlite, EventsThatLieAYearAwayAreLeftOutAndCounted) {
   EXPECT_EQ(profile(std::move(trace), Rules()).analysis.kernel_ns, 200);
 }
 
+TEST_F(NsysSqlite, LongSystemCallsOfKnownThreadsAreKept) {
+  const Trace trace = load(
+      "INSERT INTO StringIds VALUES (4, 'read');"
+      "CREATE TABLE OSRT_API(start, end, eventClass, globalTid, nameId);"
+      "INSERT INTO OSRT_API VALUES (30, 250030, 27, 16777217, 4), (30, 250029, 27, 16777217, 4), "
+      "(30, 900000, 27, 16777299, 4), (-9223372036854775808, 9, 27, 16777217, 4), "
+      "(NULL, 'x', 27, 16777217, 4);");
+  EXPECT_THAT(trace.functions.start_ns.span(), ElementsAre(30));
+  EXPECT_THAT(trace.functions.end_ns.span(), ElementsAre(250'030));
+  EXPECT_EQ(trace.strings[trace.functions.name[0]], "read()");
+  EXPECT_EQ(trace.threads.size(), 1U);
+}
+
 TEST_F(NsysSqlite, KnowsUtcAsFarAsTheFileDoes) {
   EXPECT_EQ(load("").capture.utc_ns, std::nullopt);
   const std::string table = "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs, utcTime);";

@@ -121,6 +121,28 @@ TEST(SqliteFile, EveryKindOfValueAndPage) {
   }
 }
 
+// What a header says is kept for the next records with the same one: more headers than are kept,
+// in turn and again; types of one byte and two; headers that are too long to keep.
+TEST(SqliteFile, RecordsWithManyDifferentHeaders) {
+  const TemporaryDirectory directory;
+  for (const int num_columns : {8, 62, 63, 64, 90}) {
+    std::string columns = "text TEXT";
+    std::string values = "substr('" + std::string(80, 'y') + "', 1, (i / 3 * 7) % 80)";
+    for (int c = 0; c < num_columns; ++c) {
+      const std::string n = std::to_string(c);
+      columns += ", a" + n + " INTEGER";
+      values += ", CASE WHEN i % 3 = 0 AND " + n + " % 2 THEN NULL ELSE ((i + " + n +
+                ") % 250 - 125) * (1 << ((i * (2 * " + n + " + 3)) / 5 % 9 * 6)) END";
+    }
+    const fs::path path = directory.path() / std::to_string(num_columns);
+    execute_sql(path, "CREATE TABLE t(" + columns +
+                          "); WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE "
+                          "i < 3000) INSERT INTO t SELECT " +
+                          values + " FROM n;");
+    EXPECT_GT(compare_all_tables(path), 0);
+  }
+}
+
 TEST(SqliteFile, UnusualTablesGoThroughSqlite) {
   const TemporaryDirectory directory;
   const fs::path path = directory.path() / "a.sqlite";

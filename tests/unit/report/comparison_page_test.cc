@@ -9,6 +9,7 @@
 #include "base/json_path.h"
 #include "base/sha256.h"
 #include "expect_error.h"
+#include "report/ci.h"
 #include "report/comparison.h"
 #include "report/metrics.h"
 #include "report/run_summary.h"
@@ -153,6 +154,52 @@ TEST(ComparisonPage, WithinNoiseIsSaidInWords) {
   const Comparison one = comparison_of("kernel", 1);
   EXPECT_THAT(comparison_page(one, 20), HasSubstr("<div class=\"tile-value\">not decided</div>"));
   EXPECT_THAT(comparison_page(one, 20), HasSubstr("Noise is unknown with one run per side"));
+}
+
+TEST(ComparisonPage, OneChangeIsPrintedWithTheLevelOfItsInterval) {
+  Comparison comparison = comparison_of("kernel", 6);
+  comparison.metrics[0].ratio = 1.0873;  // as skewed runs have it: not the ratio of the medians
+  comparison.model.passes = {
+      {"forward",
+       2,
+       10,
+       12,
+       {{"layer", "qkv", "a", "a", 3000, 2400}, {"", "", "b", "b", 1000, 800}}}};
+  const std::string page = comparison_page(comparison, 20);
+  EXPECT_THAT(page,
+              HasSubstr("Time per token (p50) +8.73 % (medians 10.0 ms -&gt; 11.0 ms); one "
+                        "forward pass (2 layers) 4.00 us -&gt; 3.20 us of kernel time (-20.0 %)"));
+  EXPECT_THAT(page, Not(HasSubstr("+10.0 %)")));
+  EXPECT_THAT(page, HasSubstr("(98 % interval)"));
+  EXPECT_THAT(page, HasSubstr("(98 %)</td>"));
+  EXPECT_LT(page.find("by bucket</h2>"), page.find("by family of kernels</h2>"));
+  EXPECT_LT(page.find("by family of kernels</h2>"), page.find("by kernel</h2>"));
+}
+
+TEST(ComparisonPage, LimitsAloneSayWhatTheLimitIs) {
+  CompareOptions options;
+  MetricBudget budget;
+  budget.key = "aggregates.tpot.p50_ns";
+  budget.at_most = 9e6;
+  options.budgets = {budget};
+  const Comparison comparison = judge_limits({make_run("kernel", 1e7, 4000)}, options);
+  const std::string page = comparison_page(comparison, 20);
+  expect_numbers_of(comparison, page, 2);
+  EXPECT_THAT(page, HasSubstr("<h1>kernel: Outside its limits</h1>"));
+  EXPECT_THAT(page, HasSubstr("Time per token (p50) 10.0 ms (at most 9.00 ms)."));
+  EXPECT_THAT(page, Not(HasSubstr("n/a")));
+  EXPECT_THAT(page, Not(HasSubstr("Slower")));
+  EXPECT_THAT(page, Not(HasSubstr("WORSE")));
+}
+
+TEST(ComparisonPage, DashboardsGetTheNamesThatAReportGives) {
+  const Comparison comparison = comparison_of("kernel", 6);
+  const Json bencher = parse_json(bencher_comparison(comparison), "");
+  EXPECT_EQ(bencher.at("tpot/p50").at("latency_ns").at("value"),
+            Json(*comparison.metrics[0].candidate));
+  const Json rows = parse_json(google_benchmark_comparison(comparison), "").at("benchmarks");
+  EXPECT_EQ(rows.at(0).at("run_name"), Json("tpot/p50"));
+  EXPECT_EQ(dashboard_name("stages[stage=decode].host_median_ns"), "decode/median");
 }
 
 TEST(ComparisonPage, NamesStayNames) {

@@ -392,6 +392,66 @@ TEST(Report, AStepSummaryIsNeverTooLong) {
   EXPECT_THAT(text, HasSubstr("left out"));
 }
 
+KernelMetrics kernel_on(const std::string& device, const std::vector<ShapeTotal>& sizes) {
+  KernelMetrics row;
+  row.kernel_name = row.short_name = "gemm";
+  row.device = device;
+  row.stage = "decode";
+  row.kernel_fraction = 0.5;
+  row.num_shapes = static_cast<std::int64_t>(sizes.size());
+  for (const ShapeTotal& size : sizes) {
+    row.shapes.push_back(size.shape);
+    row.calls += size.calls;
+    row.total_ns += size.total_ns;
+  }
+  if (sizes.size() > 1) {
+    row.by_shape = sizes;  // one size is not listed
+  }
+  return row;
+}
+
+TEST(Report, SizesOfAKernelAreAddedUpOverGpus) {
+  Metrics metrics;
+  metrics.devices.resize(2);
+  SectionOptions options;
+  options.is_terminal = true;
+  const auto text = [&] { return terminal_text(terminal_document(metrics, options), {200}); };
+  const ShapeTotal small{"1x1x1", 10, 1000, 100, 100};
+  const ShapeTotal large{"9x1x1", 10, 100'000, 10'000, 10'000};
+  metrics.kernels = {kernel_on("cuda:0", {large, small}), kernel_on("cuda:1", {small})};
+  EXPECT_THAT(text(), HasSubstr("10 calls of 10.0 us, 20 of 100 ns\n"));
+  metrics.kernels = {kernel_on("cuda:0", {large}), kernel_on("cuda:1", {small})};
+  EXPECT_THAT(text(), HasSubstr("10 calls of 10.0 us, 10 of 100 ns\n"));
+  // Two sizes on each GPU are four sizes in all.
+  const ShapeTotal other{"3x1x1", 1, 200, 200, 200};
+  const ShapeTotal fourth{"4x1x1", 1, 150, 150, 150};
+  metrics.kernels = {kernel_on("cuda:0", {large, small}), kernel_on("cuda:1", {other, fourth})};
+  EXPECT_THAT(text(), HasSubstr("10 calls of 10.0 us, 10 of 100 ns, 1 of 200 ns, 1 more"));
+}
+
+TEST(Report, ASavingIsWorthHoursOfADayOnlyWhereItIsAShareOfAllTime) {
+  Metrics metrics = whole_metrics();
+  Finding finding;
+  finding.id = "launch_bound";
+  finding.saving_ns = 250;
+  finding.window_ns = 1000;
+  finding.stage = "steady";
+  metrics.findings = {finding};
+  const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
+  EXPECT_THAT(text(), HasSubstr("6.0 GPU-hours per day and GPU (25.0 % of 24 h)"));
+  metrics.findings[0].stage = "decode";
+  EXPECT_THAT(text(), Not(HasSubstr("GPU-hours")));
+}
+
+TEST(Report, TheSummaryOfARunNamesItsCommand) {
+  Metrics metrics = whole_metrics();
+  metrics.capture.command = "python3 generate.py";
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})), HasSubstr("python3 generate.py"));
+  metrics.efficiency.reset();
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})),
+              HasSubstr("python3 generate.py on "));
+}
+
 TEST(Report, DashboardsGetTheFiguresOfMetricsJson) {
   const Metrics metrics = whole_metrics();
   const Json bencher = parse_json(bencher_json(metrics), "");
@@ -405,6 +465,14 @@ TEST(Report, DashboardsGetTheFiguresOfMetricsJson) {
   ASSERT_NE(tpot, rows.end());
   EXPECT_EQ(tpot->at("real_time"), Json(1e6));
   EXPECT_EQ(tpot->at("iterations"), Json(20));
+  // A rate or a share is a counter of a row with a time: a row of 0 ns would be a result.
+  EXPECT_EQ(tpot->at("items_per_second"), Json(*metrics.aggregates.decode_tokens_per_s));
+  for (const Json& row : rows) {
+    EXPECT_GT(row.at("real_time").get<double>(), 0) << to_json_line(row);
+    // Both forms name a time alike.
+    EXPECT_EQ(bencher.at(row.at("name").get<std::string>()).at("latency_ns").at("value"),
+              row.at("real_time"));
+  }
 }
 
 TEST(Glossary, HasEveryBucketAndFindsWordsAsPeopleTypeThem) {

@@ -3,6 +3,8 @@
 // The page without a browser: what is in it, how large it is, and that names stay names.
 #include "report/page.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,6 +47,56 @@ std::string page_of(const Metrics& metrics, const Timeline& timeline = {},
 std::string between(const std::string& text, const std::string& from, const std::string& to) {
   const std::size_t start = text.find(from) + from.size();
   return text.substr(start, text.find(to, start) - start);
+}
+
+// Contrast of two colours as WCAG 2.2 defines it.
+double contrast(const std::string& a, const std::string& b) {
+  const auto luminance = [](const std::string& colour) {
+    double sum = 0;
+    const double weights[] = {0.2126, 0.7152, 0.0722};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double part = std::stoi(colour.substr(1 + 2 * i, 2), nullptr, 16) / 255.0;
+      sum += weights[i] * (part <= 0.03928 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4));
+    }
+    return sum + 0.05;
+  };
+  const double x = luminance(a);
+  const double y = luminance(b);
+  return std::max(x, y) / std::min(x, y);
+}
+
+// Bars stand out from a dark page (3:1), and the white names in kernels can be read (4.5:1).
+TEST(Page, TheDarkTimelineCanBeRead) {
+  const std::string page = page_of(metrics_with("kernel", 1));
+  const std::string light = between(page, ":root {", "}");
+  const std::string dark = between(page, ":root[data-theme=\"dark\"] {", "}");
+  const auto colour = [&](const std::string& name) {
+    const std::string& block = dark.find("--" + name + ": ") != std::string::npos ? dark : light;
+    return between(block, "--" + name + ": ", ";");
+  };
+  for (const char* name :
+       {"k-launch", "k-sync", "k-copy", "k-memory", "k-other", "i-graph", "i-sync", "i-launch-late",
+        "i-started-late", "i-queued", "i-unknown-idle", "b-compute", "b-comm", "b-copy", "c-copy",
+        "c-memset"}) {
+    EXPECT_GE(contrast(colour(name), colour("card")), 3) << name;
+  }
+  for (int i = 0; i < 20; ++i) {
+    const std::string family = colour("f" + std::to_string(i));
+    EXPECT_GE(contrast(family, colour("card")), 3) << i;
+    EXPECT_GE(contrast(family, "#ffffff"), 4.5) << i;
+  }
+  // The system's choice of dark and the page's own button give the same colours.
+  EXPECT_THAT(between(page, ":root:not([data-theme=\"light\"]) {", "}"),
+              HasSubstr(dark.substr(dark.find("--paper"))));
+}
+
+TEST(Page, TheTitleOfARunIsItsCommand) {
+  Metrics metrics = metrics_with("kernel", 1);
+  metrics.capture.file = "run.sqlite";
+  EXPECT_EQ(between(page_of(metrics), "<title>", " -"), "run.sqlite");
+  metrics.capture.command = "python3 generate.py --prompt '<b>'";
+  EXPECT_EQ(between(page_of(metrics), "<title>", " - llmprof"),
+            "python3 generate.py --prompt &#39;&lt;b&gt;&#39;");
 }
 
 TEST(Page, ThePolicyNamesScriptAndStyleByTheirHashes) {

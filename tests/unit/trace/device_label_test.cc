@@ -21,6 +21,11 @@ TEST(DeviceLabel, NamesTheRuntimeOfTheVendor) {
   EXPECT_EQ(device_label(device("AMD Instinct MI300X")), "hip:3");
   EXPECT_EQ(device_label(device("AMD Radeon Graphics")), "hip:3");
   EXPECT_EQ(device_label(device("Radeon RX 7900 XTX")), "hip:3");
+  DeviceInfo unnamed = device("");
+  unnamed.runtime = GpuRuntime::kHip;
+  EXPECT_EQ(device_label(unnamed), "hip:3");
+  unnamed.runtime = GpuRuntime::kUnknown;
+  EXPECT_EQ(device_label(unnamed), "GPU 3");
 }
 
 }  // namespace

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Time of the parts of a model by GPU.
+//
+// The structure of a recording sums over its GPUs. A summary is of one rank, so its sums are made
+// again from the kernels. Kernels of one part in one kind of layer are one row, at whatever
+// position they run.
+//
+// What it gets wrong: kinds of passes and layers are numbered within a recording, so "forward 2"
+// and "layer B" of two ranks are the same only if both ranks run the same passes.
+#include "analysis/part_uses.h"
+
+#include <map>
+#include <tuple>
+
+#include "trace/device_label.h"
+
+namespace llmprof {
+
+std::vector<PartUse> find_part_uses(const Profile& profile) {
+  const Trace& trace = *profile.trace;
+  if (!profile.structure.is_found() || profile.kernel_parts.empty()) {
+    return {};
+  }
+  const StructureSummary& structure = *profile.analysis.structure;
+  std::map<std::pair<std::uint16_t, std::string>, std::int64_t> num_passes;
+  for (const KernelStream& stream : profile.structure.streams) {
+    for (const ModelPass& pass : stream.passes) {
+      num_passes[{stream.device, structure.passes[pass.kind].pass}] += pass.is_whole ? 1 : 0;
+    }
+  }
+  struct Slot {
+    std::int64_t launches = 0;
+    std::int64_t total_ns = 0;
+  };
+  std::vector<std::vector<Slot>> by_device(trace.devices.size(),
+                                           std::vector<Slot>(structure.parts.size()));
+  for (std::size_t row = 0; row < profile.kernel_parts.size(); ++row) {
+    if (profile.kernel_parts[row] != kNone) {
+      Slot& slot = by_device[trace.kernels.device[row]][profile.kernel_parts[row]];
+      ++slot.launches;
+      slot.total_ns += trace.kernels.end_ns[row] - trace.kernels.start_ns[row];
+    }
+  }
+  std::vector<PartUse> found;
+  for (std::size_t device = 0; device < trace.devices.size(); ++device) {
+    std::map<std::tuple<std::string, std::string, std::string>, PartUse> sums;
+    for (std::size_t i = 0; i < structure.parts.size(); ++i) {
+      const Slot& use = by_device[device][i];
+      const PartSummary& part = structure.parts[i];
+      if (use.launches == 0) {
+        continue;
+      }
+      PartUse& sum = sums[{part.pass, std::string(part.block()), part.part}];
+      sum.launches += use.launches;
+      sum.total_ns += use.total_ns;
+    }
+    for (auto& [key, sum] : sums) {
+      sum.device = device_label(trace.devices[device]);
+      std::tie(sum.pass, sum.block, sum.part) = key;
+      sum.passes = num_passes[{device, sum.pass}];
+      found.push_back(std::move(sum));
+    }
+  }
+  return found;
+}
+
+}  // namespace llmprof

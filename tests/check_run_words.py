@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Test of what `llmprof run` says of a program without marks: each fact once, the command without its secrets, and what to type next.
+
+Only the baseline pass runs, so neither a GPU nor nsys is needed.
+"""
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+SECRET = "zz81-flag-secret-42"
+
+
+def run(program, folder, *words):
+    result = subprocess.run([program, "run", "--out", folder, "--passes", "baseline", *words], capture_output=True, text=True, cwd=folder)
+    assert result.returncode == 0, (words, result.returncode, result.stderr)
+    return pathlib.Path(folder, result.stdout.strip()), result.stderr
+
+
+def check_command(program, folder):
+    bundle, said = run(program, folder, "--", sys.executable, "-c", "pass", "--api-key", SECRET)
+    metrics = json.loads((bundle / "metrics.json").read_text())
+    command = f"{pathlib.Path(sys.executable).name} -c pass --api-key '[scrubbed]'"
+    assert metrics["capture"]["command"] == command, metrics["capture"]["command"]
+    page = (bundle / "report.html").read_text()
+    assert "<title>" + command.replace("'", "&#39;") + " - llmprof report</title>" in page, page[:2000]
+    assert command.split(" --")[0] in (bundle / "stakeholder_summary.md").read_text()
+    assert f"llmprof run --mark transformers -- {command}" in said, said
+    for path in bundle.rglob("*"):
+        assert not path.is_file() or SECRET.encode() not in path.read_bytes(), path
+
+
+def check_repeats(program, folder):
+    group, said = run(program, folder, "--repeat", "2", "--", sys.executable, "-c", "pass")
+    assert said.count("marks no stages") == 1, said
+    assert said.count(": program ") == 3 and "n/a" not in said, said  # the warm-up and two runs
+    told = subprocess.run([program, "gate", group, "--self-test"], capture_output=True, text=True)
+    assert "2 runs, dealt" in told.stdout and "length of the program: " in told.stdout, told
+
+
+def check_interrupt(program, folder):
+    process = subprocess.Popen([program, "run", "--out", folder, "--passes", "baseline", "--", sys.executable, "-c",
+                                "import time; print('up', flush=True); time.sleep(60)"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        if line == "up\n":  # it runs
+            break
+    process.send_signal(signal.SIGINT)
+    said = process.stderr.read()
+    assert process.wait(timeout=50) == 130, (process.returncode, said)
+    assert said.count("at your request") == 1 and "marks no stages" not in said, said
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    program = os.path.abspath(parser.parse_args().program)
+    for check in (check_command, check_repeats, check_interrupt):
+        with tempfile.TemporaryDirectory() as folder:
+            check(program, folder)
+    print("a run says each fact once")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+-- include compare-llm/base.sqlite.sql
