@@ -265,7 +265,24 @@ void IdleCauses::visit_overlaps(const Table& table, std::size_t row,
   }
 }
 
-void IdleCauses::name_calls(std::uint16_t device, std::vector<HostSpan>& spans) const {
+// Adds the overlaps of a table's rows with the spans.
+template <typename Table, typename Names, typename ByName>
+void IdleCauses::add_coverage(const Table& table, const Names& texts,
+                              const std::vector<HostSpan>& spans, ByName& by_name) const {
+  const std::vector<std::size_t> first_of = first_of_threads(spans);
+  std::size_t num_looks = 0;
+  for (std::size_t row = 0; row < table.size() && num_looks < kMostLooks; ++row) {
+    const double length_ns =
+        static_cast<double>(table.end_ns[row]) - static_cast<double>(table.start_ns[row]);
+    visit_overlaps(table, row, spans, first_of, [&](std::uint64_t span, std::int64_t overlap_ns) {
+      by_name[span << 32 | static_cast<std::uint32_t>(texts[row])].add({overlap_ns, length_ns, 1});
+      ++num_looks;
+      return true;
+    });
+  }
+}
+
+void IdleCauses::name_calls(std::uint16_t device, std::vector<HostSpan>& spans) {
   const std::vector<std::size_t> first_of = first_of_threads(spans);
   const ApiCalls& calls = trace_.api_calls;
   std::unordered_map<std::uint64_t, std::int64_t> by_name;  // (span, name)
@@ -291,17 +308,19 @@ void IdleCauses::name_calls(std::uint16_t device, std::vector<HostSpan>& spans) 
     }
   }
   const std::vector<bool> is_first = first_launches(device, spans);
-  const std::vector<std::int64_t> captured_ns = capture_times(spans);
-  const std::vector<std::int64_t> links_ns = link_times();
+  const std::vector<std::int64_t>& links_ns = first_uses().links_ns;
+  CoverageByName captured;  // all captures have one name
+  add_coverage(first_uses().captures, first_uses().captures.name, spans, captured);
   for (std::size_t i = 0; i < spans.size(); ++i) {
     HostSpan& span = spans[i];
     if (span.label.kind == IdleKind::kWaiting) {
       continue;
     }
     const std::int64_t length_ns = span.end_ns - span.start_ns;
-    if (captured_ns[i] * 2 >= length_ns) {
+    const auto capture = captured.find(static_cast<std::uint64_t>(i) << 32);
+    if (capture != captured.end() && capture->second.covered_ns * 2 >= length_ns) {
       span.label = {IdleKind::kFirstUse, "the capture of a graph", ""};
-      span.gap->in_call_ns = captured_ns[i];
+      span.gap->in_call_ns = capture->second.covered_ns;
       continue;
     }
     // Compiled by the host, then linked, or loaded and launched for the first time.
@@ -343,75 +362,62 @@ void IdleCauses::name_calls(std::uint16_t device, std::vector<HostSpan>& spans) 
   }
 }
 
-// When code was linked, by any thread: one compiles while another waits for it.
-std::vector<std::int64_t> IdleCauses::link_times() const {
+// Rows of the calls whose names have one of these words. Each name is looked at once.
+template <typename... Words>
+std::vector<std::uint32_t> IdleCauses::calls_with(Words... words) const {
+  enum class Known : std::uint8_t { kNothing, kHas, kLacks };
   const ApiCalls& calls = trace_.api_calls;
-  std::vector<int> is_link(trace_.strings.size(), -1);  // -1: not looked at yet
-  std::vector<std::int64_t> times_ns;
-  for (std::size_t row = 0; row < calls.size(); ++row) {
-    int& known = is_link[static_cast<std::size_t>(calls.name[row])];
-    if (known < 0) {
-      known = trace_.strings[calls.name[row]].find("cuLink") != std::string_view::npos ? 1 : 0;
-    }
-    if (known > 0) {
-      times_ns.push_back(calls.start_ns[row]);
-    }
-  }
-  std::sort(times_ns.begin(), times_ns.end());
-  return times_ns;
-}
-
-// For each span, how long its thread was capturing a graph.
-std::vector<std::int64_t> IdleCauses::capture_times(const std::vector<HostSpan>& spans) const {
-  const ApiCalls& calls = trace_.api_calls;
-  std::vector<int> kinds(trace_.strings.size());  // 1: begins, -1: ends
+  std::vector<Known> names(trace_.strings.size());
   std::vector<std::uint32_t> rows;
-  std::vector<bool> is_seen(trace_.strings.size());
   for (std::uint32_t row = 0; row < calls.size(); ++row) {
-    const auto name = static_cast<std::size_t>(calls.name[row]);
-    if (!is_seen[name]) {
-      is_seen[name] = true;
+    Known& known = names[static_cast<std::size_t>(calls.name[row])];
+    if (known == Known::kNothing) {
       const std::string_view text = trace_.strings[calls.name[row]];
-      const auto has = [&](std::string_view word) {
-        return text.find(word) != std::string_view::npos;
-      };
-      kinds[name] = has("StreamBeginCapture") ? 1 : has("StreamEndCapture") ? -1 : 0;
+      const bool has = ((text.find(words) != std::string_view::npos) || ...);
+      known = has ? Known::kHas : Known::kLacks;
     }
-    if (kinds[name] != 0) {
+    if (known == Known::kHas) {
       rows.push_back(row);
     }
   }
-  std::vector<std::int64_t> captured_ns(spans.size());
-  if (rows.empty()) {
-    return captured_ns;
+  return rows;
+}
+
+// Once for all GPUs.
+const IdleCauses::FirstUses& IdleCauses::first_uses() {
+  if (first_uses_) {
+    return *first_uses_;
   }
+  FirstUses& found = first_uses_.emplace();
+  const ApiCalls& calls = trace_.api_calls;
+  for (const std::uint32_t row : calls_with("cuLink")) {
+    found.links_ns.push_back(calls.start_ns[row]);
+  }
+  std::sort(found.links_ns.begin(), found.links_ns.end());
+
+  std::vector<std::uint32_t> rows = calls_with("StreamBeginCapture", "StreamEndCapture");
   std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::tie(calls.thread[a], calls.start_ns[a], a) <
            std::tie(calls.thread[b], calls.start_ns[b], b);
   });
-  HostFunctions captures;  // from the beginning of each to its end
+  const auto begins = [&](std::uint32_t row) {
+    return trace_.strings[calls.name[row]].find("StreamBeginCapture") != std::string_view::npos;
+  };
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
   for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
-    const bool begins = kinds[static_cast<std::size_t>(calls.name[rows[i]])] > 0;
-    const bool ends = kinds[static_cast<std::size_t>(calls.name[rows[i + 1]])] < 0;
-    if (begins && ends && calls.thread[rows[i]] == calls.thread[rows[i + 1]]) {
+    if (begins(rows[i]) && !begins(rows[i + 1]) &&
+        calls.thread[rows[i]] == calls.thread[rows[i + 1]]) {
       pairs.emplace_back(rows[i], rows[i + 1]);
     }
   }
-  make_rows(captures, pairs.size());
+  make_rows(found.captures, pairs.size());
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    captures.start_ns[i] = calls.start_ns[pairs[i].first];
-    captures.end_ns[i] = calls.end_ns[pairs[i].second];
-    captures.thread[i] = calls.thread[pairs[i].first];
+    found.captures.start_ns[i] = calls.start_ns[pairs[i].first];
+    found.captures.end_ns[i] = calls.end_ns[pairs[i].second];
+    found.captures.thread[i] = calls.thread[pairs[i].first];
+    found.captures.name[i] = StringId{};
   }
-  const std::vector<std::size_t> first_of = first_of_threads(spans);
-  for (std::size_t i = 0; i < captures.size(); ++i) {
-    visit_overlaps(captures, i, spans, first_of, [&](std::uint64_t span, std::int64_t overlap_ns) {
-      captured_ns[span] += overlap_ns;
-      return true;
-    });
-  }
-  return captured_ns;
+  return found;
 }
 
 // Whether the launch that ends a span is the first of its kernel on the GPU.
@@ -469,23 +475,6 @@ const std::vector<bool>& IdleCauses::marks() {
 bool IdleCauses::is_named(const HostSpan& span) {
   const bool is_wait = span.label.kind == IdleKind::kWaiting;
   return span.end_ns - span.start_ns >= (is_wait ? kAskedWaitNs : kWorkNs);
-}
-
-// Adds the overlaps of a table's rows with the spans.
-template <typename Table, typename Names, typename ByName>
-void IdleCauses::add_coverage(const Table& table, const Names& texts,
-                              const std::vector<HostSpan>& spans, ByName& by_name) const {
-  const std::vector<std::size_t> first_of = first_of_threads(spans);
-  std::size_t num_looks = 0;
-  for (std::size_t row = 0; row < table.size() && num_looks < kMostLooks; ++row) {
-    const double length_ns =
-        static_cast<double>(table.end_ns[row]) - static_cast<double>(table.start_ns[row]);
-    visit_overlaps(table, row, spans, first_of, [&](std::uint64_t span, std::int64_t overlap_ns) {
-      by_name[span << 32 | static_cast<std::uint32_t>(texts[row])].add({overlap_ns, length_ns, 1});
-      ++num_looks;
-      return true;
-    });
-  }
 }
 
 // Without a call, the gap's time is the scope's.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,12 +39,19 @@ class IdleCauses {
     IdleLabel label = {};
   };
 
+  // When the program made code ready, where no call lasts as long.
+  struct FirstUses {
+    std::vector<std::int64_t> links_ns;  // by any thread: one compiles while another waits for it
+    HostFunctions captures;              // of graphs, from the beginning to the end
+  };
+
   std::uint16_t label_of_wait(Gap& gap);
   std::vector<HostSpan> spans_of(std::deque<Gap>& gaps) const;
   std::vector<std::size_t> first_of_threads(const std::vector<HostSpan>& spans) const;
-  void name_calls(std::uint16_t device, std::vector<HostSpan>& spans) const;
-  std::vector<std::int64_t> link_times() const;
-  std::vector<std::int64_t> capture_times(const std::vector<HostSpan>& spans) const;
+  void name_calls(std::uint16_t device, std::vector<HostSpan>& spans);
+  template <typename... Words>
+  std::vector<std::uint32_t> calls_with(Words... words) const;
+  const FirstUses& first_uses();
   void name_scopes(std::vector<HostSpan>& spans);
   void name_functions(std::vector<HostSpan>& spans) const;
   std::vector<bool> first_launches(std::uint16_t device, const std::vector<HostSpan>& spans) const;
@@ -66,6 +74,7 @@ class IdleCauses {
   const Attribution& attribution_;
   std::vector<IdleLabel> labels_ = {{}, {IdleKind::kLaunching, "", ""}};
   std::vector<bool> is_mark_;  // by StringId; empty: not asked for yet
+  std::optional<FirstUses> first_uses_;
   std::map<StringId, std::uint16_t> wait_labels_;
   std::map<IdleLabel, std::uint16_t> numbers_ = {{labels_[0], 0}, {labels_[1], 1}};
 };
