@@ -3,7 +3,7 @@
 // Generator of synthetic nsys SQLite exports of any size, with what an analysis of them must
 // find.
 //
-//   make_trace OUT.sqlite KERNELS [--processes N] [--shuffle SEED]
+//   make_trace OUT.sqlite KERNELS [--processes N] [--shuffle SEED] [--layers N]
 //
 // It plants what is hard: several processes whose correlation ids collide, a GPU each; a prefill
 // marked by a start/end range that one thread opens while another launches; decode steps made of a
@@ -11,6 +11,9 @@
 // Gaps are put between the kernels one by one, each with its cause known, so the truth is a sum of
 // what was planted and shares nothing with the code that will be measured. It goes to standard
 // output as JSON: nanoseconds by device, stage and bucket.
+//
+// Kernels are of random kinds. With --layers a prefill and each decode step are a pass through a
+// model of that many layers.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -54,22 +57,41 @@ const std::vector<std::string> kNames = {"cudaLaunchKernel_v7000",
                                          "flash_fwd_kernel",
                                          "rms_norm_kernel",
                                          "ncclDevKernel_AllReduce",
-                                         "silu_kernel"};
+                                         "silu_kernel",
+                                         "embedding_kernel",
+                                         "rotary_embedding_kernel",
+                                         "reshape_and_cache_kernel",
+                                         "argmax_kernel"};
+
+// The kernels of a pass, counted from kFirstKernel.
+std::vector<int> pass_of(int num_layers) {
+  enum Kind { kGemm, kAttention, kNorm, kReduce, kSilu, kEmbedding, kRope, kStore, kSample };
+  const std::vector<int> layer = {kNorm,   kGemm, kRope, kStore, kAttention, kGemm,
+                                  kReduce, kNorm, kGemm, kSilu,  kGemm,      kReduce};
+  std::vector<int> pass = {kEmbedding};
+  for (int i = 0; i < num_layers; ++i) {
+    pass.insert(pass.end(), layer.begin(), layer.end());
+  }
+  pass.insert(pass.end(), {kNorm, kGemm, kSample});
+  return pass;
+}
 
 using Truth = std::map<std::string, std::map<std::string, std::int64_t>>;  // stage -> bucket -> ns
 
 // One process on its GPU: host and GPU clocks that move on as work is laid down.
 class Process {
  public:
-  Process(int number, std::uint64_t seed) : device_(number), random_(seed) {
+  Process(int number, std::uint64_t seed, std::vector<int> pass)
+      : device_(number), random_(seed), pass_(std::move(pass)) {
     pid_ = (std::int64_t{1} << 48) | (std::int64_t{1000 + number} << 24);
     host_ = 1000 * number;
     gpu_ = host_;
     ranges.push_back({host_ - 50, kNull, 75, main_thread(), kDomain, 1, kNull});
   }
 
-  // A prefill of `prefill_size` kernels and a decode of `num_steps`.
+  // A prefill of `prefill_size` kernels and a decode of `num_steps`; of a model, a pass each.
   void request(int prefill_size, int num_steps) {
+    prefill_size = pass_.empty() ? prefill_size : static_cast<int>(pass_.size());
     stage_ = "prefill";
     const std::int64_t start = host_;
     open_window(start);
@@ -86,8 +108,8 @@ class Process {
     open_window(decode);
     for (int step = 0; step < num_steps; ++step) {
       const std::int64_t step_start = host_;
-      graph(8);
-      for (int i = 0; i < 6; ++i) {
+      graph(pass_.empty() ? 8 : static_cast<int>(pass_.size()));
+      for (int i = 0; pass_.empty() && i < 6; ++i) {
         launch(pick(100, 900), main_thread());
       }
       copy();
@@ -141,7 +163,7 @@ class Process {
   }
 
   void run(std::int64_t start, std::int64_t duration, bool is_node) {
-    const int kind = static_cast<int>(pick(0, 4));
+    const int kind = pass_.empty() ? static_cast<int>(pick(0, 4)) : pass_[place_++ % pass_.size()];
     kernels.push_back({start, start + duration, device_, 1, 7, correlation_, pid_,
                        kFirstKernel + kind, pick(1, 64), 128, is_node ? 77 : kNull});
     ++num_kernels;
@@ -212,6 +234,8 @@ class Process {
 
   int device_;
   std::mt19937_64 random_;
+  std::vector<int> pass_;  // kinds of the kernels of a model; empty: at random
+  std::size_t place_ = 0;
   std::int64_t pid_ = 0;
   std::int64_t host_ = 0;
   std::int64_t gpu_ = 0;
@@ -350,16 +374,21 @@ void print_truth(const std::vector<Process>& processes) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: make_trace OUT.sqlite KERNELS [--processes N] [--shuffle SEED]\n");
+    std::fprintf(stderr,
+                 "usage: make_trace OUT.sqlite KERNELS [--processes N] [--shuffle SEED] "
+                 "[--layers N]\n");
     return 2;
   }
   const long long wanted = std::atoll(argv[2]);
   int num_processes = 2;
+  int num_layers = 0;
   std::mt19937_64 shuffle;
   bool is_shuffled = false;
   for (int i = 3; i + 1 < argc; i += 2) {
     if (std::string(argv[i]) == "--processes") {
       num_processes = std::max(1, std::atoi(argv[i + 1]));
+    } else if (std::string(argv[i]) == "--layers") {
+      num_layers = std::atoi(argv[i + 1]);
     } else if (std::string(argv[i]) == "--shuffle") {
       shuffle.seed(static_cast<std::uint64_t>(std::atoll(argv[i + 1])));
       is_shuffled = true;
@@ -367,7 +396,8 @@ int main(int argc, char** argv) {
   }
   std::vector<Process> processes;
   for (int i = 0; i < num_processes; ++i) {
-    processes.emplace_back(i, 20261115 + static_cast<std::uint64_t>(i));
+    processes.emplace_back(i, 20261115 + static_cast<std::uint64_t>(i),
+                           num_layers > 0 ? pass_of(num_layers) : std::vector<int>());
   }
   Database database(argv[1]);
   create_tables(database);

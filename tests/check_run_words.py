@@ -43,6 +43,21 @@ def check_repeats(program, folder):
     assert "2 runs, dealt" in told.stdout and "length of the program: " in told.stdout, told
 
 
+def check_failure(program, folder):
+    """A program that fails early is not fast, its log is named, and a log file gets no live progress."""
+    told = subprocess.run([program, "run", "--out", folder, "--passes", "baseline", "--", sys.executable, "-c", "raise SystemExit(3)"],
+                          capture_output=True, text=True, cwd=folder, env={**os.environ, "COLUMNS": "100"})
+    assert told.returncode == 4 and "\x1b" not in told.stderr, told
+    bundle = pathlib.Path(folder, told.stdout.strip())
+    summary = (bundle / "stakeholder_summary.md").read_text()
+    assert "Fix the program; baseline/log.txt" in summary and "runs for" not in summary, summary
+    assert (bundle / "baseline/log.txt").is_file()
+    limits = pathlib.Path(folder, "limits.yaml")
+    limits.write_text("budgets:\n  aggregates.program_ns: {at_most: 60000000000}\n")
+    gate = subprocess.run([program, "gate", bundle, "--budget", limits], capture_output=True, text=True)
+    assert gate.returncode == 6 and "exited with code 3" in gate.stdout, gate
+
+
 def check_interrupt(program, folder):
     process = subprocess.Popen([program, "run", "--out", folder, "--passes", "baseline", "--", sys.executable, "-c",
                                 "import time; print('up', flush=True); time.sleep(60)"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -59,7 +74,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     program = os.path.abspath(parser.parse_args().program)
-    for check in (check_command, check_repeats, check_interrupt):
+    for check in (check_command, check_repeats, check_failure, check_interrupt):
         with tempfile.TemporaryDirectory() as folder:
             check(program, folder)
     print("a run says each fact once")

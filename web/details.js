@@ -30,7 +30,7 @@ function hoverLines(timeline, { lane, slice, instance, bar, host }) {
     return [shortName(all.name(host)), `${duration(all.slices.duration[host])} at ${exact(all.slices.start[host], span)}`, lane.host.kind === 'calls' ? `CUDA call · thread ${lane.host.tid}` : `thread ${lane.host.tid}`];
   }
   const when = `${duration(slices.duration[slice])} at ${exact(slices.start[slice], span)}`;
-  if (lane.row.kind === 'idle') return [kBucketWords[timeline.data.buckets[slices.what[slice] - 1]], when, 'Click: what the host did.'];
+  if (lane.row.kind === 'idle') return [kBucketWords[timeline.data.causes[slices.what[slice] - 1]], when, 'Click: what the host did.'];
   if (lane.row.kind === 'copies') return [kCopyWords[slices.what[slice] - 1] || 'copy', when];
   const place = timeline.kernelOf(lane.row, slices.what[slice], slices.stage[slice]);
   return [shortName(kernelName(timeline, lane.row, slice), 120), when, place === null ? '' : `${timeline.page.metrics.kernels[place].family} · ${stageWords(timeline, slice)} · ${lane.row.label}`];
@@ -114,7 +114,7 @@ function hostTable(timeline, thread, from, to) {
 
 // Why the GPU was idle at all such moments, as the analysis summed it up.
 function causeLines(timeline, device, cause) {
-  return timeline.page.metrics.idle_causes.filter((row) => row.device === device && row.bucket === cause && ['all', 'capture'].includes(row.stage)).slice(0, 4)
+  return timeline.page.metrics.idle_causes.filter((row) => row.device === device && causeOf(row.bucket, row.kind) === cause && ['all', 'capture'].includes(row.stage)).slice(0, 4)
     .map((row) => el('li', null, `${row.kind.replaceAll('_', ' ')}${row.call ? ` ${row.call}` : ''}${row.scope ? ` in ${shortName(row.scope, 60)}` : ''}: ${plural(row.gaps, 'gap')}, ${duration(row.total_ns)}, longest ${duration(row.longest_ns)}`));
 }
 
@@ -168,10 +168,10 @@ function copyCard(timeline, { row, slice }) {
 }
 
 function detailsOf(timeline, what) {
-  const { slices, buckets } = timeline.data;
+  const { slices, causes } = timeline.data;
   if (what.host !== undefined) return hostCard(timeline, what.host);
   if (what.row.kind === 'idle') {
-    return gapCard(timeline, what.slice === undefined ? what : { row: what.row, start: slices.start[what.slice], length: slices.duration[what.slice], cause: buckets[slices.what[what.slice] - 1] });
+    return gapCard(timeline, what.slice === undefined ? what : { row: what.row, start: slices.start[what.slice], length: slices.duration[what.slice], cause: causes[slices.what[what.slice] - 1] });
   }
   return what.row.kind === 'copies' ? copyCard(timeline, what) : kernelDetailsCard(timeline, what);
 }

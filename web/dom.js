@@ -33,11 +33,16 @@ const kFamilyColours = ['gemm', 'attention', 'gemv', 'norm', 'elementwise', 'com
   'softmax', 'rope', 'activation', 'quantise', 'sampling', 'embedding', 'reduction', 'ssm',
   'lora', 'spec_decode', 'sort'];
 const kIdle = ['graph', 'sync', 'launch_late', 'started_late', 'queued', 'unknown_idle', 'unrecorded', 'tail'];
+// Parts of launch_late by what the CPU did; what they leave is launching. The same as the program's tables.
+const kLateKinds = ['host_work', 'first_use', 'allocating', 'blocked'];
+const kIdleCauses = kIdle.flatMap((bucket) => (bucket === 'launch_late' ? [bucket, ...kLateKinds.map((kind) => `launch_late.${kind}`)] : [bucket]));
+const causeOf = (bucket, kind) => (bucket === 'launch_late' && kLateKinds.includes(kind) ? `launch_late.${kind}` : bucket);
 const kBusyBuckets = ['compute', 'comm', 'copy', 'other_stage', 'unattributed'];
 const kBucketWords = {
   compute: 'kernels', comm: 'communication, no compute', copy: 'copies, no kernel', other_stage: 'work of another stage',
   unattributed: 'work of no stage', graph: 'idle inside a CUDA graph', sync: 'idle: CPU was in a synchronize call',
-  launch_late: 'idle: waiting for CPU launch', started_late: 'idle: launched, started late', queued: 'idle: launched, blocked by other GPU work',
+  launch_late: 'idle: waiting for CPU launch', 'launch_late.host_work': 'idle: CPU did other work', 'launch_late.first_use': 'idle: CPU loaded or compiled code',
+  'launch_late.allocating': 'idle: CPU allocated memory', 'launch_late.blocked': 'idle: CPU in a long API call', started_late: 'idle: launched, started late', queued: 'idle: launched, blocked by other GPU work',
   unknown_idle: 'idle: cause unknown', unrecorded: 'nothing recorded', tail: 'idle after the last kernel',
 };
 const familyVariable = (family) => {
@@ -45,8 +50,19 @@ const familyVariable = (family) => {
   return place < 0 ? '--f-other' : `--f${place}`;
 };
 const familyColour = (family) => `var(${familyVariable(family)})`;
-const idleVariable = (bucket) => `--i-${bucket.replace('_', '-')}`;
-const bucketColour = (bucket) => (kIdle.includes(bucket) ? `var(${idleVariable(bucket)})` : `var(--b-${bucket.replace('_', '-')})`);
+const idleVariable = (cause) => `--i-${cause.replace('launch_late.', '').replace('_', '-')}`;
+// A ledger's time by bucket, the launches that came late divided by what the CPU did instead.
+function timeParts(metrics, ledger) {
+  const parts = new Map(Object.entries(ledger.buckets_ns));
+  for (const row of metrics.idle_causes) {
+    const cause = causeOf(row.bucket, row.kind);
+    if (row.stage !== ledger.stage || row.device !== ledger.device || cause === row.bucket) continue;
+    parts.set(cause, (parts.get(cause) || 0) + row.total_ns);
+    parts.set(row.bucket, parts.get(row.bucket) - row.total_ns);
+  }
+  return parts;
+}
+const bucketColour = (bucket) => (kIdleCauses.includes(bucket) ? `var(${idleVariable(bucket)})` : `var(--b-${bucket.replace('_', '-')})`);
 
 const swatch = (colour) => el('span', { class: 'swatch', color: colour, 'aria-hidden': 'true' });
 

@@ -29,7 +29,7 @@ function chromeTrace(page) {
     name(pid, tid, row.label, row.device);
     for (let i = row.from; i < row.to; i += 1) {
       const first = row.kind === 'stream' && slices.what[i] > 0 ? timeline.kernel_rows[slices.what[i] - 1] : null;
-      const label = row.kind === 'idle' ? timeline.buckets[slices.what[i] - 1] : row.kind === 'copies' ? kCopyWords[slices.what[i] - 1] || 'copy' : first === null ? 'kernel' : metrics.kernels[first].short_name;
+      const label = row.kind === 'idle' ? timeline.causes[slices.what[i] - 1] : row.kind === 'copies' ? kCopyWords[slices.what[i] - 1] || 'copy' : first === null ? 'kernel' : metrics.kernels[first].short_name;
       events.push({ ph: 'X', name: label, cat: row.kind, pid, tid, ts: us(slices.start[i]), dur: us(slices.duration[i]), args: first === null ? {} : { kernel: metrics.kernels[first].kernel_name } });
       if (slices.call && slices.call[i] > 0) events.push({ ph: 'f', bp: 'e', id: i + 1, name: 'launch', cat: 'launch', pid, tid, ts: us(slices.start[i]) });
     }

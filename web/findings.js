@@ -30,12 +30,18 @@ function kernelsOfFinding(metrics, finding) {
 
 function toTimeline() { document.getElementById('timeline').scrollIntoView(); }
 
+// Causes of the gaps that a finding speaks of: those its evidence names, else its bucket.
+function gapCauses(finding) {
+  const named = finding.evidence.map(evidenceParts).filter((parts) => parts && parts.list === 'idle_causes').map(({ picks }) => causeOf(picks.bucket, picks.kind));
+  return named.length ? named : [finding.bucket];
+}
+
 // Buttons that go where a finding is to be seen: gaps by cause, kernels by name.
 function findingPlaces(page, timeline, finding) {
   const { metrics } = page;
   const made = [];
   if (timeline && kIdle.includes(finding.bucket)) {
-    const gaps = longestGaps(timeline, finding.device || '', [finding.bucket], kFindingPlaces);
+    const gaps = longestGaps(timeline, finding.device || '', gapCauses(finding), kFindingPlaces);
     if (gaps.length) {
       made.push(el('p', { class: 'jumps' }, el('span', null, 'Longest gaps'), gaps.map((gap) => el('button', { type: 'button', class: 'to-gap', onclick: () => { goToGap(timeline, gap); toTimeline(); } },
         `${duration(gap.length)} at ${exact(gap.start, timeline.data.duration_ns)}`))));
@@ -72,7 +78,7 @@ function linkEvidence(item) {
   }
 }
 
-const speedUp = (saving, window) => (saving > 0 && saving < window * 0.95 ? `up to ${(window / (window - saving)).toFixed(window / (window - saving) < 1.095 ? 2 : 1)}x faster` : '');
+const speedUp = (saving, window) => (saving > 0 && saving < window * 0.95 ? `up to ${factor(window / (window - saving))} faster` : '');
 
 // The static list becomes foldable, two open; its bar tells the saving at a glance.
 function upgradeFindings(page, timeline) {
@@ -87,7 +93,7 @@ function upgradeFindings(page, timeline) {
     const label = finding.blocker ? 'fix this first' : finding.saving_ns > 0 ? `at most ${duration(finding.saving_ns)}` : 'not estimated';
     const place = [finding.stage === 'capture' ? 'whole recording' : finding.stage, finding.device].filter((part) => part).join(' · ');
     const summary = el('summary', null,
-      el('span', { class: 'finding-name' }, title.textContent.replaceAll('_', ' ')),
+      el('span', { class: 'finding-name' }, ...title.childNodes),
       el('span', { class: 'finding-place' }, printable(place)),
       el('span', { class: 'saving', 'aria-hidden': 'true' }, el('span', { width_fraction: finding.blocker ? 1 : finding.saving_ns / most, class: finding.blocker ? 'blocker' : '' })),
       finding.blocker || !(finding.saving_ns > 0) ? el('span', { class: 'finding-worth' }, label) : value('span', `findings[${i}].saving_ns`, finding.saving_ns, label, { class: 'finding-worth' }),

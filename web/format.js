@@ -18,6 +18,7 @@ const known = (value) => typeof value === 'number' && Number.isFinite(value);
 const duration = (ns) => (known(ns) ? scaled(Math.round(ns), ['ns', 'us', 'ms', 's'], 1000) : 'n/a');
 const bytes = (n) => (known(n) ? scaled(n, ['B', 'KiB', 'MiB', 'GiB', 'TiB'], 1024) : 'n/a');
 const fraction = (x) => (known(x) ? `${(x * 100).toFixed(decimals(Math.abs(x * 100)))} %` : 'n/a');
+const factor = (x) => `${x.toFixed(x < 9.995 ? 2 : 0)}x`;
 const count = (n) => (known(n) ? String(n) : 'n/a');
 const rate = (x) => (known(x) ? x.toFixed(1) : 'n/a');
 

@@ -40,14 +40,14 @@ class Lanes {
 
   // Variables of colours by what a slice is, or by the category of a level's series.
   sliceColour(row, what) {
-    if (row.kind === 'idle') return idleVariable(this.data.buckets[what - 1]);
+    if (row.kind === 'idle') return idleVariable(this.data.causes[what - 1]);
     if (row.kind === 'copies') return what - 1 === 255 ? '--c-memset' : '--c-copy';
     const first = what === 0 ? null : this.data.kernel_rows[what - 1];
     return first === null ? '--f-other' : familyVariable(this.page.metrics.kernels[first].family);
   }
 
   categoryColour(row, category) {
-    if (row.kind === 'idle') return idleVariable(this.data.buckets[category]);
+    if (row.kind === 'idle') return idleVariable(this.data.causes[category]);
     if (row.kind === 'copies') return category === 255 ? '--c-memset' : '--c-copy';
     return familyVariable(this.data.families[category] || 'other');
   }

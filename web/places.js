@@ -61,7 +61,7 @@ function longestGaps(timeline, device, causes, most) {
     for (const row of data.rows) {
       if (row.kind !== 'idle' || (device && row.device !== device)) continue;
       for (let i = row.from; i < row.to; i += 1) {
-        const cause = data.buckets[data.slices.what[i] - 1];
+        const cause = data.causes[data.slices.what[i] - 1];
         if (has(cause)) gaps.push({ row, slice: i, start: data.slices.start[i], length: data.slices.duration[i], cause });
       }
     }
@@ -93,7 +93,7 @@ function goToGap(timeline, gap) {
 function gapButtons(timeline) {
   const { data } = timeline;
   const box = el('div', { class: 'gap-list' });
-  for (const cause of kIdle) {
+  for (const cause of kIdleCauses) {
     if (cause === 'tail' || cause === 'unrecorded') continue;
     const gaps = longestGaps(timeline, '', [cause], kMostGapButtons).filter((gap) => gap.length >= Math.max(1000, data.duration_ns * 1e-4));
     if (gaps.length === 0) continue;

@@ -9,12 +9,14 @@ const speedOf = (sequences) => (known(sequences) ? `in decode, ${sequences} sequ
 function busyTile(metrics, device, i) {
   const of = (stage) => metrics.ledgers.find((row) => row.stage === stage && row.device === device.device);
   const ledger = of('steady') || of('capture');
-  const outside = ledger ? ledger.buckets_ns.tail + ledger.buckets_ns.unrecorded : 0;
+  // As in the verdict: a twentieth around the work would not change the picture.
+  const outside = ledger ? ['tail', 'unrecorded'].map((bucket) => ledger.buckets_ns[bucket]).filter((time) => time * 20 >= ledger.window_ns).reduce((sum, time) => sum + time, 0) : 0;
   const length = ledger ? ledger.window_ns - outside : 0;
   const recorded = duration(metrics.capture.duration_ns);
-  if (!ledger || length <= 0 || length > metrics.capture.duration_ns * 0.99) return tile(`${device.device} busy`, `devices[${i}].busy_fraction`, device.busy_fraction, fraction(device.busy_fraction), `of ${recorded} recorded`);
+  const only = ['copy', 'comm'].filter((bucket) => ledger && length > 0 && ledger.buckets_ns[bucket] * 10 >= length).map((bucket) => `; ${fraction(ledger.buckets_ns[bucket] / length)} ${kBucketWords[bucket]}`).join('');
+  if (!ledger || length <= 0 || length > metrics.capture.duration_ns * 0.99) return tile(`${device.device} busy`, `devices[${i}].busy_fraction`, device.busy_fraction, fraction(device.busy_fraction), `of ${recorded} recorded${only}`);
   const idle = kIdle.reduce((sum, bucket) => sum + ledger.buckets_ns[bucket], 0) - outside;
-  return tile(`${device.device} busy`, null, 1 - idle / length, fraction(1 - idle / length), `of the ${duration(length)} with work; ${recorded} recorded`);
+  return tile(`${device.device} busy`, null, 1 - idle / length, fraction(1 - idle / length), `of the ${duration(length)} with work; ${recorded} recorded${only}`);
 }
 
 // What is not known takes no room: it is named below with its reason.
@@ -24,6 +26,8 @@ function tiles(metrics) {
   made.push(tile('Time to first token', 'aggregates.ttft.p50_ns', ttft.p50_ns, duration(ttft.p50_ns), ttft.reason || `median of ${ttft.n} prefill${ttft.n === 1 ? '' : 's'}`));
   made.push(tile('Time per token', 'aggregates.tpot.p50_ns', tpot.p50_ns, duration(tpot.p50_ns), tpot.reason || `median of ${tpot.n}: ${tpot.basis || 'steps'}`));
   made.push(tile('Time per token, p99', 'aggregates.tpot.p99_ns', tpot.p99_ns, duration(tpot.p99_ns), tpot.reason || (tpot.n < 100 ? `of ${plural(tpot.n, 'step')}: the slowest` : `of ${tpot.n} steps`)));
+  const hasFailed = (metrics.contract || []).some((row) => row.fatal);
+  if (known(metrics.aggregates.program_ns) && !hasFailed) made.push(tile('Program', 'aggregates.program_ns', metrics.aggregates.program_ns, duration(metrics.aggregates.program_ns), 'from start to end, without a profiler'));
   const speed = metrics.aggregates.decode_tokens_per_s;
   made.push(tile('Tokens per second', 'aggregates.decode_tokens_per_s', speed, rate(speed), known(speed) ? speedOf(metrics.aggregates.decode_sequences) : 'the marks carry no token counts'));
   const stages = metrics.efficiency ? metrics.efficiency.stages : [];
@@ -36,7 +40,7 @@ function tiles(metrics) {
     made.push(tile('Top opportunity, at most', `findings[${best}].saving_ns`, finding.saving_ns, duration(finding.saving_ns), [`${fraction(finding.saving_fraction)} of ${finding.stage === 'capture' ? 'the recording' : printable(finding.stage)}`, speedUp(finding.saving_ns, finding.window_ns)].filter((part) => part).join(', ')));
   }
   const absent = made.filter((one) => !known(one.number));
-  return { absent: absent.map((one) => `${one.label.toLowerCase()} (${one.small})`), node: el('div', { class: 'tiles' }, made.filter((one) => known(one.number)).map((one) => el('div', { class: 'tile' }, el('div', { class: 'tile-label' }, one.label),
+  return { absent: metrics.devices.length === 0 ? [] : absent.map((one) => `${one.label.toLowerCase()} (${one.small})`), node: el('div', { class: 'tiles' }, made.filter((one) => known(one.number)).map((one) => el('div', { class: 'tile' }, el('div', { class: 'tile-label' }, one.label),
     one.key ? value('div', one.key, one.number, one.text, { class: 'tile-value' }) : el('div', { class: 'tile-value' }, one.text), el('div', { class: 'tile-note' }, one.small)))) };
 }
 
@@ -72,9 +76,10 @@ function stageBar(metrics, ledger, place, widest) {
     part(ledger.buckets_ns.compute, bucketColour('compute'), [kBucketWords.compute, duration(ledger.buckets_ns.compute)], 'busy');
     part(ledger.buckets_ns.comm, bucketColour('comm'), [kBucketWords.comm, duration(ledger.buckets_ns.comm)], 'busy');
   }
-  for (const [bucket, time] of Object.entries(ledger.buckets_ns)) {
-    if (bucket === 'compute' || bucket === 'comm') continue;
-    part(time, bucketColour(bucket), [kBucketWords[bucket] || bucket, duration(time), `${fraction(time / ledger.window_ns)} of the window`], kIdle.includes(bucket) ? 'idle' : 'busy');
+  const parts = timeParts(metrics, ledger);
+  for (const bucket of [...kBusyBuckets.slice(2), ...kIdleCauses]) {
+    const time = parts.get(bucket) || 0;
+    part(time, bucketColour(bucket), [kBucketWords[bucket], duration(time), `${fraction(time / ledger.window_ns)} of the window`], kIdleCauses.includes(bucket) ? 'idle' : 'busy');
   }
   const name = ledger.stage === 'capture' ? 'whole recording' : ledger.stage;
   return el('div', { class: 'bar-row' },
@@ -82,12 +87,18 @@ function stageBar(metrics, ledger, place, widest) {
       value('span', `ledgers[${place}].window_ns`, ledger.window_ns, duration(ledger.window_ns))), bar);
 }
 
+// Causes of idle time that a ledger has.
+function idleLegend(metrics, ledgers) {
+  const parts = ledgers.map((ledger) => timeParts(metrics, ledger));
+  return kIdleCauses.filter((cause) => parts.some((times) => times.get(cause) > 0)).map((cause) => [kBucketWords[cause], bucketColour(cause)]);
+}
+
 function stageBars(metrics) {
   const rows = metrics.ledgers.map((ledger, place) => ({ ledger, place })).filter(({ ledger }) => ledger.stage !== 'all');
   if (rows.length === 0) return null;
   const widest = Math.max(...rows.map(({ ledger }) => ledger.window_ns), 1);
   const families = familyTimes(metrics, null, null).map(([family]) => [family, familyColour(family)]);
-  const idle = kIdle.filter((bucket) => rows.some(({ ledger }) => ledger.buckets_ns[bucket] > 0)).map((bucket) => [kBucketWords[bucket], bucketColour(bucket)]);
+  const idle = idleLegend(metrics, rows.map(({ ledger }) => ledger));
   const split = rows.some(({ ledger }) => metrics.stages.some((row) => row.stage === ledger.stage && row.nested)) ? [['kernels, not split', bucketColour('compute')]] : [];
   const busy = kBusyBuckets.slice(2).filter((bucket) => rows.some(({ ledger }) => ledger.buckets_ns[bucket] > 0)).map((bucket) => [kBucketWords[bucket], bucketColour(bucket)]);
   const most = 12;

@@ -65,7 +65,7 @@ class Timeline extends Lanes {
         this.devices.length > 1 ? el('label', null, 'GPU ', this.pick) : null, this.host ? el('label', null, 'Host ', threads) : null, searchBox(this), this.range),
       el('div', { class: 'canvas-box' }, this.map, this.canvas), this.details,
       legend([...familyTimes(this.page.metrics, null, null).slice(0, 12).map(([family]) => [family, familyColour(family)]),
-        ...kIdle.filter((bucket) => this.page.metrics.ledgers.some((row) => row.buckets_ns[bucket] > 0)).map((bucket) => [kBucketWords[bucket], bucketColour(bucket)])]),
+        ...idleLegend(this.page.metrics, this.page.metrics.ledgers)]),
       this.host ? legend(Object.entries(kCallWords).map(([kind, words]) => [words, `var(--k-${kind})`])) : '',
       windows.length ? el('div', { class: 'jumps' }, el('span', null, 'Look at'), windows) : '',
       gapButtons(this),

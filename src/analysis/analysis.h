@@ -61,7 +61,8 @@ struct KernelRecord {
 struct Ledger {
   std::array<std::int64_t, kNumBuckets> buckets_ns{};
   std::int64_t window_ns = 0;
-  std::int64_t lead_ns = 0;  // the host's part of the idle time before the window's first work
+  std::int64_t lead_ns = 0;     // the host's part of the idle time before the window's first work
+  std::int64_t between_ns = 0;  // the part of unrecorded that is not before the window's work
   // Time in which the thread that launches most of the GPU's work waited for the GPU.
   std::int64_t host_wait_ns = 0;
   // Of it, what came before nearly all launches of the recording that were late: it may have caused
@@ -72,9 +73,10 @@ struct Ledger {
     return buckets_ns[static_cast<std::size_t>(bucket)];
   }
   std::int64_t sum_ns() const;
+  std::int64_t unrecorded_before_ns() const { return (*this)[Bucket::kUnrecorded] - between_ns; }
   // From the first recorded work to the last.
   std::int64_t work_ns() const {
-    return window_ns - (*this)[Bucket::kUnrecorded] - (*this)[Bucket::kTail];
+    return window_ns - unrecorded_before_ns() - (*this)[Bucket::kTail];
   }
   void add(const Ledger& other);
 };
@@ -217,7 +219,8 @@ struct RankGroupSummary {
 
 // Everything that was found in a recording. Filled by profile() and complete().
 struct Analysis {
-  std::string absent;  // why there is no recording at all; empty: there is one
+  std::string absent;       // why there is no recording at all; empty: there is one
+  std::string absent_next;  // what to do about that
   CaptureInfo capture;
   bool is_summary = false;  // made of a kernel summary: no timestamps, no stages, no devices
   std::int64_t capture_start_ns = 0;

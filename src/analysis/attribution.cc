@@ -103,6 +103,7 @@ class Attributor {
   Attributor(const Trace& trace, const Stages& stages)
       : trace_(trace),
         stages_(stages),
+        whole_(stages.instances.size() == 1 && stages.instances[0].thread == kNone ? 0 : kNone),
         calls_(index_calls(trace)),
         outer_(trace.threads.size()),
         nested_(trace.threads.size()),
@@ -120,7 +121,7 @@ class Attributor {
   }
 
   // One row of origins per row of the table. Work without a correlation, or whose call was not
-  // recorded, gets kNone in all three columns.
+  // recorded, gets kNone in all three columns; where the whole recording is one stage, that stage.
   template <typename Table>
   Origins run(const Table& table) {
     Origins origins{Column<std::uint32_t>(table.size()), Column<std::uint32_t>(table.size()),
@@ -135,9 +136,9 @@ class Attributor {
         origins.nested[row] = origins.nested[row - 1];
         continue;
       }
-      origins.instance[row] = kNone;
+      origins.instance[row] = whole_;
       origins.nested[row] = kNone;
-      if (call != kNone) {
+      if (call != kNone && whole_ == kNone) {
         // The stage is that of the thread at the time of the call. The device may run the work much
         // later, when the host is already in another stage.
         const std::uint32_t thread = trace_.api_calls.thread[call];
@@ -226,6 +227,7 @@ class Attributor {
 
   const Trace& trace_;
   const Stages& stages_;
+  const std::uint32_t whole_;  // the instance that covers all work: no stage is marked; or kNone
   std::vector<CallIndex> calls_;
   std::vector<IntervalIndex> outer_;            // by thread
   std::vector<IntervalIndex> nested_;           // by thread

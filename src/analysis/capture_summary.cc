@@ -37,18 +37,12 @@ void cover_work(const Trace& trace, Extent& extent) {
 
 // By StringId: kernels of one of these families.
 template <std::size_t N>
-std::vector<bool> names_in(const Trace& trace, const Rules& rules,
-                           const std::array<std::string_view, N>& families) {
+std::vector<bool> names_in(const Trace& trace, const KernelFamilies& families,
+                           const std::array<std::string_view, N>& wanted) {
   std::vector<bool> is_in(trace.strings.size());
-  std::vector<bool> is_kernel(trace.strings.size());
-  for (const StringId name : trace.kernels.name) {
-    is_kernel[static_cast<std::size_t>(name)] = true;
-  }
-  for (std::size_t id = 0; id < is_kernel.size(); ++id) {
-    is_in[id] =
-        is_kernel[id] &&
-        std::find(families.begin(), families.end(),
-                  family_of(rules, trace.strings[static_cast<StringId>(id)])) != families.end();
+  for (const StringId name : families.names()) {
+    is_in[static_cast<std::size_t>(name)] =
+        std::find(wanted.begin(), wanted.end(), families[name]) != wanted.end();
   }
   return is_in;
 }
@@ -176,12 +170,12 @@ std::int64_t count_numbered_calls(const Trace& trace) {
   return count;
 }
 
-std::vector<bool> communication_kernels(const Trace& trace, const Rules& rules) {
-  return names_in(trace, rules, std::array{kCommunication});
+std::vector<bool> communication_kernels(const Trace& trace, const KernelFamilies& families) {
+  return names_in(trace, families, std::array{kCommunication});
 }
 
-std::vector<bool> model_kernels(const Trace& trace, const Rules& rules) {
-  return names_in(trace, rules,
+std::vector<bool> model_kernels(const Trace& trace, const KernelFamilies& families) {
+  return names_in(trace, families,
                   std::array<std::string_view, 5>{"gemm", "gemv", "attention", "moe", "ssm"});
 }
 

@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/attribution.h"
+#include "analysis/kernel_families.h"
 #include "analysis/stages.h"
 #include "trace/trace.h"
 
@@ -36,8 +37,8 @@ std::int64_t count_numbered_calls(const Trace& trace);
 
 // By StringId: communication kernels, and kernels that only a model's steps run. Loading weights
 // runs only copies and fills.
-std::vector<bool> communication_kernels(const Trace& trace, const Rules& rules);
-std::vector<bool> model_kernels(const Trace& trace, const Rules& rules);
+std::vector<bool> communication_kernels(const Trace& trace, const KernelFamilies& families);
+std::vector<bool> model_kernels(const Trace& trace, const KernelFamilies& families);
 
 // Notes how much work was launched after the mark of its step had ended.
 void add_joined(const Attribution& attribution, Diagnostics& diagnostics);

@@ -52,18 +52,26 @@ struct Collective {
 
 // Communication kernels by end: their order is the same on all ranks, whatever their streams.
 std::vector<Collective> collectives_of(const Trace& trace, const Rules& rules) {
-  const std::vector<bool> is_communication = communication_kernels(trace, rules);
+  const KernelFamilies families(trace, rules);
+  const std::vector<bool> is_communication = communication_kernels(trace, families);
+  std::vector<std::size_t> hashes(trace.strings.size());
+  for (const StringId name : families.names()) {
+    hashes[static_cast<std::size_t>(name)] = std::hash<std::string_view>()(trace.strings[name]);
+  }
   std::vector<Collective> found;
   const Kernels& kernels = trace.kernels;
   for (std::size_t row = 0; row < kernels.size(); ++row) {
-    if (is_communication[static_cast<std::size_t>(kernels.name[row])]) {
-      found.push_back({kernels.end_ns[row], kernels.start_ns[row],
-                       std::hash<std::string_view>()(trace.strings[kernels.name[row]])});
+    const auto name = static_cast<std::size_t>(kernels.name[row]);
+    if (is_communication[name]) {
+      found.push_back({kernels.end_ns[row], kernels.start_ns[row], hashes[name]});
     }
   }
-  std::sort(found.begin(), found.end(), [](const Collective& a, const Collective& b) {
+  const auto order = [](const Collective& a, const Collective& b) {
     return std::tie(a.end_ns, a.start_ns, a.name) < std::tie(b.end_ns, b.start_ns, b.name);
-  });
+  };
+  if (!std::is_sorted(found.begin(), found.end(), order)) {
+    std::sort(found.begin(), found.end(), order);
+  }
   return found;
 }
 

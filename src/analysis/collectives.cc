@@ -31,6 +31,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/attribution.h"
+#include "analysis/capture_summary.h"
 #include "analysis/kernels.h"
 #include "analysis/stages.h"
 #include "base/text.h"
@@ -43,36 +44,54 @@ constexpr std::string_view kByStreams =
     "streams in the order of their first collective: every rank is taken to be in each";
 constexpr std::string_view kByGroups = "process groups as the recording names them";
 
-// Numbers of streams, by device.
-class StreamNumbers {
+// The launches of one communicator on one GPU so far.
+struct Communicator {
+  std::string name;
+  std::int64_t num_launches = 0;
+};
+
+// Communicators by GPU and name. A stream is one where the recording names no group: numbered by
+// GPU, in the order of the first collective.
+class Communicators {
  public:
-  std::string name_of(std::uint16_t device, std::uint32_t stream) {
-    auto& streams = streams_[device];
-    return fmt::format("stream {}", streams.try_emplace(stream, streams.size()).first->second);
+  explicit Communicators(const Trace& trace)
+      : of_stream_(trace.streams.size()), num_streams_(trace.devices.size()) {}
+
+  Communicator& named(std::uint16_t device, const std::string& name) {
+    Communicator& found = by_name_[{device, name}];
+    found.name = name;
+    return found;
+  }
+
+  Communicator& of_stream(std::uint16_t device, std::uint32_t stream) {
+    if (of_stream_[stream] == nullptr) {
+      of_stream_[stream] = &named(device, fmt::format("stream {}", num_streams_[device]++));
+    }
+    return *of_stream_[stream];
   }
 
  private:
-  std::map<std::uint16_t, std::map<std::uint32_t, std::size_t>> streams_;
+  std::map<std::pair<std::uint16_t, std::string>, Communicator> by_name_;
+  std::vector<Communicator*> of_stream_;  // by Trace::streams, into by_name_
+  std::vector<std::size_t> num_streams_;  // by device
 };
 
 std::vector<std::uint32_t> communication_rows(const Trace& trace, const Rules& rules) {
   const Kernels& kernels = trace.kernels;
-  std::unordered_map<StringId, bool> is_communication;
+  const std::vector<bool> is_communication = communication_kernels(trace, {trace, rules});
   std::vector<std::uint32_t> rows;
-  // The family of a kernel name is looked up once.
   for (std::uint32_t row = 0; row < kernels.size(); ++row) {
-    const auto [entry, is_new] = is_communication.try_emplace(kernels.name[row], false);
-    if (is_new) {
-      entry->second = family_of(rules, trace.strings[kernels.name[row]]) == kCommunication;
-    }
-    if (entry->second) {
+    if (is_communication[static_cast<std::size_t>(kernels.name[row])]) {
       rows.push_back(row);
     }
   }
-  std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const auto order = [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple(kernels.device[a], kernels.start_ns[a], a) <
            std::tuple(kernels.device[b], kernels.start_ns[b], b);
-  });
+  };
+  if (!std::is_sorted(rows.begin(), rows.end(), order)) {
+    std::sort(rows.begin(), rows.end(), order);
+  }
   return rows;
 }
 
@@ -243,42 +262,44 @@ Collectives find_collectives(const Profile& profile) {
   if (rows.empty()) {
     return found;
   }
-  StreamNumbers streams;
+  Communicators communicators(trace);
   std::vector<std::string> names;  // of groups
   for (const ProcessGroup& group : trace.process_groups) {
     names.push_back(communicator_of(group));
   }
-  GroupUses uses(layers_of(profile.structure, rows));
-  std::set<std::string_view> ways;
-  std::map<std::pair<std::uint16_t, std::string>, std::int64_t> sequences;
+  std::vector<std::string> labels;
+  for (const DeviceInfo& device : trace.devices) {
+    labels.push_back(device_label(device));
+  }
+  GroupUses uses(trace.collective_kernels.empty() ? CommunicationLayers{}
+                                                  : layers_of(profile.structure, rows));
+  bool has_groups = false;
+  bool has_streams = false;
   for (const std::uint32_t row : rows) {
     const std::uint16_t device = kernels.device[row];
     const std::int64_t duration_ns = kernels.end_ns[row] - kernels.start_ns[row];
-    const std::string label = device_label(trace.devices[device]);
-    std::string communicator;
     const CollectiveKernel* recorded = recorded_collective(trace, row);
-    if (recorded != nullptr && !names[recorded->group].empty()) {
+    const bool is_named = recorded != nullptr && !names[recorded->group].empty();
+    if (is_named) {
       const std::string operation = operation_of(trace.strings[recorded->collective]);
-      communicator = names[recorded->group];
-      uses.add(device, label, communicator, operation, trace.process_groups[recorded->group], row,
-               duration_ns);
+      uses.add(device, labels[device], names[recorded->group], operation,
+               trace.process_groups[recorded->group], row, duration_ns);
       if (is_point_to_point(operation)) {
         continue;
       }
-      ways.insert(kByGroups);
-    } else {
-      communicator = streams.name_of(device, kernels.stream[row]);
-      ways.insert(kByStreams);
     }
+    (is_named ? has_groups : has_streams) = true;
+    Communicator& communicator = is_named ? communicators.named(device, names[recorded->group])
+                                          : communicators.of_stream(device, kernels.stream[row]);
     // Counted over all launches, also those beyond the limit.
-    const std::int64_t sequence = sequences[{device, communicator}]++;
+    const std::int64_t sequence = communicator.num_launches++;
     if (sequence >= kMostLaunches) {
       ++found.num_left_out;
       continue;
     }
     // Times count from the start of the capture.
     const std::uint32_t instance = profile.attribution.kernels.instance[row];
-    found.launches.push_back({label, std::move(communicator), sequence,
+    found.launches.push_back({labels[device], communicator.name, sequence,
                               instance == kNone ? std::string(kOutsideStages)
                                                 : stages.names[stages.instances[instance].stage],
                               std::string(trace.strings[kernels.name[row]]),
@@ -286,7 +307,9 @@ Collectives find_collectives(const Profile& profile) {
                               duration_ns});
   }
   found.groups = uses.finish();
-  found.communicators_by = fmt::format("{}", fmt::join(ways, "; others: "));
+  found.communicators_by =
+      fmt::format("{}{}{}", has_groups ? kByGroups : "",
+                  has_groups && has_streams ? "; others: " : "", has_streams ? kByStreams : "");
   if (found.num_left_out > 0) {
     found.communicators_by +=
         fmt::format("; the first {} of each, {} left out", kMostLaunches, found.num_left_out);

@@ -63,7 +63,7 @@ Clocks clocks_of(const Analysis& analysis, const StageSummary& stage) {
   for (const StageLedger& row : analysis.ledgers) {
     if (row.stage == stage.stage) {
       // Time without recorded GPU activity does not measure the model.
-      window_ns += row.ledger.window_ns - row.ledger[Bucket::kUnrecorded];
+      window_ns += row.ledger.window_ns - row.ledger.unrecorded_before_ns();
       busy_ns +=
           row.ledger[Bucket::kCompute] + row.ledger[Bucket::kComm] + row.ledger[Bucket::kCopy];
       ++num_devices;

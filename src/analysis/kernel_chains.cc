@@ -18,9 +18,8 @@
 #include <tuple>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "analysis/kernels.h"
+#include "analysis/mover_rows.h"
 #include "analysis/steady_work.h"
 #include "trace/device_label.h"
 
@@ -53,32 +52,41 @@ struct OpenChains {
   std::int64_t product_ns = 0;
   std::int64_t between_ns = 0;
   // Movers in a row.
+  std::int64_t num_in_row = 0;
   std::int64_t longest_ns = 0;
 };
 
-// A mover alone has nothing to be fused with: all of it remains.
+// A mover alone has nothing to be fused with: all of it remains. Of a row a fused kernel remains,
+// which may take half of the longest: its parts often move fp32 between each other, or with
+// strides.
 void end_movers(OpenChains& open, KernelChains& into) {
-  into.fused_ns += open.longest_ns;
+  into.fused_ns += open.num_in_row > 1 ? open.longest_ns / 2 : open.longest_ns;
+  open.num_in_row = 0;
   open.longest_ns = 0;
 }
 
-void take_product(std::int64_t time_ns, OpenChains& open, KernelChains& into) {
-  end_movers(open, into);
+// Returns whether it ends an attention. What lies between its products counts for it alone.
+bool take_product(std::int64_t time_ns, OpenChains& open, KernelChains& into) {
   if (open.has_product && open.has_softmax) {
     ++into.num_attentions;
     into.attention_ns += open.product_ns + open.between_ns + time_ns;
     into.product_ns += open.product_ns + time_ns;
+    into.num_movers -= open.num_between;
+    into.mover_ns -= open.between_ns;
     open = {};  // the second product of one attention is not the first of the next
-    return;
+    return true;
   }
+  end_movers(open, into);
   open = {};
   open.has_product = true;
   open.product_ns = time_ns;
+  return false;
 }
 
 void take_mover(std::int64_t time_ns, bool is_softmax, OpenChains& open, KernelChains& into) {
   ++into.num_movers;
   into.mover_ns += time_ns;
+  ++open.num_in_row;
   open.longest_ns = std::max(open.longest_ns, time_ns);
   if (open.has_product && ++open.num_between > kMostBetween) {
     open.has_product = false;
@@ -105,20 +113,31 @@ bool is_sorted_by_stream(const Trace& trace) {
 
 }  // namespace
 
-std::vector<KernelChains> find_kernel_chains(const Trace& trace, const Rules& rules,
+void KernelChains::add(const KernelChains& other) {
+  num_attentions += other.num_attentions;
+  attention_ns += other.attention_ns;
+  product_ns += other.product_ns;
+  num_movers += other.num_movers;
+  mover_ns += other.mover_ns;
+  fused_ns += other.fused_ns;
+  if (row_kernels == other.row_kernels) {
+    num_rows += other.num_rows;
+    row_ns += other.row_ns;
+  } else if (other.row_ns > row_ns) {
+    row_kernels = other.row_kernels;
+    num_rows = other.num_rows;
+    row_ns = other.row_ns;
+  }
+}
+
+std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFamilies& families,
                                              const Stages& stages, const Attribution& attribution,
                                              const std::vector<SteadyWindow>& steady) {
   const Kernels& kernels = trace.kernels;
   std::vector<ChainRole> roles(trace.strings.size());
-  std::vector<bool> is_known(trace.strings.size());
-  const auto role = [&](std::size_t row) {
-    const auto name = static_cast<std::size_t>(kernels.name[row]);
-    if (!is_known[name]) {
-      is_known[name] = true;
-      roles[name] = role_of(family_of(rules, trace.strings[kernels.name[row]]));
-    }
-    return roles[name];
-  };
+  for (const StringId name : families.names()) {
+    roles[static_cast<std::size_t>(name)] = role_of(families[name]);
+  }
   std::vector<std::uint32_t> rows;
   const bool is_sorted = is_sorted_by_stream(trace);
   if (!is_sorted) {
@@ -129,54 +148,71 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const Rules& ru
              std::tie(kernels.start_ns[b], kernels.end_ns[b]);
     });
   }
-  // The last two entries of a device are for kernels of no stage and of the steady phase.
-  const std::size_t num_stages = stages.names.size() + 2;
-  const std::size_t outside_stage = num_stages - 2;
-  const std::size_t steady_stage = num_stages - 1;
-  std::vector<KernelChains> chains(trace.devices.size() * num_stages);
+  // By device: the stages, and kernels of none, once outside the steady phase and once inside it.
+  const std::size_t num_stages = stages.names.size() + 1;
+  const std::size_t outside_stage = num_stages - 1;
+  std::vector<KernelChains> chains(trace.devices.size() * 2 * num_stages);
   std::vector<OpenChains> open(trace.streams.size());
   std::vector<std::size_t> place_of(trace.streams.size());  // where a stream's chain counts
+  MoverRows mover_rows(trace);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const std::size_t row = is_sorted ? i : rows[i];
     const std::uint32_t instance = attribution.kernels.instance[row];
-    const std::size_t stage = steady[kernels.device[row]].has(kernels.start_ns[row]) ? steady_stage
-                              : instance == kNone                                    ? outside_stage
-                                                  : stages.instances[instance].stage;
-    const std::size_t place = kernels.device[row] * num_stages + stage;
+    const std::size_t stage = instance == kNone ? outside_stage : stages.instances[instance].stage;
+    const std::size_t device = kernels.device[row];
+    const std::size_t is_steady = steady[device].has(kernels.start_ns[row]) ? 1 : 0;
+    const std::size_t place = (device * 2 + is_steady) * num_stages + stage;
     const std::uint32_t stream = kernels.stream[row];
     if (place_of[stream] != place) {
       end_movers(open[stream], chains[place_of[stream]]);
+      mover_rows.end(stream, place_of[stream]);
       open[stream] = {};
       place_of[stream] = place;
     }
     const std::int64_t time_ns = kernels.end_ns[row] - kernels.start_ns[row];
-    switch (const ChainRole kind = role(row)) {
+    switch (const ChainRole kind = roles[static_cast<std::size_t>(kernels.name[row])]) {
       case ChainRole::kProduct:
-        take_product(time_ns, open[stream], chains[place]);
+        if (take_product(time_ns, open[stream], chains[place])) {
+          mover_rows.drop(stream);
+        } else {
+          mover_rows.end(stream, place);
+        }
         break;
       case ChainRole::kSoftmax:
       case ChainRole::kMover:
         take_mover(time_ns, kind == ChainRole::kSoftmax, open[stream], chains[place]);
+        mover_rows.extend(stream, kernels.name[row], time_ns);
         break;
       case ChainRole::kOther:
         end_movers(open[stream], chains[place]);
+        mover_rows.end(stream, place);
         open[stream] = {};
         break;
     }
   }
-  for (std::size_t stream = 0; stream < open.size(); ++stream) {
+  for (std::uint32_t stream = 0; stream < open.size(); ++stream) {
     end_movers(open[stream], chains[place_of[stream]]);
+    mover_rows.end(stream, place_of[stream]);
   }
+  mover_rows.name_largest(chains);
   std::vector<KernelChains> found;
-  for (std::size_t place = 0; place < chains.size(); ++place) {
-    if (chains[place].num_movers > 0) {
-      found.push_back(std::move(chains[place]));
-      const std::size_t stage = place % num_stages;
-      found.back().stage = stage == steady_stage    ? "steady"
-                           : stage == outside_stage ? kOutsideStages
-                                                    : stages.names[stage];
-      found.back().device = device_label(trace.devices[place / num_stages]);
+  const auto keep = [&](KernelChains sum, std::string_view stage, std::size_t device) {
+    if (sum.num_movers > 0) {
+      sum.stage = stage;
+      sum.device = device_label(trace.devices[device]);
+      found.push_back(std::move(sum));
     }
+  };
+  for (std::size_t device = 0; device < trace.devices.size(); ++device) {
+    KernelChains in_steady;
+    for (std::size_t stage = 0; stage < num_stages; ++stage) {
+      const KernelChains& inside = chains[(device * 2 + 1) * num_stages + stage];
+      in_steady.add(inside);
+      KernelChains both = chains[device * 2 * num_stages + stage];
+      both.add(inside);
+      keep(std::move(both), stage == outside_stage ? kOutsideStages : stages.names[stage], device);
+    }
+    keep(std::move(in_steady), "steady", device);
   }
   std::sort(found.begin(), found.end(), [](const KernelChains& a, const KernelChains& b) {
     return std::tie(a.device, a.stage) < std::tie(b.device, b.stage);

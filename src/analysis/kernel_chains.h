@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/attribution.h"
-#include "analysis/rules.h"
+#include "analysis/kernel_families.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -24,11 +24,17 @@ struct KernelChains {
   // Kernels that only move data through memory.
   std::int64_t num_movers = 0;
   std::int64_t mover_ns = 0;
-  std::int64_t fused_ns = 0;  // of it: the longest of each row, which remains
+  std::int64_t fused_ns = 0;  // of it: what remains if each row is one kernel
+  // The row of two or more of them that takes most time, in all its occurrences.
+  std::string row_kernels = {};  // "copy f32, pow f32, mean f32"; empty: there is none
+  std::int64_t num_rows = 0;
+  std::int64_t row_ns = 0;
+
+  void add(const KernelChains& other);
 };
 
-// `steady` has the steady phase of each device: its kernels are the stage `steady`.
-std::vector<KernelChains> find_kernel_chains(const Trace& trace, const Rules& rules,
+// `steady` has the steady phase of each device: its chains are there again as the stage `steady`.
+std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFamilies& families,
                                              const Stages& stages, const Attribution& attribution,
                                              const std::vector<SteadyWindow>& steady);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Phrases for kernels of PyTorch, FlashAttention and CUTLASS.
+// Phrases for kernels of PyTorch, FlashAttention, CUTLASS, cuBLAS and Tensile.
 //
 // Their functions are shells: vectorized_elementwise_kernel is an addition or a copy, by its third
 // template argument. A phrase has the operation, the type of its elements and, of matrix products
@@ -371,13 +371,75 @@ std::optional<KernelPhrase> shell_phrase(std::string_view readable) {
   return KernelPhrase{joined(fmt::format("{} {}", head, sizes), type), ""};
 }
 
+// The parts of a name between its underscores.
+std::vector<std::string_view> parts_of(std::string_view name) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; at <= name.size();) {
+    const std::size_t end = std::min(name.find('_', at), name.size());
+    parts.push_back(name.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+bool begins_with_type(std::string_view part) {
+  const std::size_t digit = part.find_first_of("0123456789");
+  const std::string_view word = part.substr(0, digit);
+  return digit != std::string_view::npos &&
+         (word == "f" || word == "bf" || word == "tf" || word == "i" || word == "e" || word == "s");
+}
+
+// sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_...: "sm80_xmma_gemm f32f32 tn_n
+// 128x128x8". The types after the first, of sums and results, are left out.
+std::optional<KernelPhrase> xmma_phrase(std::string_view own) {
+  constexpr std::string_view kTile = "_tilesize";
+  const std::size_t tile = own.find(kTile);
+  const std::size_t product = own.find("gemm_");
+  if (tile == std::string_view::npos || product >= tile) {
+    return std::nullopt;
+  }
+  const std::size_t after = product + 5;
+  std::string type;
+  std::string layout;
+  for (const std::string_view part : parts_of(own.substr(after, tile - after))) {
+    if (!begins_with_type(part)) {
+      layout += (layout.empty() ? "" : "_") + std::string(part);
+    } else if (type.empty()) {
+      type = part;
+    }
+  }
+  const std::vector<std::string_view> rest = parts_of(own.substr(tile + kTile.size()));
+  // Of "execute_split_k_kernel__5x_cublas": it adds up parts of the sums.
+  const bool is_split = own.find("_split_k", tile) != std::string_view::npos;
+  std::string text = joined(std::string(own.substr(0, after - 1)), type);
+  text = joined(joined(joined(std::move(text), layout), rest[0]), is_split ? "split_k" : "");
+  return KernelPhrase{std::move(text), rest.size() > 1 ? std::string(rest[1]) : ""};
+}
+
+// Cijk_Alik_Bljk_BBS_BH_..._MT256x32x64_MI16x16x1_..._WG64_4_1: "Cijk_Alik_Bljk_BBS MT256x32x64".
+std::optional<KernelPhrase> tensile_phrase(std::string_view own) {
+  const std::vector<std::string_view> parts = parts_of(own);
+  const auto tile = std::find_if(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.size() > 2 && part.starts_with("MT") && is_number(part.substr(2, 1));
+  });
+  if (tile == parts.end() || tile - parts.begin() < 4) {
+    return std::nullopt;
+  }
+  const std::size_t group = own.rfind("_WG");
+  return KernelPhrase{fmt::format("{}_{}_{}_{} {}", parts[0], parts[1], parts[2], parts[3], *tile),
+                      group == std::string_view::npos ? "" : std::string(own.substr(group + 1))};
+}
+
 }  // namespace
 
 std::optional<KernelPhrase> phrase_of(std::string_view readable, std::string_view bare) {
   const std::string_view own = bare.substr(0, bare.find('<'));
   const std::string_view arguments = bare.substr(own.size()).substr(0, kLongestRead);
   if (arguments.empty()) {
-    return std::nullopt;
+    const std::string_view name = own.substr(0, kLongestRead);
+    return name.starts_with("Cijk_")                       ? tensile_phrase(name)
+           : name.find("_xmma_") != std::string_view::npos ? xmma_phrase(name)
+                                                           : std::nullopt;
   }
   // Casts are kept here: (int) may be what a lambda takes.
   const std::string_view declared = without_parameters(readable);

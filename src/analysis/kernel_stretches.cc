@@ -28,12 +28,12 @@ Extras Stretches::extras(std::uint32_t begin, std::uint32_t end, std::uint32_t o
   return extras;
 }
 
-std::uint64_t bag_of(SymbolStream stream, std::size_t begin, std::size_t end) {
+std::uint64_t bag_of(SymbolStream stream, const KernelSymbols& symbols, std::size_t begin,
+                     std::size_t end) {
+  const std::uint64_t* const hashes = symbols.hashes.data();
   std::uint64_t sum = 0;
-  for (std::size_t i = begin; i < end; ++i) {
-    std::uint64_t hash = (stream[i] + 1) * 0x9E3779B97F4A7C15ULL;  // mixes as splitmix64 does
-    hash = (hash ^ (hash >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-    sum += hash ^ (hash >> 27U);
+  for (const std::uint32_t symbol : stream.subspan(begin, end - begin)) {
+    sum += hashes[symbol];
   }
   return sum;
 }

@@ -41,6 +41,7 @@ inline bool is_far(std::uint64_t distance, std::uint64_t usual) {
 }
 
 // A number for the kernels of stream[begin, end) that does not depend on their order.
-std::uint64_t bag_of(SymbolStream stream, std::size_t begin, std::size_t end);
+std::uint64_t bag_of(SymbolStream stream, const KernelSymbols& symbols, std::size_t begin,
+                     std::size_t end);
 
 }  // namespace llmprof

@@ -64,29 +64,32 @@ KernelRole role_of(std::string_view family, std::string_view name) {
 
 }  // namespace
 
-KernelSymbols find_symbols(const Trace& trace, const Rules& rules) {
+std::uint32_t KernelSymbols::add(KernelRole role, bool is_of_backward) {
+  const auto symbol = static_cast<std::uint32_t>(roles.size());
+  roles.push_back(role);
+  is_backward.push_back(is_of_backward);
+  std::uint64_t hash = (std::uint64_t{symbol} + 1) * 0x9E3779B97F4A7C15;  // as splitmix64 mixes
+  hash = (hash ^ (hash >> 30U)) * 0xBF58476D1CE4E5B9;
+  hashes.push_back(hash ^ (hash >> 27U));
+  return symbol;
+}
+
+KernelSymbols find_symbols(const Trace& trace, const KernelFamilies& families) {
   KernelSymbols symbols;
   symbols.of_name.assign(trace.strings.size(), kNone);
-  symbols.roles.push_back(KernelRole::kGemm);
-  symbols.is_backward.push_back(false);
+  symbols.add(KernelRole::kGemm, false);
   std::unordered_map<std::string, std::uint32_t> known;
-  for (const StringId name : trace.kernels.name) {
+  for (const StringId name : families.names()) {
     std::uint32_t& symbol = symbols.of_name[static_cast<std::size_t>(name)];
-    if (symbol != kNone) {
-      continue;
-    }
-    const std::string_view whole = trace.strings[name];
-    const std::string text = lower_without_digits(whole);
-    const KernelRole role = role_of(family_of(rules, whole), text);
+    const std::string text = lower_without_digits(trace.strings[name]);
+    const KernelRole role = role_of(families[name], text);
     if (role == KernelRole::kGemm) {
       symbol = KernelSymbols::kGemm;
       continue;
     }
-    const auto [at, is_new] =
-        known.try_emplace(text, static_cast<std::uint32_t>(symbols.roles.size()));
+    const auto [at, is_new] = known.try_emplace(text, 0);
     if (is_new) {
-      symbols.roles.push_back(role);
-      symbols.is_backward.push_back(has_any(text, {"backward", "bwd", "_grad"}));
+      at->second = symbols.add(role, has_any(text, {"backward", "bwd", "_grad"}));
     }
     symbol = at->second;
   }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/rules.h"
+#include "analysis/kernel_families.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -29,10 +29,14 @@ struct KernelSymbols {
   std::vector<std::uint32_t> of_name;  // by StringId; kNone: not a kernel's name
   std::vector<KernelRole> roles;       // by symbol
   std::vector<bool> is_backward;       // by symbol: of a backward pass, by its name
+  std::vector<std::uint64_t> hashes;   // by symbol: numbers that look random
 
   static constexpr std::uint32_t kGemm = 0;
+
+  // A new symbol.
+  std::uint32_t add(KernelRole role, bool is_of_backward);
 };
 
-KernelSymbols find_symbols(const Trace& trace, const Rules& rules);
+KernelSymbols find_symbols(const Trace& trace, const KernelFamilies& families);
 
 }  // namespace llmprof

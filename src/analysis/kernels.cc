@@ -100,7 +100,7 @@ std::uint32_t stage_of(const Stages& stages, std::uint32_t instance) {
 
 }  // namespace
 
-void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& stages,
+void summarise_kernels(const Trace& trace, const KernelFamilies& families, const Stages& stages,
                        const Attribution& attribution, Analysis& analysis) {
   Groups groups;
   for (std::size_t row = 0; row < trace.kernels.size(); ++row) {
@@ -142,8 +142,7 @@ void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& sta
     analysis.kernels.push_back(std::move(record));
   };
   for (const auto& [key, group] : groups.all()) {
-    const std::string name(trace.strings[key.name]);
-    add_record(key, group, name, std::string(family_of(rules, name)));
+    add_record(key, group, std::string(trace.strings[key.name]), families[key.name]);
   }
   for (const auto& [key, group] : graphs.all()) {
     add_record(key, group, "[CUDA graph, recorded as a whole]", std::string(kOpaqueGraph));

@@ -3,6 +3,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/attribution.h"
+#include "analysis/kernel_families.h"
 #include "analysis/stages.h"
 
 namespace llmprof {
@@ -11,7 +12,7 @@ inline constexpr const char* kOutsideStages = "outside";
 inline constexpr const char* kWholeRecording = "all";  // where no stages are known
 
 // Fills in the kernel table, the families and their totals.
-void summarise_kernels(const Trace& trace, const Rules& rules, const Stages& stages,
+void summarise_kernels(const Trace& trace, const KernelFamilies& families, const Stages& stages,
                        const Attribution& attribution, Analysis& analysis);
 
 // Sorts the rows and derives families, short names and names without a family.

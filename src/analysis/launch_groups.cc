@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "analysis/attribution.h"
@@ -161,7 +160,7 @@ class TallyTable {
 
 }  // namespace
 
-std::vector<LaunchGroup> group_launches(const Trace& trace, const Rules& rules,
+std::vector<LaunchGroup> group_launches(const Trace& trace, const KernelFamilies& families,
                                         const Stages& stages, const Attribution& attribution) {
   const Kernels& kernels = trace.kernels;
   TallyTable tallies;
@@ -175,18 +174,13 @@ std::vector<LaunchGroup> group_launches(const Trace& trace, const Rules& rules,
                   kernels.process[row]};
     tallies[key].add(kernels.start_ns[row], kernels.end_ns[row] - kernels.start_ns[row]);
   }
-  std::unordered_map<StringId, std::string_view> families;
   std::vector<LaunchGroup> groups;
   groups.reserve(tallies.entries().size());
   for (auto& [key, tally] : tallies.entries()) {
     LaunchGroup& group = groups.emplace_back();
     group.kernel_name = trace.strings[key.name];
     group.mangled_name = trace.strings[key.mangled_name];
-    const auto [family, is_new] = families.try_emplace(key.name);
-    if (is_new) {
-      family->second = family_of(rules, group.kernel_name);
-    }
-    group.family = family->second;
+    group.family = families[key.name];
     group.stage = key.stage == kNone ? kOutsideStages : stages.names[key.stage];
     group.device = key.device;
     group.gpu = device_label(trace.devices[key.device]);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/rules.h"
+#include "analysis/kernel_families.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -36,7 +36,7 @@ struct LaunchGroup {
 
 // All kernels of a recording in groups, by total time, then by name, stage, device, process, shape.
 // One pass; memory is proportional to groups, not launches.
-std::vector<LaunchGroup> group_launches(const Trace& trace, const Rules& rules,
+std::vector<LaunchGroup> group_launches(const Trace& trace, const KernelFamilies& families,
                                         const Stages& stages, const Attribution& attribution);
 
 }  // namespace llmprof

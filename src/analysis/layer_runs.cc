@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/kernel_stretches.h"
+#include "trace/column.h"
 
 namespace llmprof {
 namespace {
@@ -32,7 +33,7 @@ struct Train {
 
 // Positions of each symbol, in order.
 struct Occurrences {
-  std::vector<std::uint32_t> positions;
+  Column<std::uint32_t> positions;
   std::vector<std::size_t> starts;
 
   Occurrences(SymbolStream stream, std::size_t num_symbols)
@@ -48,7 +49,7 @@ struct Occurrences {
   }
 
   std::span<const std::uint32_t> of(std::size_t symbol) const {
-    return std::span(positions).subspan(starts[symbol], starts[symbol + 1] - starts[symbol]);
+    return positions.span().subspan(starts[symbol], starts[symbol + 1] - starts[symbol]);
   }
 };
 
@@ -95,20 +96,20 @@ void add_trains(std::uint32_t symbol, std::span<const std::uint32_t> positions,
 }
 
 // Counts of the kernels that a layer must have.
-struct RoleCounts {
-  std::vector<std::uint32_t> gemms;
-  std::vector<std::uint32_t> attentions;
-
-  RoleCounts(SymbolStream stream, const KernelSymbols& symbols)
-      : gemms(stream.size() + 1), attentions(stream.size() + 1) {
-    std::uint32_t num_gemms = 0;
-    std::uint32_t num_attentions = 0;
+class RoleCounts {
+ public:
+  RoleCounts(SymbolStream stream, const KernelSymbols& symbols) : before_(stream.size() + 1) {
+    std::vector<std::uint64_t> steps(symbols.roles.size());
+    for (std::size_t symbol = 0; symbol < steps.size(); ++symbol) {
+      steps[symbol] = symbols.roles[symbol] == KernelRole::kGemm        ? kOneGemm
+                      : symbols.roles[symbol] == KernelRole::kAttention ? 1
+                                                                        : 0;
+    }
+    std::uint64_t count = 0;
+    before_[0] = 0;
     for (std::size_t i = 0; i < stream.size(); ++i) {
-      const KernelRole role = symbols.roles[stream[i]];
-      num_gemms += role == KernelRole::kGemm ? 1 : 0;
-      num_attentions += role == KernelRole::kAttention ? 1 : 0;
-      gemms[i + 1] = num_gemms;
-      attentions[i + 1] = num_attentions;
+      count += steps[stream[i]];
+      before_[i + 1] = count;
     }
   }
 
@@ -116,13 +117,17 @@ struct RoleCounts {
   bool fit(const Train& train, bool needs_attention) const {
     std::size_t num_fitting = 0;
     for (std::size_t i = 1; i < train.positions.size(); ++i) {
-      const std::uint32_t begin = train.positions[i - 1];
-      const std::uint32_t end = train.positions[i];
-      const bool has_attention = !needs_attention || attentions[end] > attentions[begin];
-      num_fitting += has_attention && gemms[end] - gemms[begin] >= 2 ? 1 : 0;
+      const std::uint64_t count = before_[train.positions[i]] - before_[train.positions[i - 1]];
+      const bool has_attention = !needs_attention || count % kOneGemm > 0;
+      num_fitting += has_attention && count / kOneGemm >= 2 ? 1 : 0;
     }
     return 10 * num_fitting >= 9 * (train.positions.size() - 1);
   }
+
+ private:
+  static constexpr std::uint64_t kOneGemm = std::uint64_t{1} << 32;
+
+  Column<std::uint64_t> before_;  // products, and attention in the lower half
 };
 
 // How much of two neighbouring stretches is the same, counted with multiplicity.

@@ -47,6 +47,7 @@ std::int64_t Ledger::sum_ns() const {
 void Ledger::add(const Ledger& other) {
   window_ns += other.window_ns;
   lead_ns += other.lead_ns;
+  between_ns += other.between_ns;
   host_wait_ns += other.host_wait_ns;
   early_wait_ns += other.early_wait_ns;
   for (std::size_t i = 0; i < kNumBuckets; ++i) {
@@ -158,8 +159,8 @@ class LedgerMaker {
     capture.causes = {&capture_causes};
     capture.history = &result.history.emplace_back(input_.start_ns, input_.end_ns);
     if (input_.on_gap) {
-      capture.on_gap = [this, device](Bucket cause, std::int64_t from_ns, std::int64_t to_ns) {
-        input_.on_gap(device, cause, from_ns, to_ns);
+      capture.on_gap = [this, device](const Gap& gap, std::int64_t from_ns, std::int64_t to_ns) {
+        input_.on_gap(device, {gap.cause, causes_.labels()[gap.label].kind}, from_ns, to_ns);
       };
     }
     capture.number = kOfCapture;

@@ -33,8 +33,14 @@ struct LedgerResult {
   std::int64_t outside_ns = 0;
 };
 
+// Why a GPU was idle: its bucket, and what the host did.
+struct GapCause {
+  Bucket bucket = Bucket::kUnknownIdle;
+  IdleKind kind = IdleKind::kNotHost;
+};
+
 // Receives every gap of the capture with its cause, GPU by GPU, in time order.
-using GapSink = std::function<void(std::size_t device, Bucket cause, std::int64_t start_ns,
+using GapSink = std::function<void(std::size_t device, GapCause cause, std::int64_t start_ns,
                                    std::int64_t end_ns)>;
 
 // What the ledgers are made of. References must outlive the call.

@@ -93,6 +93,10 @@ class HistoryWriter {
   std::int64_t bin_end_ns_ = INT64_MIN;  // of the last bin
 };
 
+// Unrecorded time that is this much longer than all work before it is before the window's work:
+// an engine copies a few bytes while the step before still runs.
+constexpr std::int64_t kLeadRatio = 10;
+
 // A window while the sweep is inside it.
 class OpenWindow {
  public:
@@ -127,19 +131,22 @@ class OpenWindow {
   }
 
   void add_busy(Bucket bucket, std::int64_t from_ns, std::int64_t to_ns) {
-    is_leading_ = false;
+    busy_ns_ += to_ns - from_ns;
     put(bucket, from_ns, to_ns);
   }
 
   void add_idle(const Gap& gap, std::int64_t from_ns, std::int64_t to_ns) {
     if (gap.is_host) {
       window_.causes[part_]->add(gap, to_ns - from_ns);
-      if (is_leading_ && gap.cause != Bucket::kSync) {
+      if (busy_ns_ == 0 && gap.cause != Bucket::kSync) {
         ledger_.lead_ns += to_ns - from_ns;
       }
     }
+    if (gap.cause == Bucket::kUnrecorded && (to_ns - from_ns) / kLeadRatio <= busy_ns_) {
+      ledger_.between_ns += to_ns - from_ns;
+    }
     if (window_.on_gap) {
-      window_.on_gap(gap.cause, from_ns, to_ns);
+      window_.on_gap(gap, from_ns, to_ns);
     }
     put(gap.cause, from_ns, to_ns);
   }
@@ -161,7 +168,7 @@ class OpenWindow {
     part_ = part;
     part_start_ns_ = window_.bounds_ns[part];
     part_end_ns_ = window_.bounds_ns[part + 1];
-    is_leading_ = true;
+    busy_ns_ = 0;
     ledger_ = {};
     ledger_.window_ns = part_end_ns_ - part_start_ns_;
   }
@@ -176,7 +183,7 @@ class OpenWindow {
   std::uint32_t part_ = 0;
   std::int64_t part_start_ns_ = 0;
   std::int64_t part_end_ns_ = 0;
-  bool is_leading_ = true;  // nothing ran in the part so far
+  std::int64_t busy_ns_ = 0;  // in the part so far
   Ledger ledger_;
   std::array<std::uint32_t, kNumBuckets> num_running_{};  // by kind
 };

@@ -40,8 +40,8 @@ struct SweptWindow {
   std::uint32_t number = 0;                 // for the caller
   std::array<CauseTotals*, 3> causes{};     // by part
   LedgerHistory* history = nullptr;         // of the capture
-  // Receives the idle times, as (cause, start_ns, end_ns).
-  std::function<void(Bucket, std::int64_t, std::int64_t)> on_gap = {};
+  // Receives the idle times, as (gap, start_ns, end_ns).
+  std::function<void(const Gap&, std::int64_t, std::int64_t)> on_gap = {};
 };
 
 // Receives the ledger of each part when it is complete.

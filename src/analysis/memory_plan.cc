@@ -115,6 +115,7 @@ MemoryPlan plan_memory(const TraceOutline& outline, const PlannedOutput& output)
   MemoryPlan plan;
   const std::uint64_t columns = column_bytes(outline);
   const std::uint64_t window = std::min(kWindowBytes, outline.file_bytes);
+  plan.window_bytes = window;
   plan.load_bytes = kProgramBytes + with_spare(columns) + window;
   const auto peak = [&](const TimelineOptions& picture) {
     const std::uint64_t drawn = output.has_picture ? picture_bytes(outline, picture) : 0;
@@ -132,6 +133,23 @@ MemoryPlan plan_memory(const TraceOutline& outline, const PlannedOutput& output)
     plan.trace_bytes = std::min(kSliceFileBytes * events, output.trace_budget);
     plan.duration_ns += kSliceNs * static_cast<std::int64_t>(plan.trace_bytes / kSliceFileBytes);
   }
+  return plan;
+}
+
+unsigned files_at_once(const MemoryPlan& plan, const PlannedReading& reading) {
+  const std::uint64_t most = std::min<std::uint64_t>(std::max(1U, reading.num_threads),
+                                                     std::max<std::size_t>(1, reading.num_files));
+  if (!reading.limit_bytes || plan.window_bytes == 0) {
+    return static_cast<unsigned>(most);
+  }
+  const std::uint64_t left = *reading.limit_bytes - std::min(*reading.limit_bytes, plan.load_bytes);
+  return static_cast<unsigned>(std::min(most, 1 + left / plan.window_bytes));
+}
+
+MemoryPlan with_files_at_once(MemoryPlan plan, unsigned num_files) {
+  plan.load_bytes += (std::max(1U, num_files) - 1) * plan.window_bytes;
+  plan.peak_bytes = std::max(plan.peak_bytes, plan.load_bytes);
+  plan.coarse_peak_bytes = std::max(plan.coarse_peak_bytes, plan.load_bytes);
   return plan;
 }
 

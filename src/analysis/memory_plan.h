@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "analysis/timeline.h"
 #include "trace/trace_outline.h"
@@ -17,7 +19,8 @@ struct PlannedOutput {
 
 // Forecast for an analysis. Memory is the peak resident set.
 struct MemoryPlan {
-  std::uint64_t load_bytes = 0;         // while the file is read
+  std::uint64_t load_bytes = 0;         // while the file is read, or one file of a job
+  std::uint64_t window_bytes = 0;       // of load_bytes, what a file takes only while it is read
   std::uint64_t peak_bytes = 0;         // of all
   std::uint64_t coarse_peak_bytes = 0;  // with coarse_picture()
   std::int64_t duration_ns = 0;         // of one core
@@ -25,7 +28,21 @@ struct MemoryPlan {
   std::uint64_t trace_bytes = 0;        // trace.pftrace
 };
 
-// From row counts alone; the recording is not read.
+// How the files of a job are read.
+struct PlannedReading {
+  std::size_t num_files = 1;
+  unsigned num_threads = 1;
+  std::optional<std::uint64_t> limit_bytes = {};  // of --memory-limit
+};
+
+// Files that are read at the same time: one for each thread, and fewer where what each takes while
+// it is read does not fit into the limit beside the rows of all.
+unsigned files_at_once(const MemoryPlan& plan, const PlannedReading& reading);
+
+// The plan for reading that many files at the same time.
+MemoryPlan with_files_at_once(MemoryPlan plan, unsigned num_files);
+
+// From row counts alone; the recording is not read. Of a job, the files are read one by one.
 MemoryPlan plan_memory(const TraceOutline& outline, const PlannedOutput& output);
 
 // Number of events of a common mix whose analysis fits; 0 if none.

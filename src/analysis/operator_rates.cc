@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FLOP/s of matrix products and bandwidths of collectives.
+// FLOP/s of matrix products and attention, and bandwidths of collectives.
 //
 // PyTorch's profiler writes the sizes of an operator's inputs (record_shapes), and what a
 // collective sends. The time is that of the kernels that the operator itself launched: all of them,
 // also those that sum the parts of a split product.
 //
-//   FLOP of a product     2 x m x n x k x batch
+//   FLOP of a product     2 x m x n x k x batch; attention: attention_flops.cc
 //   algorithm bandwidth   bytes of the whole message / time
 //   bus bandwidth         the same x 2 (n-1)/n for all-reduce, x (n-1)/n for all-gather,
 //                         reduce-scatter and all-to-all, x 1 for others; n is the group size
@@ -25,6 +25,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/attention_flops.h"
 #include "trace/op_inputs.h"
 
 namespace llmprof {
@@ -130,6 +131,9 @@ std::optional<Product> product_in(std::string_view op, std::string_view text) {
   const std::size_t first = op == "aten::addmm" || op == "aten::baddbmm" ? 1 : 0;
   if (!inputs || inputs->sizes.size() < first + 2) {
     return std::nullopt;
+  }
+  if (const auto attention = attention_work(op, *inputs)) {
+    return Product{attention->dims, short_type(attention->type), attention->flops};
   }
   const Sizes& left = inputs->sizes[first];
   const Sizes& right = inputs->sizes[first + 1];

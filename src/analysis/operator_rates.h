@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rates of matrix products and of collectives, from the inputs of operators.
+// Rates of matrix products, of attention and of collectives, from the inputs of operators.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace llmprof {
 
-// All calls of one matrix product with the same sizes and type.
+// All calls of one matrix product or attention with the same sizes and type.
 struct GemmRate {
   std::string op;          // "aten::mm"
   std::string dims;        // "15360x4096 x 4096x24576"

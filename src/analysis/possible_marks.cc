@@ -38,9 +38,9 @@ bool has_word(std::string_view lower, std::initializer_list<std::string_view> wo
 
 // By their domain, or by their function names in the default one.
 bool is_of_library(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kBeginnings = {
-      "nccl",     "cublas",  "cudnn", "cufft", "cusolver",
-      "cusparse", "nvshmem", "cub:",  "cccl",  "tensorrt:"};
+  constexpr std::array<std::string_view, 11> kBeginnings = {
+      "nccl",    "cublas", "cudnn", "cufft",     "cusolver", "cusparse",
+      "nvshmem", "cub:",   "cccl",  "tensorrt:", "fsdp::"};
   const std::string lower = to_lower(name);
   return std::any_of(kBeginnings.begin(), kBeginnings.end(),
                      [&](std::string_view beginning) { return lower.starts_with(beginning); });
@@ -155,8 +155,9 @@ std::vector<PossibleMark> possible_marks(const Stages& stages,
     return std::tuple(-a.mark.kernel_ns, -a.mark.host_ns, a.name) <
            std::tuple(-b.mark.kernel_ns, -b.mark.host_ns, b.name);
   });
-  // Where the GPU worked in some of them, the others are of no use.
-  if (!chosen.empty() && chosen[0].mark.kernel_ns > 0) {
+  // Where the GPU worked in some range, those without GPU work are of no use.
+  if (std::any_of(ranges.begin(), ranges.end(),
+                  [](const RangeTotal& range) { return range.kernel_ns > 0; })) {
     std::erase_if(chosen, [](const Candidate& one) { return one.mark.kernel_ns == 0; });
   }
   // A range with little of the GPU time is a part of a step, unless its name says otherwise.

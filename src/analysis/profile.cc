@@ -118,25 +118,64 @@ class Tasks {
   std::vector<std::function<void(PassTimer*)>> tasks_;
 };
 
+// Which stage launched each piece of work.
+struct Launched {
+  Extent extent;
+  RankGroups groups;
+  std::vector<StepWindow> windows;
+};
+
+Launched find_launched(const IsCommunication& is_communication, const Parallelism& parallelism,
+                       PassTimer* timer, Profile& profile) {
+  const Trace& trace = *profile.trace;
+  Stages& stages = profile.stages;
+  Attribution& attribution = profile.attribution;
+  Analysis& analysis = profile.analysis;
+
+  // Stages: where prefill and decode are.
+  const Extent of_work = extent_of(trace);
+  stages = find_stages(trace, profile.rules, of_work.start_ns, of_work.end_ns);
+  const Extent extent = with_marks(of_work, trace, stages);
+  analysis.capture_start_ns = extent.start_ns;
+  analysis.capture_ns = extent.end_ns - extent.start_ns;
+  analysis.stage_source = stages.source;
+  analysis.engine = stages.engine;
+
+  // Ranks of one model: their marks repeat each other, and each step counts once.
+  RankGroups groups = find_rank_groups(trace, stages, is_communication, parallelism);
+  {
+    const Stages counted = counted_stages(trace, stages, groups);
+    analysis.stages = summarise_stages(counted);
+    analysis.stage_times = time_stages(counted);
+  }
+
+  // Attribution: which stage launched each kernel.
+  attribution = timed(timer, "attribute", [&] { return attribute(trace, stages); });
+  add_orphans(attribution.kernels, trace.kernels.size(), analysis.diagnostics);
+  add_joined(attribution, analysis.diagnostics);
+  std::vector<StepWindow> windows =
+      timed(timer, "step windows", [&] { return find_step_windows(trace, stages, attribution); });
+  return {extent, std::move(groups), std::move(windows)};
+}
+
 // What the ledger needs of the steps before it.
 struct LedgerNeeds {
   const Trace& trace;
-  const RankGroups& groups;
-  const std::vector<StepWindow>& windows;
+  const KernelFamilies& families;
+  const Launched& launched;
   const IsCommunication& is_communication;
-  const Extent& extent;
 };
 
 // Ledger, with the timeline, whose gaps come from it, and the steps, which have its times.
 void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, PassTimer* timer,
                  Profile& profile) {
   const Trace& trace = needs.trace;
-  const Extent& extent = needs.extent;
+  const Extent& extent = needs.launched.extent;
   Analysis& analysis = profile.analysis;
   std::optional<TimelineMaker> maker;
   if (options.has_timeline) {
     timed(timer, "timeline", [&] {
-      maker.emplace(trace, profile.rules, profile.stages, profile.attribution, extent.start_ns,
+      maker.emplace(trace, needs.families, profile.stages, profile.attribution, extent.start_ns,
                     extent.end_ns, options.picture);
     });
   }
@@ -146,9 +185,9 @@ void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, PassTi
   GapSink on_gap = to_timeline;
   if (options.has_requests) {
     profile.long_gaps.resize(trace.devices.size());
-    on_gap = [&](std::size_t device, Bucket cause, std::int64_t start_ns, std::int64_t end_ns) {
+    on_gap = [&](std::size_t device, GapCause cause, std::int64_t start_ns, std::int64_t end_ns) {
       if (end_ns - start_ns >= kLeastGapNs) {
-        profile.long_gaps[device].push_back({start_ns, end_ns, cause});
+        profile.long_gaps[device].push_back({start_ns, end_ns, cause.bucket});
       }
       if (to_timeline) {
         to_timeline(device, cause, start_ns, end_ns);
@@ -158,9 +197,9 @@ void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, PassTi
 
   // From here on the buckets of every ledger sum to its window.
   LedgerResult ledgers = timed(timer, "ledger", [&] {
-    return make_ledgers({trace, profile.stages, profile.attribution, needs.windows,
+    return make_ledgers({trace, profile.stages, profile.attribution, needs.launched.windows,
                          needs.is_communication, extent.start_ns, extent.end_ns,
-                         model_kernels(trace, profile.rules), on_gap});
+                         model_kernels(trace, needs.families), on_gap});
   });
   if (maker) {
     profile.timeline = timed(timer, "timeline", [&] { return maker->finish(); });
@@ -169,31 +208,41 @@ void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, PassTi
 
   // Steps: host range, GPU window and period of each.
   timed(timer, "steps", [&] {
-    analysis.steps = find_steps(trace, profile.stages, needs.groups, needs.windows, ledgers.own_ns);
+    analysis.steps = find_steps(trace, profile.stages, needs.launched.groups,
+                                needs.launched.windows, ledgers.own_ns);
     analysis.steady_window = mark_steady(profile.stages.names, analysis.steps);
-    analysis.rank_groups = summarise_groups(trace, needs.groups, analysis.steps);
+    analysis.rank_groups = summarise_groups(trace, needs.launched.groups, analysis.steps);
   });
   take_ledgers(std::move(ledgers), analysis);
 }
 
-// Recovers the model and its slow passes and layers. Returns maps of layers for the timeline.
-std::vector<LayerMap> add_structure(bool has_timeline, std::int64_t start_ns, Profile& profile) {
+// Recovers the model and its slow passes and layers. Returns the part of each kernel.
+std::vector<std::uint32_t> add_structure(const KernelFamilies& families, Profile& profile) {
   const Trace& trace = *profile.trace;
   Analysis& analysis = profile.analysis;
-  profile.structure = find_structure(trace, profile.rules);
+  profile.structure = find_structure(trace, families);
   std::vector<std::uint32_t> parts;
-  analysis.structure = summarise_structure(trace, profile.rules, profile.structure, parts);
+  analysis.structure = summarise_structure(trace, families, profile.structure, parts);
   analysis.structure->slow_passes =
       find_slow_passes(trace, profile.structure, *analysis.structure, parts);
   analysis.structure->slow_layers =
       find_slow_layers(trace, profile.structure, *analysis.structure, parts);
   if (profile.structure.is_found()) {
     recover_steps(trace, profile.structure, *analysis.structure);
-    compare_with_marks(profile.structure, profile.stages, profile.attribution, *analysis.structure);
+  }
+  return parts;
+}
+
+// Compares the model with the marks. Returns maps of its layers for the timeline.
+std::vector<LayerMap> finish_structure(bool has_timeline, std::int64_t start_ns,
+                                       std::vector<std::uint32_t> parts, Profile& profile) {
+  StructureSummary& summary = *profile.analysis.structure;
+  if (profile.structure.is_found()) {
+    compare_with_marks(profile.structure, profile.stages, profile.attribution, summary);
   }
   std::vector<LayerMap> maps;
   if (has_timeline) {
-    maps = map_layers(trace, profile.structure, *analysis.structure, parts, start_ns);
+    maps = map_layers(*profile.trace, profile.structure, summary, parts, start_ns);
   }
   if (profile.structure.is_found()) {
     profile.kernel_parts = std::move(parts);
@@ -221,51 +270,45 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   analysis.diagnostics.insert(analysis.diagnostics.end(), profile.rules.notes.begin(),
                               profile.rules.notes.end());
 
-  // Stages: where prefill and decode are.
-  const Extent of_work = extent_of(trace);
-  stages = find_stages(trace, profile.rules, of_work.start_ns, of_work.end_ns);
-  const Extent extent = with_marks(of_work, trace, stages);
-  analysis.capture_start_ns = extent.start_ns;
-  analysis.capture_ns = extent.end_ns - extent.start_ns;
-  analysis.stage_source = stages.source;
-  analysis.engine = stages.engine;
-  const IsCommunication is_communication = communication_kernels(trace, profile.rules);
+  const KernelFamilies families(trace, profile.rules);
+  const IsCommunication is_communication = communication_kernels(trace, families);
 
-  // Ranks of one model: their marks repeat each other, and each step counts once.
-  const RankGroups groups = find_rank_groups(trace, stages, is_communication, options.parallelism);
-  {
-    const Stages counted = counted_stages(trace, stages, groups);
-    analysis.stages = summarise_stages(counted);
-    analysis.stage_times = time_stages(counted);
-  }
-
-  // Attribution: which stage launched each kernel.
-  attribution = timed(options.timer, "attribute", [&] { return attribute(trace, stages); });
-  add_orphans(attribution.kernels, trace.kernels.size(), analysis.diagnostics);
-  add_joined(attribution, analysis.diagnostics);
-  add_kernel_time(trace, stages, attribution, analysis.stages);
-  const std::vector<StepWindow> windows = timed(
-      options.timer, "step windows", [&] { return find_step_windows(trace, stages, attribution); });
+  // The model is found in the order of kernels alone, so it is found while work is attributed.
+  std::optional<Launched> launched;
+  std::vector<std::uint32_t> parts;
+  Tasks first(options.timer);
+  first.add([&](PassTimer* timer) {
+    launched.emplace(find_launched(is_communication, options.parallelism, timer, profile));
+  });
+  first.add([&](PassTimer* timer) {
+    if (trace.kernels.size() > 0) {
+      timed(timer, "structure", [&] { parts = add_structure(families, profile); });
+    }
+  });
+  first.run(options.num_threads);
+  const Extent& extent = launched->extent;
 
   // The steps below read the trace and the results above, and each writes fields of its own: they
   // run at the same time, the longest first.
   std::vector<LayerMap> layer_maps;
   Tasks tasks(options.timer);
   tasks.add([&](PassTimer* timer) {
-    add_ledgers({trace, groups, windows, is_communication, extent}, options, timer, profile);
+    add_ledgers({trace, families, *launched, is_communication}, options, timer, profile);
   });
   tasks.add([&](PassTimer* timer) {
-    // The model: passes, layers and parts, from the order of kernels.
+    // The model and the marks.
     if (trace.kernels.size() > 0) {
-      layer_maps = timed(timer, "structure", [&] {
-        return add_structure(options.has_timeline, extent.start_ns, profile);
+      layer_maps = timed(timer, "layers", [&] {
+        return finish_structure(options.has_timeline, extent.start_ns, std::move(parts), profile);
       });
     }
+    // The time that each stage launched.
+    add_kernel_time(trace, stages, attribution, analysis.stages);
   });
   tasks.add([&](PassTimer* timer) {
     // Kernel table. From here on the times of the stages and `outside` sum to kernel_ns.
     timed(timer, "kernels",
-          [&] { summarise_kernels(trace, profile.rules, stages, attribution, analysis); });
+          [&] { summarise_kernels(trace, families, stages, attribution, analysis); });
     // Framework operators behind the kernels.
     analysis.operators = timed(timer, "operators", [&] {
       return summarise_operators(trace, stages, attribution, analysis.kernel_ns);
@@ -274,7 +317,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   tasks.add([&](PassTimer* timer) {
     // Groups of equal launches.
     analysis.launch_groups = timed(timer, "launch groups", [&] {
-      return group_launches(trace, profile.rules, stages, attribution);
+      return group_launches(trace, families, stages, attribution);
     });
   });
   tasks.add([&](PassTimer* timer) {
@@ -302,7 +345,7 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   Tasks later(options.timer);
   later.add([&](PassTimer* timer) {
     analysis.kernel_chains = timed(timer, "kernel chains", [&] {
-      return find_kernel_chains(trace, profile.rules, stages, attribution, steady);
+      return find_kernel_chains(trace, families, stages, attribution, steady);
     });
   });
   later.add([&](PassTimer* timer) {

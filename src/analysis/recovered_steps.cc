@@ -126,36 +126,40 @@ bool is_near(std::int64_t value, std::int64_t middle) {
 class WorkReader {
  public:
   WorkReader(const Trace& trace, const KernelSymbols& symbols)
-      : trace_(trace), symbols_(symbols), says_(trace.strings.size()) {}
+      : trace_(trace), symbols_(symbols), says_(trace.strings.size()) {
+    for (const LaunchShape& shape : trace.shapes) {
+      blocks_.push_back(blocks_of(shape));
+    }
+  }
 
   PassWork read(const KernelStream& stream, ModelPass& pass) {
     PassWork work;
     work.pass = &pass;
-    std::int64_t num_products = 0;
-    std::int64_t num_vectors = 0;
+    bool has_products = false;
+    work.is_vector = true;
     for (std::uint32_t i = pass.layers.front(); i < pass.layers.back(); ++i) {
       const std::uint32_t row = stream.kernels[i];
       const KernelRole role = symbols_.roles[stream.symbols[i]];
       if (role == KernelRole::kComm) {
         continue;
       }
-      const LaunchShape& shape = trace_.shapes[trace_.kernels.shape[row]];
-      const std::int64_t num_blocks = blocks_of(shape);
+      const std::uint32_t shape = trace_.kernels.shape[row];
+      const std::int64_t num_blocks = blocks_[shape];
       work.num_blocks += num_blocks;
       if (role == KernelRole::kGemm) {
         work.product_ns += trace_.kernels.end_ns[row] - trace_.kernels.start_ns[row];
-        ++num_products;
-        num_vectors += says(row).is_vector ? 1 : 0;
+        has_products = true;
+        work.is_vector = work.is_vector && says(row).is_vector;
       } else if (role == KernelRole::kAttention) {
         const NameSays& name = says(row);
-        const bool is_tile = name.is_split && shape.grid[0] == 1;
-        work.is_single = work.is_single || name.is_decode || is_tile;
-        work.is_prompt = work.is_prompt || name.is_prefill || (name.is_split && shape.grid[0] > 1);
+        const std::int32_t width = trace_.shapes[shape].grid[0];
+        work.is_single = work.is_single || name.is_decode || (name.is_split && width == 1);
+        work.is_prompt = work.is_prompt || name.is_prefill || (name.is_split && width > 1);
       } else if (role == KernelRole::kNorm) {
         work.norm_blocks = std::min(work.norm_blocks.value_or(num_blocks), num_blocks);
       }
     }
-    work.is_vector = num_products > 0 && num_vectors == num_products;
+    work.is_vector = work.is_vector && has_products;
     for (std::uint32_t i = pass.layers.back(); i < pass.end; ++i) {
       work.has_sampling =
           work.has_sampling || symbols_.roles[stream.symbols[i]] == KernelRole::kSampling;
@@ -176,6 +180,7 @@ class WorkReader {
   const Trace& trace_;
   const KernelSymbols& symbols_;
   std::vector<NameSays> says_;
+  std::vector<std::int64_t> blocks_;  // by shape
 };
 
 // Whether the second of two passes follows the first, without much work between them.
@@ -461,12 +466,16 @@ struct StepPasses {
 std::vector<std::uint32_t> steps_of(const KernelStream& stream, const ModelPass& pass,
                                     const Origins& origins) {
   std::vector<std::uint32_t> steps;
+  std::uint32_t last = kNone;
   for (std::uint32_t i = pass.layers.front(); i < pass.layers.back(); ++i) {
     const std::uint32_t row = stream.kernels[i];
-    const std::uint32_t step =
-        origins.nested[row] != kNone ? origins.nested[row] : origins.instance[row];
-    if (step != kNone && (steps.empty() || steps.back() != step)) {
-      steps.push_back(step);
+    const std::uint32_t nested = origins.nested[row];
+    const std::uint32_t step = nested != kNone ? nested : origins.instance[row];
+    if (step != last) {
+      last = step;
+      if (step != kNone) {
+        steps.push_back(step);
+      }
     }
   }
   std::sort(steps.begin(), steps.end());

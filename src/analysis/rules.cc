@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "analysis/kernel_words.h"
+#include "analysis/operator_names.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -35,7 +36,12 @@ bool fits(const StageRule& rule, std::string_view domain, std::string_view text)
   if (rule.text.ends_with('*')) {
     return text.starts_with(std::string_view(rule.text).substr(0, rule.text.size() - 1));
   }
-  return text == rule.text;
+  if (!text.starts_with(rule.text)) {
+    return false;
+  }
+  // PyTorch adds numbers to the names of its operators, which reports leave out.
+  return text.size() == rule.text.size() ||
+         (is_operator_text(text) && operator_name(text) == rule.text);
 }
 
 void add_marks(const std::vector<std::string>& marks, const std::vector<std::string>& steps,

@@ -4,7 +4,8 @@
 //
 // The length of a pass is from the end of the one before it to its own end, and is divided without
 // rest: each kernel has the time in which no kernel before it still ran, and the idle time before
-// it. Each is compared with the median at the same place of all passes.
+// it. Each is compared with the median at the same place of all passes; of many passes, some that
+// are evenly spread give the median.
 #include "analysis/slow_passes.h"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ namespace {
 
 constexpr std::size_t kLeastPasses = 4;     // of a kind: fewer have no median worth the name
 constexpr std::size_t kMostSlow = 3;        // of a kind
-constexpr std::size_t kMostSamples = 4096;  // for the median at a place
+constexpr std::size_t kMostSampled = 256;   // passes, for the median at a place
+constexpr std::size_t kMostSamples = 4096;  // of all layers of them
 constexpr std::size_t kMostCauses = 3;
 
 // One pass of a stream with its length.
@@ -99,7 +101,10 @@ class SlowFinder {
              const std::vector<std::uint32_t>& parts, std::vector<TimedPass> passes)
       : trace_(trace), summary_(summary), parts_(parts), passes_(std::move(passes)) {
     std::vector<PlaceTimes> times(summary.parts.size());
-    for (const TimedPass& timed : passes_) {
+    const std::size_t step = (passes_.size() + kMostSampled - 1) / kMostSampled;
+    std::size_t num_sampled = 0;
+    for (std::size_t p = 0; p < passes_.size(); p += step, ++num_sampled) {
+      const TimedPass& timed = passes_[p];
       for_each_time(trace, timed, [&](std::uint32_t i, std::int64_t idle_ns, std::int64_t own_ns) {
         const std::uint32_t part = parts[timed.stream->kernels[i]];
         if (part != kNone && times[part].own_ns.size() < kMostSamples) {
@@ -109,7 +114,7 @@ class SlowFinder {
       });
     }
     for (PlaceTimes& one : times) {
-      if (2 * one.own_ns.size() < passes_.size()) {
+      if (2 * one.own_ns.size() < num_sampled) {
         medians_.emplace_back(0, 0);  // most passes do without
         continue;
       }

@@ -15,7 +15,8 @@
 // early, on a stream of their own.
 //
 // The ledger window of a step begins when its mark opens or the step before finishes on the GPU,
-// whichever is later, and no later than its first kernel. It ends where that of the next step
+// whichever is later, and no later than its first kernel. Kernels that were launched before the
+// recording began are of the step before. It ends where that of the next step
 // begins, so idle time between two steps is charged to one of them. A pause, i.e. idle time without
 // a mark that is far longer than a step, is charged to none.
 //
@@ -161,9 +162,33 @@ std::vector<std::uint32_t> find_parents(const Stages& stages) {
   return parents;
 }
 
-// Sets periods and ledger windows of the steps of one lane, in order of their GPU work.
+// By device: the end of kernels whose launch precedes the recording, up to the first step's work.
+// They are of a step that was not recorded.
+std::vector<std::int64_t> ends_of_earlier_work(const Trace& trace, const Stages& stages,
+                                               const Attribution& attribution,
+                                               const std::vector<StepWindow>& windows) {
+  std::vector<std::int64_t> first_ns(trace.devices.size(), INT64_MAX);
+  for (const StepWindow& window : windows) {
+    if (is_step(stages, stages.instances[window.instance])) {
+      first_ns[window.device] = std::min(first_ns[window.device], window.gpu_start_ns);
+    }
+  }
+  std::vector<std::int64_t> end_ns(trace.devices.size(), INT64_MIN);
+  for (std::size_t row = 0; row < trace.kernels.size(); ++row) {
+    if (attribution.kernels.call[row] == kNone) {
+      const std::uint16_t device = trace.kernels.device[row];
+      if (trace.kernels.end_ns[row] <= first_ns[device]) {
+        end_ns[device] = std::max(end_ns[device], trace.kernels.end_ns[row]);
+      }
+    }
+  }
+  return end_ns;
+}
+
+// Sets periods and ledger windows of the steps of one lane, in order of their GPU work. `reach_ns`
+// is the end of earlier work.
 void divide_lane(const Stages& stages, const std::vector<std::uint32_t>& parents,
-                 std::vector<StepWindow*>& lane) {
+                 std::int64_t reach_ns, std::vector<StepWindow*>& lane) {
   std::sort(lane.begin(), lane.end(), [](const StepWindow* a, const StepWindow* b) {
     return std::tuple(a->gpu_start_ns, a->gpu_end_ns, a->instance) <
            std::tuple(b->gpu_start_ns, b->gpu_end_ns, b->instance);
@@ -174,7 +199,6 @@ void divide_lane(const Stages& stages, const std::vector<std::uint32_t>& parents
   }
   const std::int64_t longest_idle_ns =
       kPauseSteps * lower_median(std::move(distances_ns)).value_or(0);
-  std::int64_t reach_ns = INT64_MIN;  // the end of the GPU work of all steps so far
   for (std::size_t i = 0; i < lane.size(); ++i) {
     StepWindow& step = *lane[i];
     const StageInstance& mark = stages.instances[step.instance];
@@ -193,7 +217,7 @@ void divide_lane(const Stages& stages, const std::vector<std::uint32_t>& parents
         before.next = step.instance;
       }
     }
-    reach_ns = std::max(reach_ns, step.gpu_end_ns);
+    reach_ns = std::max(reach_ns, step.gpu_end_ns);  // of all steps so far
     // The last one ends with its mark or its work.
     step.end_ns =
         std::max({step.gpu_end_ns, mark.is_open ? INT64_MIN : mark.end_ns, step.start_ns});
@@ -251,8 +275,10 @@ std::vector<StepWindow> find_step_windows(const Trace& trace, const Stages& stag
     const std::uint32_t owner = is_concurrent[process] ? mark.thread : process;
     lanes[{stages.is_nested[mark.stage], owner, window.device}].push_back(&window);
   }
+  const std::vector<std::int64_t> ends_ns =
+      ends_of_earlier_work(trace, stages, attribution, windows);
   for (auto& [lane, steps] : lanes) {
-    divide_lane(stages, parents, steps);
+    divide_lane(stages, parents, ends_ns[lane.device], steps);
   }
   return windows;
 }

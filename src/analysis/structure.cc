@@ -33,51 +33,41 @@ struct Piece {
   std::size_t size() const { return end - begin; }
 };
 
+// The order of kernels that start together. By name where all else is equal: the order of rows in a
+// file is arbitrary.
+[[gnu::noinline]] bool is_before_at_start(const Trace& trace, std::uint32_t a, std::uint32_t b) {
+  const auto key = [&](std::uint32_t row) {
+    return std::tuple(trace.kernels.end_ns[row], trace.kernels.correlation[row],
+                      trace.strings[trace.kernels.name[row]]);
+  };
+  return key(a) < key(b);
+}
+
 std::vector<KernelStream> streams_of(const Trace& trace, const KernelSymbols& symbols) {
   const Kernels& kernels = trace.kernels;
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::size_t> indexes;
   std::vector<KernelStream> streams;
-  std::vector<std::size_t> sizes;
-  // Calls visit(stream, first row, end) for rows in a row of one stream, as most are.
-  const auto each_run = [&](auto visit) {
-    for (std::uint32_t row = 0; row < kernels.size();) {
-      const std::pair key(kernels.device[row], kernels.process[row]);
-      std::uint32_t end = row + 1;
-      while (end < kernels.size() && kernels.device[end] == key.first &&
-             kernels.process[end] == key.second) {
-        ++end;
-      }
-      const auto [at, is_new] = indexes.try_emplace(key, streams.size());
-      if (is_new) {
-        streams.push_back({key.first, key.second, {}, {}, {}});
-        sizes.push_back(0);
-      }
-      visit(at->second, row, end);
-      row = end;
+  // Rows of one stream mostly follow each other, as the files of a job do.
+  for (std::uint32_t row = 0; row < kernels.size();) {
+    const std::pair key(kernels.device[row], kernels.process[row]);
+    std::uint32_t end = row + 1;
+    while (end < kernels.size() && kernels.device[end] == key.first &&
+           kernels.process[end] == key.second) {
+      ++end;
     }
-  };
-  each_run([&](std::size_t stream, std::uint32_t row, std::uint32_t end) {
-    sizes[stream] += end - row;
-  });
-  for (std::size_t i = 0; i < streams.size(); ++i) {
-    streams[i].kernels.reserve(sizes[i]);
-  }
-  each_run([&](std::size_t stream, std::uint32_t row, std::uint32_t end) {
-    std::vector<std::uint32_t>& rows = streams[stream].kernels;
+    const auto [at, is_new] = indexes.try_emplace(key, streams.size());
+    if (is_new) {
+      streams.push_back({key.first, key.second, {}, {}, {}});
+    }
+    std::vector<std::uint32_t>& rows = streams[at->second].kernels;
     rows.resize(rows.size() + (end - row));
     std::iota(rows.end() - static_cast<std::ptrdiff_t>(end - row), rows.end(), row);
-  });
+    row = end;
+  }
   for (KernelStream& stream : streams) {
-    // By name where all else is equal: the order of rows in a file is arbitrary.
     const auto order = [&](std::uint32_t a, std::uint32_t b) {
-      if (kernels.start_ns[a] != kernels.start_ns[b]) {
-        return kernels.start_ns[a] < kernels.start_ns[b];
-      }
-      const auto key = [&](std::uint32_t row) {
-        return std::tuple(kernels.end_ns[row], kernels.correlation[row]);
-      };
-      return key(a) != key(b) ? key(a) < key(b)
-                              : trace.strings[kernels.name[a]] < trace.strings[kernels.name[b]];
+      return kernels.start_ns[a] != kernels.start_ns[b] ? kernels.start_ns[a] < kernels.start_ns[b]
+                                                        : is_before_at_start(trace, a, b);
     };
     if (!std::is_sorted(stream.kernels.begin(), stream.kernels.end(), order)) {
       std::sort(stream.kernels.begin(), stream.kernels.end(), order);
@@ -102,10 +92,10 @@ struct BaggedRun {
   const LayerRun& run;
   std::vector<std::uint64_t> bags;
 
-  BaggedRun(SymbolStream stream, const LayerRun& of) : run(of) {
+  BaggedRun(SymbolStream stream, const KernelSymbols& symbols, const LayerRun& of) : run(of) {
     bags.reserve(run.positions.size() - 1);
     for (std::size_t i = 0; i + 1 < run.positions.size(); ++i) {
-      bags.push_back(bag_of(stream, run.positions[i], run.positions[i + 1]));
+      bags.push_back(bag_of(stream, symbols, run.positions[i], run.positions[i + 1]));
     }
   }
 
@@ -359,7 +349,7 @@ std::string ends_text(SymbolStream stream, const KernelSymbols& symbols, const M
 
 RunPasses passes_of(SymbolStream stream, const KernelSymbols& symbols, const LayerRun& run) {
   RunPasses result;
-  const BaggedRun layers(stream, run);
+  const BaggedRun layers(stream, symbols, run);
   const std::vector<Piece> pieces = pieces_of(stream, symbols, layers);
   const std::size_t num_layers = usual_size(pieces);
   std::size_t num_whole = 0;
@@ -456,18 +446,21 @@ class ComputeStream {
     if (std::none_of(stream.symbols.begin(), stream.symbols.end(), is_comm)) {
       return;
     }
-    symbols_.reserve(stream.symbols.size());
-    positions_.reserve(stream.symbols.size() + 1);
-    for (std::uint32_t i = 0; i < stream.symbols.size(); ++i) {
-      if (!is_comm(stream.symbols[i])) {
-        symbols_.push_back(stream.symbols[i]);
-        positions_.push_back(i);
-      }
+    // Each is written, and stays where the next is not written over it: no branch to mispredict.
+    const auto size = static_cast<std::uint32_t>(stream.symbols.size());
+    symbols_ = Column<std::uint32_t>(size);
+    positions_ = Column<std::uint32_t>(size + 1);
+    for (std::uint32_t i = 0; i < size; ++i) {
+      symbols_[size_] = stream.symbols[i];
+      positions_[size_] = i;
+      size_ += is_comm(stream.symbols[i]) ? 0 : 1;
     }
-    positions_.push_back(static_cast<std::uint32_t>(stream.symbols.size()));
+    positions_[size_] = size;
   }
 
-  SymbolStream symbols() const { return positions_.empty() ? stream_.symbols : symbols_; }
+  SymbolStream symbols() const {
+    return positions_.empty() ? SymbolStream(stream_.symbols) : symbols_.span().first(size_);
+  }
 
   // A pass as positions in the whole stream. Communication belongs to the kernels before it.
   void widen(ModelPass& pass) const {
@@ -480,8 +473,9 @@ class ComputeStream {
 
  private:
   const KernelStream& stream_;
-  std::vector<std::uint32_t> symbols_;
-  std::vector<std::uint32_t> positions_;  // in the whole stream, and its size at the end
+  Column<std::uint32_t> symbols_;
+  Column<std::uint32_t> positions_;  // in the whole stream, and its size at the end
+  std::size_t size_ = 0;             // of both
 };
 
 // Collects the passes of all streams.
@@ -562,9 +556,9 @@ class Finder {
 
 }  // namespace
 
-Structure find_structure(const Trace& trace, const Rules& rules) {
+Structure find_structure(const Trace& trace, const KernelFamilies& families) {
   Structure structure;
-  structure.symbols = find_symbols(trace, rules);
+  structure.symbols = find_symbols(trace, families);
   structure.streams = streams_of(trace, structure.symbols);
   Finder finder(trace, structure);
   for (KernelStream& stream : structure.streams) {

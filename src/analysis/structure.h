@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/kernel_families.h"
 #include "analysis/kernel_symbols.h"
-#include "analysis/rules.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -64,6 +64,6 @@ struct Structure {
   bool is_found() const { return !kinds.empty(); }
 };
 
-Structure find_structure(const Trace& trace, const Rules& rules);
+Structure find_structure(const Trace& trace, const KernelFamilies& families);
 
 }  // namespace llmprof

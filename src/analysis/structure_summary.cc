@@ -38,6 +38,16 @@ struct Slot {
   std::unordered_map<StringId, std::int64_t> names_ns;
   std::int64_t* last_ns = nullptr;  // in names_ns: mostly the same kernel again
   StringId last_name{};
+
+  void add(StringId name, std::int64_t time_ns) {
+    ++launches;
+    total_ns += time_ns;
+    if (last_ns == nullptr || last_name != name) {
+      last_ns = &names_ns[name];
+      last_name = name;
+    }
+    *last_ns += time_ns;
+  }
 };
 
 // Stretches that hold the same kernels, and the sums of their positions.
@@ -53,26 +63,37 @@ class Block {
   }
 
   // Adds the launches of a stretch and notes the position of each in `slots`, by kernel row.
-  void add(const KernelStream& stream, Stretch stretch, std::uint32_t first_slot,
-           std::vector<std::uint32_t>& slots) {
+  // Returns their time, with that of stray kernels.
+  std::int64_t add(const KernelStream& stream, Stretch stretch, std::uint32_t first_slot,
+                   std::vector<std::uint32_t>& slots) {
     const bool is_equal =
         stretch.end - stretch.begin == slots_.size() &&
         std::equal(slots_.begin(), slots_.end(), stream.symbols.begin() + stretch.begin,
                    [](const Slot& slot, std::uint32_t symbol) { return slot.symbol == symbol; });
-    for (std::uint32_t i = stretch.begin; i < stretch.end; ++i) {
-      const std::uint32_t symbol = stream.symbols[i];
-      std::size_t slot = i - stretch.begin;
-      if (!is_equal) {
-        const auto at = places_.find(std::pair(symbol, counts_[symbol]++));
-        if (at == places_.end()) {
-          continue;  // a stray kernel
-        }
-        slot = at->second;
+    const Kernels& kernels = trace_->kernels;
+    std::int64_t sum_ns = 0;
+    if (is_equal) {
+      std::uint32_t i = stretch.begin;
+      for (Slot& slot : slots_) {
+        const std::uint32_t row = stream.kernels[i++];
+        const std::int64_t time_ns = kernels.end_ns[row] - kernels.start_ns[row];
+        sum_ns += time_ns;
+        slot.add(kernels.name[row], time_ns);
+        slots[row] = first_slot++;
       }
-      add_launch(slots_[slot], stream.kernels[i]);
-      slots[stream.kernels[i]] = first_slot + static_cast<std::uint32_t>(slot);
+      return sum_ns;
+    }
+    for (std::uint32_t i = stretch.begin; i < stretch.end; ++i) {
+      const std::uint32_t row = stream.kernels[i];
+      const std::int64_t time_ns = kernels.end_ns[row] - kernels.start_ns[row];
+      sum_ns += time_ns;
+      if (const std::size_t slot = slot_of(stream.symbols[i]); slot < slots_.size()) {
+        slots_[slot].add(kernels.name[row], time_ns);
+        slots[row] = first_slot + static_cast<std::uint32_t>(slot);
+      }
     }
     counts_.clear();
+    return sum_ns;
   }
 
   const std::vector<Slot>& slots() const { return slots_; }
@@ -82,23 +103,17 @@ class Block {
     std::int64_t common = 0;
     for (std::uint32_t i = stretch.begin; i < stretch.end; ++i) {
       const std::uint32_t symbol = stream.symbols[i];
-      common += places_.contains(std::pair(symbol, counts_[symbol]++)) ? 1 : 0;
+      common += slot_of(symbol) < slots_.size() ? 1 : 0;
     }
     counts_.clear();
     return common;
   }
 
  private:
-  void add_launch(Slot& slot, std::uint32_t row) {
-    const std::int64_t time_ns = trace_->kernels.end_ns[row] - trace_->kernels.start_ns[row];
-    ++slot.launches;
-    slot.total_ns += time_ns;
-    const StringId name = trace_->kernels.name[row];
-    if (slot.last_ns == nullptr || slot.last_name != name) {
-      slot.last_ns = &slot.names_ns[name];
-      slot.last_name = name;
-    }
-    *slot.last_ns += time_ns;
+  // The position of the next kernel of a stretch; beyond all of them for a stray one.
+  std::size_t slot_of(std::uint32_t symbol) {
+    const auto at = places_.find(std::pair(symbol, counts_[symbol]++));
+    return at == places_.end() ? slots_.size() : at->second;
   }
 
   const Trace* trace_;
@@ -110,8 +125,8 @@ class Block {
 // Kinds of one part of a pass, by the kernels that they hold.
 class Blocks {
  public:
-  void count(const KernelStream& stream, Stretch stretch) {
-    Kind& kind = kinds_[bag_of(stream.symbols, stretch.begin, stretch.end)];
+  void count(const KernelStream& stream, Stretch stretch, std::uint64_t bag) {
+    Kind& kind = kinds_[bag];
     if (kind.count++ == 0) {
       kind.stream = &stream;
       kind.example = stretch;
@@ -146,14 +161,11 @@ class Blocks {
     }
   }
 
-  // Positions are numbered through all kinds, from `first_slot` on.
-  void add(const KernelStream& stream, Stretch stretch, std::uint32_t first_slot,
-           std::vector<std::uint32_t>& slots) {
-    if (blocks_.empty()) {
-      return;
-    }
+  // Positions are numbered through all kinds, from `first_slot` on. Every stretch was counted.
+  // Returns the time of its kernels.
+  std::int64_t add(const KernelStream& stream, Stretch stretch, std::uint64_t bag,
+                   std::uint32_t first_slot, std::vector<std::uint32_t>& slots) {
     // The one with the most kernels in common, and the fewest others.
-    const std::uint64_t bag = bag_of(stream.symbols, stretch.begin, stretch.end);
     const auto [at, is_new] = bags_.try_emplace(bag, 0);
     if (is_new) {
       std::int64_t most = INT64_MIN;
@@ -171,7 +183,7 @@ class Blocks {
     for (std::size_t i = 0; i < best; ++i) {
       first_slot += static_cast<std::uint32_t>(blocks_[i].slots().size());
     }
-    blocks_[best].add(stream, stretch, first_slot, slots);
+    return blocks_[best].add(stream, stretch, first_slot, slots);
   }
 
   std::uint32_t num_slots() const {
@@ -216,12 +228,15 @@ void for_each_stretch(const ModelPass& pass, Visit&& visit) {
 class KindSummary {
  public:
   // `parts` learns the part of each kernel, numbered from `first_part` on.
-  KindSummary(const Trace& trace, const Rules& rules, const Structure& structure,
+  KindSummary(const Trace& trace, const KernelFamilies& families, const Structure& structure,
               std::uint32_t kind, std::uint32_t first_part, std::vector<std::uint32_t>& parts)
-      : trace_(trace), rules_(rules), structure_(structure), kind_(kind) {
+      : trace_(trace), families_(families), structure_(structure), kind_(kind) {
+    std::vector<std::uint64_t> bags;  // of all stretches, in order
     for_each_pass([&](const KernelStream& stream, const ModelPass& pass) {
-      for_each_stretch(pass,
-                       [&](Where where, Stretch stretch) { blocks(where).count(stream, stretch); });
+      for_each_stretch(pass, [&](Where where, Stretch stretch) {
+        bags.push_back(bag_of(stream.symbols, structure.symbols, stretch.begin, stretch.end));
+        blocks(where).count(stream, stretch, bags.back());
+      });
     });
     std::array<std::uint32_t, 3> first = {first_part, 0, 0};
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -230,12 +245,13 @@ class KindSummary {
         first[i + 1] = first[i] + blocks_[i].num_slots();
       }
     }
+    auto bag = bags.begin();
     for_each_pass([&](const KernelStream& stream, const ModelPass& pass) {
       pass_ns_.push_back(pass.end_ns - pass.start_ns);
       std::int64_t pass_work_ns = 0;
       for_each_stretch(pass, [&](Where where, Stretch stretch) {
-        blocks(where).add(stream, stretch, first[static_cast<std::size_t>(where)], parts);
-        const std::int64_t work_ns = kernel_ns(stream, stretch);
+        const std::int64_t work_ns = blocks(where).add(
+            stream, stretch, *bag++, first[static_cast<std::size_t>(where)], parts);
         pass_work_ns += work_ns;
         if (where == Where::kLayer) {
           layer_ns_.push_back(work_ns);
@@ -313,15 +329,6 @@ class KindSummary {
 
   Blocks& blocks(Where where) { return blocks_[static_cast<std::size_t>(where)]; }
 
-  std::int64_t kernel_ns(const KernelStream& stream, Stretch stretch) const {
-    std::int64_t sum_ns = 0;
-    for (std::uint32_t i = stretch.begin; i < stretch.end; ++i) {
-      const std::uint32_t row = stream.kernels[i];
-      sum_ns += trace_.kernels.end_ns[row] - trace_.kernels.start_ns[row];
-    }
-    return sum_ns;
-  }
-
   static std::string name_of(Where where, std::optional<std::size_t> letter) {
     if (where != Where::kLayer) {
       return where == Where::kPrologue ? "prologue" : "epilogue";
@@ -337,6 +344,7 @@ class KindSummary {
     for (const Slot& slot : block.slots()) {
       PartSummary row;
       row.pass = name;
+      row.family = kOther;
       row.place = fmt::format("{} {}", name_of(where, letter), rows.size() + 1);
       const auto most = std::max_element(slot.names_ns.begin(), slot.names_ns.end(),
                                          [&](const auto& a, const auto& b) {
@@ -345,13 +353,13 @@ class KindSummary {
                                          });
       if (most != slot.names_ns.end()) {
         row.kernel_name = trace_.strings[most->first];
+        row.family = families_[most->first];
       }
       row.launches = slot.launches;
       row.total_ns = slot.total_ns;
       row.pass_fraction =
           kernel_ns_ == 0 ? 0
                           : static_cast<double>(slot.total_ns) / static_cast<double>(kernel_ns_);
-      row.family = family_of(rules_, row.kernel_name);
       kernels.push_back({structure_.symbols.roles[slot.symbol], row.family, {}});
       rows.push_back(std::move(row));
     }
@@ -377,7 +385,7 @@ class KindSummary {
   }
 
   const Trace& trace_;
-  const Rules& rules_;
+  const KernelFamilies& families_;
   const Structure& structure_;
   std::uint32_t kind_;
   std::array<Blocks, 3> blocks_;
@@ -429,13 +437,12 @@ void add_short_names(std::vector<PartSummary>& parts) {
 void add_medians(const Trace& trace, const std::vector<std::uint32_t>& part_of,
                  std::vector<PartSummary>& parts) {
   std::vector<std::size_t> ends(parts.size() + 1);
-  for (const std::uint32_t part : part_of) {
-    if (part != kNone) {
-      ++ends[part + 1];
-    }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    ends[i + 1] = static_cast<std::size_t>(parts[i].launches);
   }
   std::partial_sum(ends.begin(), ends.end(), ends.begin());
-  std::vector<std::int64_t> times_ns(ends.back());
+  Column<std::int64_t> column(ends.back());
+  const std::span<std::int64_t> times_ns = column.span();
   std::vector<std::size_t> next(ends.begin(), ends.end());
   for (std::size_t row = 0; row < part_of.size(); ++row) {
     if (part_of[row] != kNone) {
@@ -444,7 +451,7 @@ void add_medians(const Trace& trace, const std::vector<std::uint32_t>& part_of,
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto begin = times_ns.begin() + static_cast<std::ptrdiff_t>(ends[i]);
-    const auto end = times_ns.begin() + static_cast<std::ptrdiff_t>(ends[i + 1]);
+    const auto end = times_ns.begin() + static_cast<std::ptrdiff_t>(next[i]);
     if (begin != end) {
       const auto middle = begin + (end - begin - 1) / 2;
       std::nth_element(begin, middle, end);
@@ -455,7 +462,7 @@ void add_medians(const Trace& trace, const std::vector<std::uint32_t>& part_of,
 
 }  // namespace
 
-StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
+StructureSummary summarise_structure(const Trace& trace, const KernelFamilies& families,
                                      const Structure& structure,
                                      std::vector<std::uint32_t>& parts) {
   parts.assign(trace.kernels.size(), kNone);
@@ -469,7 +476,7 @@ StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
   }
   const std::vector<std::string> names = names_of(structure.kinds);
   for (std::uint32_t kind = 0; kind < structure.kinds.size(); ++kind) {
-    const KindSummary one(trace, rules, structure, kind,
+    const KindSummary one(trace, families, structure, kind,
                           static_cast<std::uint32_t>(summary.parts.size()), parts);
     summary.passes.push_back(one.pass(names[kind]));
     one.add_parts(names[kind], summary.parts);
@@ -479,10 +486,10 @@ StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
   return summary;
 }
 
-StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
+StructureSummary summarise_structure(const Trace& trace, const KernelFamilies& families,
                                      const Structure& structure) {
   std::vector<std::uint32_t> parts;
-  return summarise_structure(trace, rules, structure, parts);
+  return summarise_structure(trace, families, structure, parts);
 }
 
 }  // namespace llmprof

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/rules.h"
+#include "analysis/kernel_families.h"
 #include "analysis/structure.h"
 #include "trace/trace.h"
 
@@ -142,9 +142,9 @@ struct StructureSummary {
 
 // `parts` learns the part of each kernel: an index into StructureSummary::parts,
 // kNone outside of passes and for stray kernels.
-StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
+StructureSummary summarise_structure(const Trace& trace, const KernelFamilies& families,
                                      const Structure& structure, std::vector<std::uint32_t>& parts);
-StructureSummary summarise_structure(const Trace& trace, const Rules& rules,
+StructureSummary summarise_structure(const Trace& trace, const KernelFamilies& families,
                                      const Structure& structure);
 
 }  // namespace llmprof

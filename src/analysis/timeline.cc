@@ -35,11 +35,29 @@ std::size_t streams_per_device(std::size_t num_devices) {
   return std::clamp<std::size_t>(left > 3 ? left - 3 : 1, 1, kMostStreams);
 }
 
+// Where the CPU launched too slowly, or waited, the bucket itself is the cause.
+std::uint16_t cause_number(const GapCause& cause) {
+  const bool is_part = cause.bucket == Bucket::kLaunchLate && cause.kind != IdleKind::kNotHost &&
+                       cause.kind != IdleKind::kLaunching && cause.kind != IdleKind::kWaiting;
+  return static_cast<std::uint16_t>(is_part ? kNumBuckets + static_cast<std::size_t>(cause.kind)
+                                            : static_cast<std::size_t>(cause.bucket));
+}
+
 }  // namespace
 
-TimelineMaker::TimelineMaker(const Trace& trace, const Rules& rules, const Stages& stages,
-                             const Attribution& attribution, std::int64_t start_ns,
-                             std::int64_t end_ns, const TimelineOptions& options)
+std::vector<std::string> gap_cause_names() {
+  std::vector<std::string> names(kBucketNames.begin(), kBucketNames.end());
+  for (const char* kind : kIdleKindNames) {
+    names.push_back(
+        fmt::format("{}.{}", kBucketNames[static_cast<std::size_t>(Bucket::kLaunchLate)], kind));
+  }
+  return names;
+}
+
+TimelineMaker::TimelineMaker(const Trace& trace, const KernelFamilies& families,
+                             const Stages& stages, const Attribution& attribution,
+                             std::int64_t start_ns, std::int64_t end_ns,
+                             const TimelineOptions& options)
     : trace_(trace), stages_(stages), start_ns_(start_ns), options_(options) {
   made_.duration_ns = end_ns - start_ns;
   made_.num_work =
@@ -57,8 +75,8 @@ TimelineMaker::TimelineMaker(const Trace& trace, const Rules& rules, const Stage
   made_.host =
       make_host_timeline(trace, attribution, host_windows, start_ns, end_ns, options.most_host);
   lay_rows();
-  gaps_.resize(made_.rows.size() * kNumBuckets);
-  name_kernels(rules);
+  gaps_.resize(made_.rows.size() * kNumGapCauses);
+  name_kernels(families);
   add_levels();
   add_work(
       trace.kernels, attribution.kernels,
@@ -127,16 +145,12 @@ void TimelineMaker::lay_rows() {
   }
 }
 
-void TimelineMaker::name_kernels(const Rules& rules) {
+void TimelineMaker::name_kernels(const KernelFamilies& families) {
   name_of_.assign(trace_.strings.size(), kNone);
-  for (const StringId name : trace_.kernels.name) {
-    std::uint32_t& known = name_of_[static_cast<std::size_t>(name)];
-    if (known != kNone) {
-      continue;
-    }
-    known = static_cast<std::uint32_t>(made_.names.size());
+  for (const StringId name : families.names()) {
+    name_of_[static_cast<std::size_t>(name)] = static_cast<std::uint32_t>(made_.names.size());
     made_.names.emplace_back(trace_.strings[name]);
-    const std::string family(family_of(rules, made_.names.back()));
+    const std::string& family = families[name];
     const auto found = std::find(made_.families.begin(), made_.families.end(), family);
     family_of_.push_back(static_cast<std::uint32_t>(found - made_.families.begin()));
     if (found == made_.families.end()) {
@@ -231,11 +245,11 @@ void TimelineMaker::add(std::uint16_t row, std::uint32_t category, std::uint32_t
 }
 
 GapSink TimelineMaker::gap_sink() {
-  return [this](std::size_t device, Bucket cause, std::int64_t start_ns, std::int64_t end_ns) {
-    const auto bucket = static_cast<std::uint32_t>(cause);
-    add(idle_row_[device], bucket, bucket, kNone, kNone, start_ns, end_ns);
+  return [this](std::size_t device, GapCause gap, std::int64_t start_ns, std::int64_t end_ns) {
+    const std::uint16_t cause = cause_number(gap);
+    add(idle_row_[device], cause, cause, kNone, kNone, start_ns, end_ns);
     // A heap whose top is the shortest of the longest gaps.
-    std::vector<TimelineGap>& longest = gaps_[idle_row_[device] * kNumBuckets + bucket];
+    std::vector<TimelineGap>& longest = gaps_[idle_row_[device] * kNumGapCauses + cause];
     if (longest.size() == kMostGaps && end_ns - start_ns <= longest.front().duration_ns) {
       return;
     }

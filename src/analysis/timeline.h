@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "analysis/attribution.h"
+#include "analysis/kernel_families.h"
 #include "analysis/layer_map.h"
 #include "analysis/ledger.h"
-#include "analysis/rules.h"
 #include "analysis/stages.h"
 #include "analysis/timeline_host.h"
 #include "trace/trace.h"
@@ -33,8 +33,8 @@ struct TimelineSlices {
   std::vector<std::uint16_t> row;
   std::vector<std::int64_t> start_ns;  // from the start of the capture
   std::vector<std::int64_t> duration_ns;
-  // Index into Timeline::names (kNone: a CUDA graph as a whole), a CopyKind or a Bucket, by kind of
-  // row.
+  // Index into Timeline::names (kNone: a CUDA graph as a whole), a CopyKind or a cause of gaps, by
+  // kind of row.
   std::vector<std::uint32_t> what;
   std::vector<std::uint32_t> stage;  // into Timeline::stages, that launched it; kNone: none
   std::vector<std::uint32_t> call;   // into HostTimeline::slices, that launched it; kNone: none
@@ -42,11 +42,11 @@ struct TimelineSlices {
   std::size_t size() const { return row.size(); }
 };
 
-// The time that one family (or CopyKind, or Bucket) fills in each column of a row. Exact: pieces of
-// work are cut at column edges, in whole nanoseconds.
+// The time that one family (or CopyKind, or cause of gaps) fills in each column of a row. Exact:
+// pieces of work are cut at column edges, in whole nanoseconds.
 struct TimelineSeries {
   std::uint16_t row = 0;
-  std::uint16_t category = 0;         // into Timeline::families; or a CopyKind, or a Bucket
+  std::uint16_t category = 0;         // into Timeline::families; or a CopyKind, or a cause of gaps
   std::vector<std::int64_t> fill_ns;  // by column; above column_ns where work overlaps itself
 };
 
@@ -64,12 +64,17 @@ struct TimelineWindow {
   std::int64_t end_ns = 0;
 };
 
+// Causes of gaps: the buckets, and the parts of launch_late by what the CPU did, if that was not
+// launching or waiting: "launch_late.host_work".
+inline constexpr std::size_t kNumGapCauses = kNumBuckets + kNumIdleKinds;
+std::vector<std::string> gap_cause_names();
+
 // A period without work on a GPU.
 struct TimelineGap {
   std::int64_t duration_ns = 0;
   std::int64_t start_ns = 0;
-  std::uint16_t row = 0;  // the idle row of its GPU
-  Bucket cause = Bucket::kUnknownIdle;
+  std::uint16_t row = 0;    // the idle row of its GPU
+  std::uint16_t cause = 0;  // into gap_cause_names()
 
   auto operator<=>(const TimelineGap&) const = default;
 };
@@ -117,7 +122,7 @@ struct TimelineOptions {
 //   TimelineMaker maker(...);  make_ledgers(..., maker.gap_sink());  maker.finish()
 class TimelineMaker {
  public:
-  TimelineMaker(const Trace& trace, const Rules& rules, const Stages& stages,
+  TimelineMaker(const Trace& trace, const KernelFamilies& families, const Stages& stages,
                 const Attribution& attribution, std::int64_t start_ns, std::int64_t end_ns,
                 const TimelineOptions& options = {});
 
@@ -127,7 +132,7 @@ class TimelineMaker {
  private:
   void lay_rows();
   void add_levels();
-  void name_kernels(const Rules& rules);
+  void name_kernels(const KernelFamilies& families);
   template <typename Table, typename RowOf, typename WhatOf>
   void add_work(const Table& table, const Origins& origins, RowOf row_of, WhatOf what_of);
   void add(std::uint16_t row, std::uint32_t category, std::uint32_t what, std::uint32_t stage,

@@ -89,6 +89,15 @@ std::string run_id_of(const System& system, const std::string& launcher) {
 
 }  // namespace
 
+std::optional<std::int64_t> launched_rank_number(const System& system) {
+  for (const LauncherVariables& names : kLaunchers) {
+    if (const auto rank = number_in(system, names.rank)) {
+      return rank;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<LaunchedRank> launched_rank(const System& system) {
   for (const LauncherVariables& names : kLaunchers) {
     const auto rank = number_in(system, names.rank);

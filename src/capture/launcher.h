@@ -27,4 +27,8 @@ struct LaunchedRank {
 // rank is not one of the job's.
 std::optional<LaunchedRank> launched_rank(const System& system);
 
+// The number of this process among its ranks, for any launcher and any number of them; nullopt if
+// none started it. Throws kUsage if it is malformed.
+std::optional<std::int64_t> launched_rank_number(const System& system);
+
 }  // namespace llmprof

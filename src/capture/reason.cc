@@ -35,6 +35,8 @@ constexpr ReasonInfo kReasons[] = {
      "the client that sends the load exited with an error"},
     {Reason::kWindowFailed, "window_failed", kCapture,
      "the profiler or the server refused to start or stop recording"},
+    {Reason::kWindowShort, "window_short", kCapture,
+     "the recording has fewer steps than asked for, or ended before its time"},
     {Reason::kTimeout, "timeout", kCapture,
      "the pass took longer than run.timeout_s and was stopped"},
     {Reason::kTooLarge, "too_large", kCapture,

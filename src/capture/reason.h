@@ -21,6 +21,7 @@ enum class Reason {
   kServerDied,
   kClientFailed,
   kWindowFailed,
+  kWindowShort,
   kTimeout,
   kTooLarge,
   kDiskFull,

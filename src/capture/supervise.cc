@@ -33,6 +33,7 @@
 #include <semaphore.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +54,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kPoll{100};
+constexpr milliseconds kShortPoll{5};       // where nothing tells that the process has ended
 constexpr seconds kBetweenLooks{1};         // at sizes and free space
 constexpr milliseconds kGraceOfRest{1500};  // for orphans to end by themselves
 constexpr milliseconds kGraceOfTerm{2000};
@@ -217,15 +219,15 @@ class Output {
   int write_end() const { return pipe_.write_end(); }
   void close_write() { pipe_.close_write(); }
 
-  // Waits at most kPoll; returns whether there was output.
-  bool wait_and_take() {
-    if (!pipe_.is_open()) {
-      ::usleep(static_cast<useconds_t>(std::chrono::microseconds(kPoll).count()));
-      return false;
-    }
-    pollfd end = {pipe_.read_end(), POLLIN, 0};
-    ::poll(&end, 1, static_cast<int>(kPoll.count()));
-    return take();
+  // Waits for output or the end of the process, at most kPoll; returns whether there was output.
+  bool wait_and_take(int process) {
+    // A negative descriptor is left out.
+    std::array<pollfd, 2> ends = {pollfd{pipe_.is_open() ? pipe_.read_end() : -1, POLLIN, 0},
+                                  pollfd{process, POLLIN, 0}};
+    const bool is_watched = pipe_.is_open() || process >= 0;
+    const milliseconds most = is_watched ? kPoll : kShortPoll;
+    ::poll(ends.data(), ends.size(), static_cast<int>(most.count()));
+    return pipe_.is_open() && take();
   }
 
   bool take() {
@@ -265,6 +267,26 @@ class Output {
   std::string new_;
 };
 
+// A descriptor that is readable once a process has ended, so that its time is exact. Negative on
+// kernels before 5.3, and where a filter forbids it.
+class EndOfProcess {
+ public:
+  explicit EndOfProcess(pid_t pid)
+      : descriptor_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {}
+  ~EndOfProcess() {
+    if (descriptor_ >= 0) {
+      ::close(descriptor_);
+    }
+  }
+  EndOfProcess(const EndOfProcess&) = delete;
+  EndOfProcess& operator=(const EndOfProcess&) = delete;
+
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
 // The state of one supervised step.
 class Supervision {
  public:
@@ -281,8 +303,9 @@ class Supervision {
     pid_ = start_process(step_.process, output_.write_end(), output_.write_end());
     // Our copy of the write end has to go, otherwise the pipe would never report its end.
     output_.close_write();
+    const EndOfProcess end(pid_);
     while (!has_ended()) {
-      if (output_.wait_and_take()) {
+      if (output_.wait_and_take(end.descriptor())) {
         last_sign_ = Clock::now();
       }
       look_at_files();
@@ -379,7 +402,15 @@ class Supervision {
     }
     stopping_since_ = Clock::now();
     result_.end = reason;
-    ::kill(-pid_, SIGINT);
+    if (!step_.has_ranks) {
+      ::kill(-pid_, SIGINT);
+      return;
+    }
+    for (const RunningProcess& process : descendants()) {
+      if (process.pid != pid_ && !is_tool(process)) {
+        ::kill(process.pid, SIGINT);
+      }
+    }
   }
 
   void abort(StepEnd reason) {

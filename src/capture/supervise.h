@@ -48,6 +48,9 @@ struct Step {
   // Set by another thread when the program, a server, is no longer needed. It is stopped as by a
   // limit, and its end counts as its own.
   const std::atomic<bool>* is_done = nullptr;
+  // The program is a launcher with a profiler around each rank. To stop, its ranks get the signal:
+  // mpirun would kill the profilers before they have written.
+  bool has_ranks = false;
 };
 
 // State of a running step, for a progress display.

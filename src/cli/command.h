@@ -98,6 +98,7 @@ Command completion_command();
 Command config_command();
 Command doctor_command();
 Command drive_command();
+Command rank_program_command();
 Command explain_command();
 Command export_command();
 Command fleet_command();

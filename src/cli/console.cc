@@ -66,6 +66,10 @@ void Console::configure(const std::string& choice,
   has_error_color_ = may_color(STDERR_FILENO);
 }
 
+bool Console::has_error_terminal() {
+  return columns_of(STDERR_FILENO) > 0;
+}
+
 void Console::out(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }

@@ -36,6 +36,9 @@ class Console {
   // The same on standard error.
   std::size_t error_width() const;
 
+  // Whether somebody watches standard error. COLUMNS alone does not make a log file a terminal.
+  static bool has_error_terminal();
+
   // How documents are shown on standard output and standard error.
   TerminalForm form() const { return {width(), has_color_}; }
   TerminalForm error_form() const { return {error_width(), has_error_color_}; }

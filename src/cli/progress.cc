@@ -31,11 +31,11 @@ std::string elapsed_text(nanoseconds elapsed) {
 
 ConsoleProgress::ConsoleProgress(Console& console, const std::string& mode, int num_steps)
     : console_(console), num_steps_(num_steps) {
-  mode_ = mode == "none"              ? Mode::kSilent
-          : mode == "json"            ? Mode::kJson
-          : mode == "plain"           ? Mode::kPlain
-          : console.error_width() > 0 ? Mode::kLine
-                                      : Mode::kPlain;
+  mode_ = mode == "none"                  ? Mode::kSilent
+          : mode == "json"                ? Mode::kJson
+          : mode == "plain"               ? Mode::kPlain
+          : Console::has_error_terminal() ? Mode::kLine
+                                          : Mode::kPlain;
 }
 
 void ConsoleProgress::begin(const std::string& step) {

@@ -102,7 +102,7 @@ class FactComparer {
   void add_empty(const RunSummary& run, bool is_base) {
     if (!run.absent.empty()) {
       found_.push_back({"content", is_base ? run.label : "", is_base ? "" : run.label, true,
-                        fmt::format("{} holds nothing to compare: {}", run.label, run.absent)});
+                        fmt::format("{} cannot be compared: {}", run.label, run.absent)});
     }
   }
 

@@ -132,7 +132,8 @@ void judge_runs(const std::vector<double>& base, const std::vector<double>& cand
   } else {
     row.change = Change::kUnclear;
     const bool looks_worse = wide.estimate > limit;
-    row.repeats_needed = repeats_for(wide.estimate - limit, pooled_deviation(before, after),
+    const double deviation = pooled_deviation(before, after);
+    row.repeats_needed = repeats_for(wide.estimate - limit, deviation,
                                      looks_worse ? alpha : kPassAlpha, least_repeats(alpha));
     if (row.repeats_needed) {
       // The estimate is rough, but the number of runs made was evidently not enough.
@@ -141,8 +142,10 @@ void judge_runs(const std::vector<double>& base, const std::vector<double>& cand
     }
     row.reason = row.repeats_needed
                      ? fmt::format("about {} runs per side would decide", *row.repeats_needed)
-                     : fmt::format("too near the limit of {:g} % for any number of runs",
-                                   row.limit_fraction * 100);
+                     : fmt::format(
+                           "the change is near the limit of {:g} %, and runs of a side "
+                           "differ by {:.2g} %: make runs steadier, or raise --effect",
+                           row.limit_fraction * 100, deviation * 100);
   }
 }
 
@@ -287,7 +290,8 @@ void decide(const CompareOptions& options, Comparison& comparison) {
   std::vector<std::string> broken;
   for (const FactDifference& fact : comparison.facts) {
     if (fact.breaks) {
-      broken.push_back(fmt::format("{}: {}", fact.fact, fact.sentence));
+      broken.push_back(fact.fact == "content" ? fact.sentence
+                                              : fmt::format("{}: {}", fact.fact, fact.sentence));
     }
   }
   const bool is_gated = std::any_of(metrics.begin(), metrics.end(),
@@ -469,9 +473,8 @@ Comparison judge_limits(const std::vector<RunSummary>& runs, const CompareOption
   comparison.candidate_median = median_run(runs).label;
   for (const RunSummary& run : runs) {
     if (!run.absent.empty()) {
-      comparison.facts.push_back(
-          {"content", "", run.label, true,
-           fmt::format("{} holds nothing to judge: {}", run.label, run.absent)});
+      comparison.facts.push_back({"content", "", run.label, true,
+                                  fmt::format("{} cannot be judged: {}", run.label, run.absent)});
     }
   }
   for (const MetricBudget& budget : options.budgets) {

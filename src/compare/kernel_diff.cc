@@ -113,6 +113,7 @@ void pair_swaps(std::vector<KernelAmount> gone, std::vector<KernelAmount> come,
     if (!is_gone_taken[i]) {
       KernelAmount none = gone[i];
       none.total_ns = none.calls = 0;
+      none.by_shape.clear();
       changes.push_back({KernelChange::Kind::kGone, gone[i], none, 0, 0, {}, {}, false});
     }
   }
@@ -120,6 +121,7 @@ void pair_swaps(std::vector<KernelAmount> gone, std::vector<KernelAmount> come,
     if (!is_come_taken[k]) {
       KernelAmount none = come[k];
       none.total_ns = none.calls = 0;
+      none.by_shape.clear();
       changes.push_back({KernelChange::Kind::kNew, none, come[k], 0, 0, {}, {}, false});
     }
   }

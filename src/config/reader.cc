@@ -39,8 +39,12 @@ std::string SettingsReader::text(const std::string& path) const {
   return value.get<std::string>();
 }
 
+bool SettingsReader::has(const std::string& path) const {
+  return !at(path).is_null();
+}
+
 std::optional<std::string> SettingsReader::optional_text(const std::string& path) const {
-  if (at(path).is_null()) {
+  if (!has(path)) {
     return std::nullopt;
   }
   return text(path);

@@ -20,6 +20,7 @@ class SettingsReader {
   explicit SettingsReader(const Config& config) : config_(config) {}
 
   std::string text(const std::string& path) const;                          // not empty
+  bool has(const std::string& path) const;                                  // false: null
   std::optional<std::string> optional_text(const std::string& path) const;  // nullopt if null
   bool flag(const std::string& path) const;
   std::int64_t whole_from(const std::string& path, std::int64_t least) const;

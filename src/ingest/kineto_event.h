@@ -45,9 +45,10 @@ struct KinetoEvent {
   std::uint64_t graph_node = 0;  // id of the node that ran as this kernel; 0: none, or not told
   std::string_view launched;     // of a call, where the profiler tells: the kernel
   std::string_view module_path;  // of an operator, where the profiler was asked for it
-  // Of a matrix product, as JSON: sizes and types of its inputs.
+  // Of a matrix product or attention, as JSON: sizes, types and values of its inputs.
   std::string_view input_sizes;
   std::string_view input_types;
+  std::string_view input_values;
   // Of a collective, and of its kernels.
   std::string_view collective;
   std::string_view group;

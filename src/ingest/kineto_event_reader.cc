@@ -192,7 +192,7 @@ void KinetoEventReader::read_group(std::string_view key, ondemand::value& value)
   }
 }
 
-// Arguments of matrix products and collectives.
+// Arguments of matrix products, attention and collectives.
 void KinetoEventReader::read_input(std::string_view key, ondemand::value& value) {
   const auto raw = [&](std::string_view& target) {
     ondemand::array array;
@@ -209,6 +209,8 @@ void KinetoEventReader::read_input(std::string_view key, ondemand::value& value)
     raw(event.input_sizes);
   } else if (key == "Input type") {
     raw(event.input_types);
+  } else if (key == "Concrete Inputs") {
+    raw(event.input_values);
   } else if (key == "dtype") {
     event.dtype = text_of(value);
   } else if (key == "In msg nelems") {

@@ -124,6 +124,8 @@ class KinetoLoader {
       base_ns_ = parse_whole(text);
     } else if (key == "\"schemaVersion\"") {
       schema_version_ = text;
+    } else if (key == "\"with_stack\"") {
+      has_stacks_ = text == "1" || text == "true";
     } else if (key == "\"cupti_version\"") {
       tool_version_ = "CUPTI " + text;
     } else if (key == "\"roctracer_version\"") {
@@ -262,6 +264,9 @@ class KinetoLoader {
                     count_of(static_cast<std::int64_t>(builder_.num_implausible()), "event")));
     add("repaired_text", Severity::kInfo, read_.was_repaired ? 1 : 0,
         "the text has bytes that JSON does not allow; in names they were replaced");
+    add("python_stacks", Severity::kWarning, has_stacks_ ? 1 : 0,
+        "recorded with Python stacks (with_stack=True), which slow the CPU: gaps between kernels are "
+        "longer than without the profiler");
   }
 
   std::filesystem::path path_;
@@ -272,6 +277,7 @@ class KinetoLoader {
   KinetoArray read_;
   bool has_events_ = false;
   std::string schema_version_;
+  bool has_stacks_ = false;  // of Python, which cost time
   std::string tool_version_;
   Json devices_;
   Json distributed_;

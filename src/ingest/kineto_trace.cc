@@ -234,7 +234,8 @@ StringId KinetoTrace::inputs_of(const KinetoEvent& event) {
   }
   const std::string text =
       event.collective.empty()
-          ? product_inputs(event.input_sizes, event.input_types)
+          ? product_inputs(event.input_sizes, event.input_types,
+                           has_kept_values(event.name) ? event.input_values : std::string_view())
           : message_inputs({std::string(event.collective), std::string(event.group),
                             std::string(event.dtype), event.group_size, event.in_elements,
                             event.out_elements});

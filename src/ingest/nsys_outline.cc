@@ -118,6 +118,7 @@ TraceOutline outline_nsys_sqlite(const InputFile& input) {
         outline.num_devices, kMostDevices);
   }
   outline.source = "the last row id of each table";
+  file.release();
   return outline;
 }
 

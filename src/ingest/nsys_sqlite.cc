@@ -528,7 +528,9 @@ bool is_nsys_sqlite(const InputFile& file) {
 }
 
 Recording load_nsys_sqlite(const InputFile& file, unsigned num_threads) {
-  return Loader(*file.sqlite(), std::max(1U, num_threads)).run();
+  Recording recording = Loader(*file.sqlite(), std::max(1U, num_threads)).run();
+  file.sqlite()->release();
+  return recording;
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 //
 // Both take their times from time.perf_counter() (vllm/benchmarks/lib/endpoint_request_func.py,
 // sglang/bench_serving.py), in seconds: a monotonic clock whose zero no file tells. SGLang's
-// results have no start times, so its requests have lengths but no place in the recording. An entry
-// of a failed request is there with a time to first token of 0.
+// results have no start times (benchmark/serving.py of 2026-10 measures them and leaves them out of
+// result_details), so its requests have lengths but no place in the recording. An entry of a failed
+// request is there with a time to first token of 0.
 //
 // SGLang divides the time of a chunk by its tokens, so tokens of one chunk are evenly spaced.
 #include "ingest/request_rows.h"

@@ -201,6 +201,11 @@ void SqliteFile::passed(std::size_t num_bytes) const {
   ::madvise(const_cast<char*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
 }
 
+void SqliteFile::release() const {
+  passed(kMostMapped);
+  sqlite3_db_release_memory(connection_);
+}
+
 bool SqliteFile::has_table(const std::string& name) const {
   return !columns_of(name).empty();
 }

@@ -35,6 +35,9 @@ class SqliteFile {
   // process's memory. Views stay valid. Thread-safe.
   void passed(std::size_t num_bytes) const;
   static constexpr std::size_t kMostMapped = std::size_t{16} << 20;
+  // Releases the same and SQLite's cache. A job has as many open files as ranks, and what was read
+  // of one must not stay in memory while others are read. Thread-safe.
+  void release() const;
   bool has_table(const std::string& name) const;
   // Calls back with cid, name, type, notnull, default, pk and hidden of each column, in table
   // order; never if there is no such table. Throws kInput for a view, a virtual table and a table

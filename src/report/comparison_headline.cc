@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The first sentence of a comparison: what was measured on both sides, before any verdict on it.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -92,6 +93,11 @@ std::string limit_text(const MetricChange& metric) {
 std::string measured_change(const Comparison& comparison) {
   if (comparison.base.empty()) {
     return measured_values(comparison);
+  }
+  if (std::ranges::any_of(comparison.facts, [](const FactDifference& one) {
+        return one.fact == "content" && one.breaks;
+      })) {
+    return "Nothing was compared: a run failed or is empty.";
   }
   std::vector<std::string> parts;
   const bool is_one_run = comparison.base.size() == 1 && comparison.candidate.size() == 1;

@@ -142,9 +142,9 @@ std::string core_html(const Comparison& comparison, std::size_t top) {
   }
   Document first;
   Document last;
-  const bool is_broken = std::any_of(comparison.facts.begin(), comparison.facts.end(),
-                                     [](const FactDifference& fact) { return fact.breaks; });
-  (is_broken ? first : last).sections.push_back(fingerprint_section(comparison));
+  // What differs between the sides comes first: without it a reader does not know what was
+  // compared.
+  (comparison.facts.empty() ? last : first).sections.push_back(fingerprint_section(comparison));
   const bool has_kernels = !comparison.kernels.empty();
   // From the whole to its parts, as in the terminal.
   if (has_kernels) {
@@ -171,6 +171,16 @@ std::string core_html(const Comparison& comparison, std::size_t top) {
          html_text(last);
 }
 
+// A run by its file, several by the folder they are in.
+std::string side_name(const std::vector<std::string>& runs) {
+  std::string_view label = runs.front();
+  const std::size_t folder = label.find_last_of('/');
+  if (runs.size() > 1 && folder != std::string_view::npos && folder > 0) {
+    label = label.substr(0, folder);
+  }
+  return cut_name(std::string(label.substr(label.find_last_of('/') + 1)));
+}
+
 }  // namespace
 
 std::string comparison_page(const Comparison& comparison, std::size_t top) {
@@ -181,12 +191,9 @@ std::string comparison_page(const Comparison& comparison, std::size_t top) {
       "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'", source_hash(style));
   std::string title = verdict_words(comparison);
   if (!comparison.candidate.empty()) {
-    const auto name_of = [](const std::string& label) {
-      return html_words(cut_name(label.substr(label.find_last_of('/') + 1)));
-    };
     const std::string against =
-        comparison.base.empty() ? "" : " against " + name_of(comparison.base.front());
-    title = fmt::format("{}{}: {}", name_of(comparison.candidate.front()), against, title);
+        comparison.base.empty() ? "" : " against " + html_words(side_name(comparison.base));
+    title = fmt::format("{}{}: {}", html_words(side_name(comparison.candidate)), against, title);
   }
   return filled_page(web_file("comparison.html"), {{"policy", policy},
                                                    {"style", style},

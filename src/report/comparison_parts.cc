@@ -108,7 +108,9 @@ ReportRow bucket_row(const LedgerChange& ledger, const std::string& ledger_key,
                      const PartChange& part, const std::string& key) {
   return {{{ledger.base.stage, Unit::kName, ledger_key + "stage"},
            {ledger.base.device, Unit::kText, ledger_key + "device"},
-           text_value(std::string(bucket_label(part.name))),
+           // Baselines do not keep what the CPU did instead: the bucket is not divided here.
+           text_value(part.name == "launch_late" ? "waiting for the CPU"
+                                                 : std::string(bucket_label(part.name))),
            duration_of(part.base_ns, key + "base_ns"),
            duration_of(part.candidate_ns, key + "candidate_ns"),
            difference_of(part.difference_ns(), key + "difference_ns")},
@@ -210,8 +212,8 @@ ReportTable model_parts_table(const ModelPassChange& pass, const std::string& ke
   table.columns = {{"difference", "difference_ns", Unit::kDifference, true},
                    {"base", "base_ns", Unit::kDuration},
                    {"candidate", "candidate_ns", Unit::kDuration},
-                   {"base a layer", "base_layer", Unit::kDuration},
-                   {"candidate a layer", "candidate_layer", Unit::kDuration},
+                   {"base per layer", "base_layer", Unit::kDuration},
+                   {"candidate per layer", "candidate_layer", Unit::kDuration},
                    {"place", "place", Unit::kText},
                    {"part", "part", Unit::kText},
                    {"kernel", "kernel", Unit::kName}};

@@ -103,6 +103,7 @@ struct Advice {
   bool is_blocker = false;                // comes before all else
   std::optional<std::int64_t> saving_ns;  // at most; of others
   std::string id;
+  std::string title;  // the same in words; the id where there are none
   std::string sentence;
   std::string next;
   std::string confidence;

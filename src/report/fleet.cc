@@ -292,7 +292,8 @@ Section collective_section(const Json& fleet) {
   section.title = "Collectives: waiting and transfer";
   // A job of one rank, or one without communication kernels, has no collectives.
   if (integer_of(fleet, "collectives.num") == 0) {
-    section.missing = "no collectives in these summaries";
+    section.missing =
+        "n/a: no collectives were found; sends and receives are not matched between ranks";
     return section;
   }
   section.facts = {
@@ -361,6 +362,12 @@ Section group_section(const Json& fleet, const char* array, const char* title, s
   Section section;
   section.id = array;
   section.title = title;
+  const Json& rows = rows_of(fleet, array);
+  if (std::all_of(rows.begin(), rows.end(),
+                  [](const Json& row) { return text_of(row, "name") == "n/a"; })) {
+    section.missing = "n/a: the summaries do not name them";
+    return section;
+  }
   section.tables.push_back(table_of(fleet, array,
                                     {{"name", "name", Unit::kText},
                                      {"ranks", "ranks", Unit::kCount},
@@ -376,7 +383,7 @@ Section kernel_section(const Json& fleet, std::size_t top) {
   section.id = "kernels";
   section.title = "Kernels slower on some ranks";
   if (rows_of(fleet, "kernels").empty()) {
-    section.missing = "None: no kernel is slower on one rank than its other kernels.";
+    section.missing = "None: no kernel is slower on one rank than its other kernels";
     return section;
   }
   section.tables.push_back(table_of(fleet, "kernels",

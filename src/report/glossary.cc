@@ -139,7 +139,7 @@ constexpr Term kTerms[] = {
     {"steady_phase", "term", "The part of a recording in which the model runs, without start-up and without what follows.", "From the first to the last mark, or kernel of a model family.", ""},
     {"saving", "term", "What fixing a finding saves at most. It is an upper bound, not a forecast.", "Bounded by the bucket it comes from and by the longer of the CPU's and the GPU's own work.", ""},
     {"ttft", "term", "Time to first token: from the start of a request's prefill to the end of its GPU work.", "Marks of prefill; under vLLM, SGLang and others their step markers.", ""},
-    {"tpot", "term", "Time per output token: the length of a decode step.", "The longer of the CPU range and the step's window on the GPU.", ""},
+    {"tpot", "term", "Time per output token: from one decode step to the next.", "The period of steps on the GPU where there are several, else the longer of the CPU range and the step's window on the GPU; tpot.basis says which.", ""},
     {"itl", "term", "Inter-token latency: the time between the arrivals of two tokens of a request at the client.", "The file of --requests.", "docs/requests.md"},
     {"goodput", "term", "Requests within the limits of --slo: TTFT, and the mean time per token after the first.", "The file of --requests.", ""},
     {"network", "term", "Part of TTFT: until the server had the request.", "Only where the server says when it received it.", ""},

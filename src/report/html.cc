@@ -166,10 +166,10 @@ std::string advice_html(const Advice& advice, const Json* metrics) {
     evidence += evidence_html(key, metrics);
   }
   return fmt::format(
-      "<li class=\"finding\"><h3>{}</h3><p class=\"worth\">{}{} confidence</p>\n"
+      "<li class=\"finding\"><h3>{} <code>{}</code></h3><p class=\"worth\">{}{} confidence</p>\n"
       "<p>{}.</p><p class=\"next\">Next: {}.</p>{}</li>\n",
-      html_words(advice.id), html_words(worth), html_words(advice.confidence),
-      html_words(advice.sentence), html_words(advice.next),
+      html_words(advice.title), html_words(advice.id), html_words(worth),
+      html_words(advice.confidence), html_words(advice.sentence), html_words(advice.next),
       evidence.empty() ? ""
                        : "<ul class=\"evidence\" aria-label=\"Evidence\">" + evidence + "</ul>");
 }

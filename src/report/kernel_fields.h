@@ -211,12 +211,14 @@ void describe(const GemmRate*, F&& f) {
     return number(unit, "calls", sources, "gemm_rates", text);
   };
   f("operator", &T::op, row_name("the operator"));
-  f("dims", &T::dims, row_name("sizes of what is multiplied", 2));
-  f("dtype", &T::dtype, row_name("type of the first factor", 3));
+  f("dims", &T::dims, row_name("sizes of what is multiplied, or of query and keys", 2));
+  f("dtype", &T::dtype, row_name("type of the first factor, or of the query", 3));
   f("calls", &T::calls,
     number("1", "", "marks kernels", "gemm_rates", "calls that launched kernels"));
   f("total_ns", &T::total_ns, of_calls("ns", "marks kernels", "kernels that it launched itself"));
-  f("flops", &T::flops, of_calls("FLOP", "marks", "2 x m x n x k x batch, of all calls"));
+  f("flops", &T::flops,
+    of_calls("FLOP", "marks",
+             "2 x m x n x k x batch, of all calls; attention: of the pairs it computes"));
   f("flops_per_s", &T::flops_per_s, of_calls("FLOP/s", "marks kernels", "flops / total_ns"));
   f("peak_fraction", &T::peak_fraction,
     is_part(of_calls("fraction", "marks kernels gpus",

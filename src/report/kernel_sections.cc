@@ -234,9 +234,10 @@ Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
         "n/a (the recording has no NVTX ranges or annotations); docs/marking.md says how to add them";
     return section;
   }
-  table.title =
-      fmt::format("{} of {} ranges by kernel time; nested ranges count in those around them",
-                  table.rows.size(), metrics.ranges.size());
+  table.title = fmt::format(
+      "{} of {} ranges by kernel time; a range holds what its own thread launched, also in "
+      "nested ranges",
+      table.rows.size(), metrics.ranges.size());
   section.tables.push_back(std::move(table));
   return section;
 }
@@ -372,7 +373,7 @@ Section operators_section(const Metrics& metrics, const SectionOptions& options)
   return section;
 }
 
-// What each product reached, from the sizes that the recording has.
+// What each product and attention reached, from the sizes that the recording has.
 Section gemm_rates_section(const Metrics& metrics, const SectionOptions& options) {
   using Row = GemmRate;
   Section section;

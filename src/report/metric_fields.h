@@ -58,7 +58,8 @@ void describe(const Metrics*, F&& f) {
     items(plain("kernels without a family, where they take much time"), 0, 10));
   f("operators", &T::operators, plain("operators of a framework; null where none are named"));
   f("gemm_rates", &T::gemm_rates,
-    items(plain("matrix products by operator, sizes and type, the first hundred"), 0, kMostRates));
+    items(plain("matrix products and attention by operator, sizes and type, the first hundred"), 0,
+          kMostRates));
   f("collective_rates", &T::collective_rates,
     items(plain("collectives by group of processes and type, the first hundred"), 0, kMostRates));
   f("graph_names", &T::graph_names,

@@ -283,12 +283,13 @@ Json timeline_json(const Timeline& timeline, Detail detail, bool has_host,
     windows.push_back(
         {{"label", window.label}, {"start", window.start_ns}, {"end", window.end_ns}});
   }
+  const std::vector<std::string> causes = gap_cause_names();
   Json gaps = Json::array();
   for (const TimelineGap& gap : timeline.longest_gaps) {
     gaps.push_back({{"row", gap.row},
                     {"start", gap.start_ns},
                     {"duration", gap.duration_ns},
-                    {"cause", kBucketNames[static_cast<std::size_t>(gap.cause)]}});
+                    {"cause", causes[gap.cause]}});
   }
   Json json = {{"duration_ns", timeline.duration_ns},
                {"rows", rows},
@@ -301,7 +302,7 @@ Json timeline_json(const Timeline& timeline, Detail detail, bool has_host,
                {"num_work", timeline.num_work},
                {"families", timeline.families},
                {"kernel_rows", kernel_rows(timeline, kernels)},
-               {"buckets", kBucketNames}};
+               {"causes", causes}};
   json["host"] = has_host ? add_host(timeline.host, planes) : Json(nullptr);
   json["levels"] = add_levels(timeline, planes);
   json["layer_maps"] = add_layer_maps(timeline, planes);

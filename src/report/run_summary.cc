@@ -163,15 +163,19 @@ std::string words_of(const Json& list) {
   return text;
 }
 
-// The location of a bundle is not a property of the work.
-Json without_places(const Json& overrides) {
+// What was overridden, "none" if nothing was: one side of an A/B run has no override. The location
+// of a bundle is not a property of the work.
+std::string override_text(const Json& overrides) {
+  if (!overrides.is_array()) {
+    return "";  // not a run of llmprof
+  }
   Json kept = Json::array();
-  for (const Json& word : overrides.is_array() ? overrides : Json::array()) {
+  for (const Json& word : overrides) {
     if (!word.is_string() || !word.get<std::string>().starts_with("artifacts.")) {
       kept.push_back(word);
     }
   }
-  return kept;
+  return kept.empty() ? "none" : words_of(kept);
 }
 
 // "2 x NVIDIA H100"; names that a recording lacks are those of the machine; without a GPU the
@@ -209,7 +213,7 @@ void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
                  : metrics.capture.opaque_graph_ns > 0 ? "recorded as a whole"
                                                        : "none as a whole"},
       {"command", words_of(field_of(inputs, "command"))},
-      {"overrides", words_of(without_places(field_of(inputs, "overrides")))},
+      {"overrides", override_text(field_of(inputs, "overrides"))},
       {"stage_source", printable(metrics.capture.stage_source)},
       {"driver", printable(machine.driver_version)},
       {"cpu", printable(machine.cpu)},
@@ -356,6 +360,13 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   if (run.launches == 0 && ((!run.is_marked && !is_timed) || !has_time)) {
     run.absent = metrics.verdict.empty() ? "no kernel and no stage" : printable(metrics.verdict);
   }
+  // A program that failed early is fast.
+  const std::vector<BreachMetrics> breaches =
+      metrics.contract.value_or(std::vector<BreachMetrics>());
+  const auto failed = std::ranges::find_if(breaches, &BreachMetrics::is_fatal);
+  if (failed != breaches.end()) {
+    run.absent = printable(failed->sentence);
+  }
   return run;
 }
 
@@ -389,8 +400,9 @@ Json compared_part(const Json& metrics) {
   using O = OperatorsMetrics;
   Json part = {{"schema", field_of(metrics, "schema")},
                {"schema_version", field_of(metrics, "schema_version")}};
-  part.update(kept<M>(metrics, &M::verdict, &M::capture, &M::environment, &M::aggregates,
-                      &M::devices, &M::stages, &M::steps, &M::baseline, &M::ledgers));
+  part.update(kept<M>(metrics, &M::verdict, &M::contract, &M::capture, &M::environment,
+                      &M::aggregates, &M::devices, &M::stages, &M::steps, &M::baseline,
+                      &M::ledgers));
   part.update(kept<M>(metrics, &M::efficiency, &M::kernels, &M::operators, &M::structure));
   if (const Json& requests = field_of(metrics, path_of<M>(&M::requests)); requests.is_object()) {
     using Q = RequestsSummary;

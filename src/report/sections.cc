@@ -37,7 +37,7 @@ constexpr SectionRow kSections[] = {
     {"takeaways", "Stage Takeaways", takeaways_section},
     {"model", "Model: passes, layers and parts", model_section},
     {"operators", "Top Operators", operators_section},
-    {"gemm_rates", "GEMM rates", gemm_rates_section},
+    {"gemm_rates", "GEMM and attention rates", gemm_rates_section},
     {"families", "Kernel families", families_section},
     {"kernels", "Top Kernels", kernels_section},
     {"ranges", "Ranges", ranges_section},

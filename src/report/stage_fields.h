@@ -281,7 +281,12 @@ void describe(const KernelChains*, F&& f) {
               "softmax"));
   f("mover_ns", &T::mover_ns, of_chains("ns", "sum of their durations"));
   f("fused_ns", &T::fused_ns,
-    of_chains("ns", "of mover_ns: the longest kernel of each row of them on a stream"));
+    of_chains(
+        "ns",
+        "of mover_ns: what remains: half of the longest kernel of each row, and kernels alone"));
+  f("row_kernels", &T::row_kernels, maybe("the row of two or more movers with most time"));
+  f("rows", &T::num_rows, of_chains("1", "how often that row ran"));
+  f("row_ns", &T::row_ns, of_chains("ns", "its kernels, of all times it ran"));
 }
 
 template <typename F>

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/kernels.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/glossary.h"
@@ -263,7 +264,9 @@ ReportTable composition_table(const Metrics& metrics) {
 Section stages_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   ReportTable stages = stage_table(metrics);
-  if (!stages.rows.empty()) {
+  const bool is_empty = metrics.stages.size() == 1 && metrics.stages[0].stage == kWholeRecording &&
+                        metrics.stages[0].total_ns == 0;
+  if (!stages.rows.empty() && !is_empty) {
     stages.title = fmt::format("From the recording ({})", printable(metrics.capture.stage_source));
     section.tables.push_back(std::move(stages));
   }
@@ -310,7 +313,9 @@ Section overhead_section(const Metrics& metrics, const SectionOptions& /*options
                                      {"added", Unit::kFraction, &Row::fraction}}));
   if (section.tables[0].rows.empty()) {
     section.missing =
-        "n/a (needs a pass without a profiler and one with nsys); llmprof run makes both";
+        metrics.contract
+            ? "n/a (no stage was timed in both passes, baseline and nsys)"
+            : "n/a (needs a pass without a profiler and one with nsys); llmprof run makes both";
   }
   return section;
 }

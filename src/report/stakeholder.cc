@@ -5,7 +5,6 @@
 //
 // No ids of rules and no keys of metrics.json: report.md and report.html have those.
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,53 +12,13 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/metrics.h"
+#include "report/opportunity.h"
 #include "report/section_makers.h"
+#include "report/section_parts.h"
 #include "report/sections.h"
 
 namespace llmprof {
 namespace {
-
-// A finding in a manager's words.
-struct Opportunity {
-  std::string_view id;
-  std::string_view problem;
-  std::string_view effort;
-  std::string_view risk;
-};
-
-// clang-format off
-constexpr Opportunity kOpportunities[] = {
-    {"launch_bound", "The GPU waits for the processor to hand it work", "a setting, or days in own code", "low: same results"},
-    {"host_work", "The GPU waits while the processor does other work", "days", "low: same results"},
-    {"host_sync", "The processor waits for the GPU and then the GPU waits for it", "days", "low: same results"},
-    {"allocation", "The GPU waits while memory is allocated", "hours", "low: same results"},
-    {"blocked_call", "The GPU waits for a slow driver call", "days, cause to be found", "low"},
-    {"first_use", "Code is loaded at its first use", "hours: warm up", "none"},
-    {"idle_at_start", "A request waits before the GPU starts on it", "days", "low: same results"},
-    {"exposed_comm", "GPUs talk to each other instead of computing", "days to weeks", "medium: settings of the whole job"},
-    {"exposed_copy", "The GPU copies data instead of computing", "days", "low: same results"},
-    {"queue_wait", "GPU work blocks other GPU work", "days, cause to be found", "low"},
-    {"started_late", "Work starts late on the GPU", "days, cause to be found", "low"},
-    {"rank_skew", "One GPU waits for a slower one", "days, cause to be found", "low"},
-    {"unfused_attention", "Attention runs in several steps instead of one", "a setting", "low: results equal within rounding"},
-    {"flash_attention_2", "Attention uses code for an older GPU generation", "hours: an upgrade", "low: results equal within rounding"},
-    {"empty_sms", "Most of the GPU is empty while some kernels run", "days", "low"},
-    {"gemm_off_tensor_cores", "Matrix products run on the slow units of the GPU", "a setting", "medium: lower precision, check quality"},
-    {"fusion", "Many small steps read and write the same data", "a setting, or days in own code", "low"},
-    {"sampling", "Choosing the next token takes long", "hours", "low"},
-    {"kv_cache_copy", "Moving the cache of earlier tokens takes long", "hours", "low"},
-    {"decode_off_memory_roof", "Kernels use a fraction of the memory bandwidth", "days to weeks", "medium"},
-    {"prefill_off_compute_roof", "Kernels use a fraction of the GPU's speed", "days to weeks", "medium"},
-    {"low_occupancy", "A kernel keeps few threads busy", "days", "low"},
-    {"attention_off_roof", "The attention kernel is slow", "days", "low"},
-    {"gemv_memory_bound", "Reading the model's weights takes most of the time", "days: quantize the weights", "medium: check quality"},
-};
-// clang-format on
-
-const Opportunity* opportunity_of(const Finding& finding) {
-  const auto* found = std::ranges::find(kOpportunities, finding.id, &Opportunity::id);
-  return found == std::end(kOpportunities) ? nullptr : found;
-}
 
 // "2x NVIDIA H100 80GB HBM3".
 std::string gpus_of(const Metrics& metrics) {
@@ -82,6 +41,22 @@ std::string gpus_of(const Metrics& metrics) {
   return words.empty() ? "no GPU" : fmt::format("{}", fmt::join(words, ", "));
 }
 
+// The verdict without its last sentence, which names a rule, and without the label of a GPU.
+std::string verdict_words(const Metrics& metrics) {
+  std::string text =
+      printable(metrics.verdict.substr(0, metrics.verdict.find(" Top opportunity: ")));
+  for (const DeviceMetrics& device : metrics.devices) {
+    const std::string label = printable(device.device) + " ";
+    if (text.starts_with(label)) {
+      const std::string gpu = metrics.devices.size() == 1
+                                  ? "The GPU "
+                                  : fmt::format("The busiest of {} GPUs ", metrics.devices.size());
+      return gpu + text.substr(label.size());
+    }
+  }
+  return text;
+}
+
 Section titled(const char* id, const char* title) {
   Section section;
   section.id = id;
@@ -100,7 +75,7 @@ Section what_ran(const Metrics& metrics) {
                             : !metrics.capture.file.empty() ? printable(metrics.capture.file)
                                                             : "A program";
   if (metrics.devices.empty()) {
-    section.paragraphs.push_back(model + ". No GPU activity was recorded.");
+    section.paragraphs.push_back(model + ".");
     return section;
   }
   section.paragraphs.push_back(
@@ -123,9 +98,15 @@ Section how_fast(const Metrics& metrics) {
             ? fmt::format(", {:.0f} tokens per second in total", *sums.decode_tokens_per_s)
             : ""));
   }
-  // Without its last sentence, which names a rule: the table below says the same in words.
-  section.paragraphs.push_back(
-      printable(metrics.verdict.substr(0, metrics.verdict.find(" Top opportunity: "))));
+  // How long a program ran that failed says nothing.
+  const std::vector<BreachMetrics> breaches =
+      metrics.contract.value_or(std::vector<BreachMetrics>());
+  const bool has_failed = std::ranges::any_of(breaches, &BreachMetrics::is_fatal);
+  if (sums.program_ns && section.paragraphs.empty() && !has_failed) {
+    section.paragraphs.push_back(fmt::format("The program runs for {} without a profiler.",
+                                             format_duration_ns(*sums.program_ns)));
+  }
+  section.paragraphs.push_back(verdict_words(metrics));
   return section;
 }
 
@@ -148,16 +129,19 @@ bool has_blocker(const Metrics& metrics) {
 }
 
 // A share of the whole recording, or of its steady phase, is a share of a day that goes on like it.
-// A share of one stage is not.
-std::string worth_of_day(const Finding& finding) {
-  const double share = finding.saving_fraction().value_or(0);
-  if (finding.stage != "capture" && finding.stage != "steady") {
+// A share of one stage is not. A shorter job frees all of its GPUs.
+std::string worth_of_day(const Metrics& metrics, const Finding& finding) {
+  const auto num_gpus = std::ranges::count_if(
+      metrics.devices, [](const DeviceMetrics& device) { return device.num_kernels > 0; });
+  if ((finding.stage != "capture" && finding.stage != "steady") || num_gpus == 0) {
     return "";
   }
+  const double share = finding.saving_fraction().value_or(0);
+  const double day_h = 24.0 * static_cast<double>(num_gpus);
   return fmt::format(
-      " A program that runs like this all day would save up to {:.1f} GPU-hours per day and GPU "
-      "({} of 24 h).",
-      share * 24, format_fraction(share));
+      " A program that runs like this all day on {} would save up to {:.1f} GPU-hours per day "
+      "({} of {:g}).",
+      count_of(num_gpus, "GPU"), share * day_h, format_fraction(share), day_h);
 }
 
 Section how_fast_possible(const Metrics& metrics) {
@@ -167,7 +151,8 @@ Section how_fast_possible(const Metrics& metrics) {
     return section;
   }
   for (const Finding& finding : metrics.findings) {
-    if (finding.saving_ns > 0 && opportunity_of(finding) != nullptr && is_nearly_all(finding)) {
+    if (finding.saving_ns > 0 && find_opportunity(finding.id) != nullptr &&
+        is_nearly_all(finding)) {
       section.paragraphs.push_back(
           "More than 20 times as fast, if the first point below were solved completely. This is an "
           "upper bound, not a forecast.");
@@ -181,7 +166,7 @@ Section how_fast_possible(const Metrics& metrics) {
           finding.stage == "decode" || finding.stage == "prefill"
               ? " in " + printable(finding.stage)
               : "",
-          worth_of_day(finding)));
+          worth_of_day(metrics, finding)));
       break;
     }
   }
@@ -212,14 +197,21 @@ Section what_to_do(const Metrics& metrics) {
     return ReportValue{std::move(words), Unit::kText, ""};
   };
   for (const Finding& finding : metrics.findings) {
-    const Opportunity* known = opportunity_of(finding);
+    const Opportunity* known = find_opportunity(finding.id);
     if (finding.is_blocker) {
       const auto sentence = [](const std::string& said) {
         const std::string words = printable(said);
         return words + (words.ends_with('.') ? "" : ".");
       };
-      section.paragraphs.push_back(fmt::format("Nothing can be said about the GPU yet: {} Next: {}",
-                                               sentence(finding.sentence), sentence(finding.next)));
+      // The verdict above may say the same.
+      const bool is_said = !finding.sentence.empty() &&
+                           metrics.verdict.find(finding.sentence.substr(1)) != std::string::npos;
+      section.paragraphs.push_back(
+          fmt::format("{}{}",
+                      is_said ? ""
+                              : fmt::format("Nothing can be said about the GPU yet: {} Next: ",
+                                            sentence(finding.sentence)),
+                      is_said ? with_capital(sentence(finding.next)) : sentence(finding.next)));
     } else if (known != nullptr && finding.saving_ns > 0 && table.rows.size() < kMost) {
       table.rows.push_back({{text(std::string(known->problem)), text(gain_of(finding)),
                              text(printable(finding.next)), text(printable(finding.confidence)),

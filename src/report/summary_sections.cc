@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/member_table.h"
+#include "report/opportunity.h"
 #include "report/section_makers.h"
 
 namespace llmprof {
@@ -57,6 +58,10 @@ std::vector<Advice> advice_of(const Metrics& metrics, const SectionOptions& opti
       made.saving_ns = finding.saving_ns;
     }
     made.id = printable(finding.id);
+    made.title = problem_words(finding.id);
+    if (made.title.empty()) {
+      made.title = made.id;
+    }
     made.sentence = printable(finding.sentence) + gain_text(metrics, finding);
     if (options.is_terminal && (finding.confidence == "low" || finding.confidence == "medium")) {
       made.sentence += fmt::format(" ({} confidence)", finding.confidence);
@@ -110,6 +115,21 @@ std::string files_sentence(const std::vector<FileMetrics>& files) {
   return text + (files.size() > kMostFiles ? ", ..." : "") + ".";
 }
 
+// The verdict, its top opportunity in words: on the terminal the id is what `explain` takes.
+std::string verdict_in_words(const Metrics& metrics) {
+  std::string text = printable(metrics.verdict);
+  const std::string_view words =
+      metrics.findings.empty() ? std::string_view() : problem_words(metrics.findings[0].id);
+  const std::string lead = " Top opportunity: ";
+  const std::size_t place = text.find(lead);
+  if (place != std::string::npos && !words.empty() &&
+      text.compare(place + lead.size(), metrics.findings[0].id.size(), metrics.findings[0].id) ==
+          0) {
+    text.replace(place + lead.size(), metrics.findings[0].id.size(), words);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string tool_of(const Metrics& metrics) {
@@ -118,7 +138,8 @@ std::string tool_of(const Metrics& metrics) {
 
 Section summary_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
-  section.paragraphs.push_back(printable(metrics.verdict));
+  section.paragraphs.push_back(options.is_terminal ? printable(metrics.verdict)
+                                                   : verdict_in_words(metrics));
   if (metrics.capture.window) {
     section.paragraphs.push_back("Only a part of the recording was analyzed: " +
                                  printable(metrics.capture.window->why) + ".");
@@ -237,6 +258,11 @@ Section aggregates_section(const Metrics& metrics, const SectionOptions& /*optio
       {"sequences per decode step",
        value_at(metrics, Unit::kCount, &Metrics::aggregates, &A::decode_sequences),
        "the marks do not say"});
+  if (metrics.aggregates.program_ns) {
+    section.facts.push_back(
+        {"program, unprofiled",
+         value_at(metrics, Unit::kDuration, &Metrics::aggregates, &A::program_ns), ""});
+  }
   const auto add = [&](const char* label, auto member) {
     section.facts.push_back(
         {label, value_at(metrics, Unit::kDuration, &Metrics::capture, member), ""});

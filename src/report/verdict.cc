@@ -40,6 +40,8 @@ std::vector<Waste> wastes_of(const StageLedger& row) {
        "{} of the time its next kernel started long after it was launched"},
       {ledger[Bucket::kQueued],
        "{} of the time its next kernel was launched but blocked by other GPU work"},
+      {ledger.between_ns,
+       "{} of the time no GPU work was recorded although the CPU was waiting for it"},
       {ledger[Bucket::kGraph], "it was idle {} of the time between nodes of CUDA graphs"},
       {ledger[Bucket::kComm], "{} of the time it was communicating without computing"},
       {ledger[Bucket::kCopy], "{} of the time it was copying memory with no kernel running"},
@@ -92,6 +94,14 @@ const StageLedger* row_of(const Analysis& analysis, const std::string& stage,
   return row == analysis.ledgers.end() ? nullptr : &*row;
 }
 
+// Whether the GPU is busy before the first step with kernels whose launch was not recorded.
+bool is_earlier_work(const Analysis& analysis, const StageLedger& start) {
+  const bool has_orphans =
+      std::any_of(analysis.diagnostics.begin(), analysis.diagnostics.end(),
+                  [](const Diagnostic& one) { return one.kind == "orphan_kernel"; });
+  return has_orphans && start.ledger[Bucket::kCompute] * 5 > start.ledger.window_ns * 4;
+}
+
 // ", of which 1.20 s of start-up and 0.30 s after the last work are left out".
 std::string left_out(const Analysis& analysis, const std::string& device, std::int64_t before_ns,
                      std::int64_t after_ns) {
@@ -109,7 +119,10 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
                : fmt::format("{} ({} in {})", what, format_duration_ns(row->main_call_ns),
                              printable(row->main_call));
   };
-  add(start == nullptr ? 0 : start->ledger.window_ns, with_call(start, " of start-up"));
+  add(start == nullptr ? 0 : start->ledger.window_ns,
+      start != nullptr && is_earlier_work(analysis, *start)
+          ? " of work launched before the recording"
+          : with_call(start, " of start-up"));
   add(before_ns, " without recorded GPU activity");
   add(end == nullptr ? 0 : end->ledger.window_ns, with_call(end, " after the model's last kernel"));
   add(after_ns, " after its last kernel");
@@ -135,7 +148,7 @@ std::string sentence_on(const Analysis& analysis, const std::string& device) {
   const auto counts = [&](std::int64_t time_ns) {
     return time_ns * 20 >= ledger.window_ns ? time_ns : 0;
   };
-  const std::int64_t before_ns = counts(ledger[Bucket::kUnrecorded]);
+  const std::int64_t before_ns = counts(ledger.unrecorded_before_ns());
   const std::int64_t after_ns = counts(ledger[Bucket::kTail]);
   const std::int64_t time_ns = ledger.window_ns - before_ns - after_ns;
   const std::int64_t busy_ns =

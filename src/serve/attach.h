@@ -2,13 +2,13 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "serve/window.h"
 
 namespace llmprof {
 
@@ -17,9 +17,8 @@ struct AttachOptions {
   std::string url;  // "http://127.0.0.1:8000"
   std::string start_path = "/start_profile";
   std::string stop_path = "/stop_profile";
-  std::string body = "{}";  // of the POST that starts
-  // In place of the body: record this number of steps.
-  std::optional<std::int64_t> num_steps;
+  std::string body;  // of the POST that starts; empty: as `wish` says
+  WindowWish wish;
   std::filesystem::path traces;                    // the folder into which the engine writes
   std::vector<std::string> client;                 // a command; the window lasts as long as it runs
   std::map<std::string, std::string> environment;  // of the client
@@ -29,7 +28,8 @@ struct AttachOptions {
 
 // Opens the window, closes it, and returns the files that the engine wrote meanwhile, sorted, all
 // complete. Also closes it when `is_stopped` says to stop. Throws kEnvironment if the server
-// refuses or writes nothing, kFailure if the client fails.
+// refuses or writes nothing, kFailure if the client fails, kContract if the load ends before the
+// window opens.
 std::vector<std::filesystem::path> record_window(const AttachOptions& options,
                                                  const std::function<bool()>& is_stopped);
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <mutex>
 #include <thread>
 
 #include <fmt/format.h>
@@ -47,16 +48,14 @@ class Conductor {
       : script_(script), is_server_gone_(is_server_gone) {}
 
   // True when all of the script was carried out.
-  bool run() {
-    return wait_until_ready() && run_client("warm-up", script_.warmup) && open_window() &&
-           close_after_client();
-  }
+  bool run() { return wait_until_ready() && run_client("warm-up", script_.warmup) && record(); }
 
   DriveResult result;
 
  private:
   bool fail(Reason reason, std::string sentence) {
     // Where the server is gone, that is the reason for all that follows.
+    const std::lock_guard<std::mutex> lock(mutex_);  // a client fails while a window closes
     if (!result.failure && !is_server_gone_.load()) {
       result.failure = reason;
       result.sentence = std::move(sentence);
@@ -100,6 +99,7 @@ class Conductor {
     Process process{argv, script_.client_environment};
     process.timeout = most;
     ProcessResult ended = run_process(process);
+    const std::lock_guard<std::mutex> lock(mutex_);  // a profiler is called during the load
     log_ += ended.out + ended.err;
     if (!script_.client_log.empty()) {
       write_file(script_.client_log, log_);
@@ -134,40 +134,57 @@ class Conductor {
                                                    ended.exit_code, last_statement(ended)));
   }
 
-  bool call_server(const std::string& url) {
-    if (url.empty()) {
-      return true;
-    }
+  bool call_server(const std::string& url, const std::string& body, bool may_refuse) {
     // An engine answers when its trace is written, which takes minutes.
-    HttpOptions patient;
-    patient.timeout_s = static_cast<int>(std::chrono::seconds(kMostForProfiler).count());
-    const HttpAnswer answer =
-        HttpClient(patient).post(url, {"Content-Type: application/json"}, "{}");
-    return answer.status / 100 == 2 ||
-           fail(Reason::kWindowFailed,
-                fmt::format("POST {} failed: {}", url,
-                            answer.status == 0 ? answer.reason
-                                               : fmt::format("HTTP status {}", answer.status)));
+    const std::string failure =
+        url.empty() ? "" : post_to_server(url, body, kMostForProfiler, may_refuse);
+    return failure.empty() || fail(Reason::kWindowFailed, failure);
   }
 
   bool open_window() {
-    if (!call_profiler(script_.start_command) || !call_server(script_.start_url)) {
+    if (!call_profiler(script_.start_command) ||
+        !call_server(script_.start_url, window_body(script_.window, script_.traces.empty()),
+                     false)) {
       return false;
     }
     result.start_ns = time_of_day();
     return true;
   }
 
-  // The window is closed after a failed client, too: what was recorded may say why.
-  bool close_after_client() {
-    const bool has_succeeded = run_client("client", script_.client);
+  bool close_window() {
     result.end_ns = time_of_day();
-    const bool is_closed = call_server(script_.stop_url);
-    return call_profiler(script_.stop_command) && is_closed && has_succeeded;
+    // SGLang refuses to stop what has stopped after its last step.
+    const bool is_closed =
+        call_server(script_.stop_url, "{}", script_.window.num_steps.has_value());
+    return call_profiler(script_.stop_command) && is_closed;
+  }
+
+  // The window is closed after a failed client, too: what was recorded may say why.
+  bool record() {
+    std::optional<TraceFolder> folder;
+    if (!script_.traces.empty()) {
+      folder.emplace(script_.traces);
+    }
+    const bool is_recorded =
+        record_part(script_.window, {[&] { return open_window(); },
+                                     [&] { return run_client("client", script_.client); },
+                                     [&] { return close_window(); }});
+    if (!is_recorded && result.start_ns == 0) {
+      return fail(Reason::kWindowFailed, fmt::format("the load ended before the window opened, {} "
+                                                     "s after its start",
+                                                     script_.window.after_s.value_or(0)));
+    }
+    if (is_recorded && folder &&
+        folder->wait(kMostForProfiler, [&] { return is_server_gone_.load(); }).empty()) {
+      return fail(Reason::kReportMissing,
+                  fmt::format("the server wrote no trace into {}", script_.traces.string()));
+    }
+    return is_recorded;
   }
 
   const DriveScript& script_;
   const std::atomic<bool>& is_server_gone_;
+  std::mutex mutex_;  // of log and failure
   std::string log_;
 };
 
@@ -223,6 +240,7 @@ DriveResult drive(const DriveScript& script,
   });
   Step step;
   step.process = script.server;
+  step.has_ranks = script.has_ranks;
   step.log = "/dev/null";  // on_output has it
   step.limits.timeout = std::chrono::hours(24 * 365);
   step.is_done = &is_done;

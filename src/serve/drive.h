@@ -15,21 +15,25 @@
 
 #include "capture/reason.h"
 #include "capture/supervise.h"
+#include "serve/window.h"
 
 namespace llmprof {
 
 // What is done to a server, in this order. Empty: that part is left out.
 struct DriveScript {
-  Process server;         // alone or under a profiler
-  std::string ready_url;  // answers 200 when the server can take requests
+  Process server;          // alone or under a profiler
+  bool has_ranks = false;  // it is a launcher, and each rank is under a profiler
+  std::string ready_url;   // answers 200 when the server can take requests
   std::chrono::seconds most_start{600};
   std::vector<std::string> warmup;  // a command, before anything is recorded
+  WindowWish window;                // which part of the client's load is recorded
   // Start recording: a command of the profiler, then a POST to the server.
   std::vector<std::string> start_command;
   std::string start_url;
-  std::vector<std::string> client;  // a command; the recording lasts as long as it runs
+  std::vector<std::string> client;  // a command
   std::string stop_url;
   std::vector<std::string> stop_command;
+  std::filesystem::path traces;  // where the engine itself writes; empty: only the profiler does
   std::map<std::string, std::string> client_environment;  // of all commands but the server
   std::chrono::seconds most_client{3600};
   std::filesystem::path client_log;  // what warm-up and client print

@@ -38,29 +38,30 @@ struct KnownEngine {
   // from, the file, and the words in it. Empty: the preset sets nothing.
   const char* read_in = "";
   const char* file = "";
-  std::array<const char*, 2> words = {};
+  std::array<const char*, 3> words = {};
 };
-constexpr std::array<KnownEngine, 6> kEngines = {{{"vllm",
-                                                   "vllm",
-                                                   "vllm",
-                                                   "0.26.1rc0",
-                                                   "vllm/config/profiler.py",
-                                                   {"profiler", "detailed_trace_annotation"}},
-                                                  {"sglang",
-                                                   "sglang",
-                                                   "sglang",
-                                                   "the sources of 2026-08-23",
-                                                   "sglang/srt/environ.py",
-                                                   {"SGLANG_ENABLE_NVTX_SCHEDULER"}},
-                                                  {"trtllm",
-                                                   "tensorrt-llm",
-                                                   "tensorrt_llm",
-                                                   "the sources of 2026-10",
-                                                   "tensorrt_llm/_torch/pyexecutor/py_executor.py",
-                                                   {"TLLM_PROFILE_START_STOP"}},
-                                                  {"transformers", "transformers", "transformers"},
-                                                  {"llama_cpp", "llama.cpp", ""},
-                                                  {"llama_server", "llama.cpp", ""}}};
+constexpr std::array<KnownEngine, 6> kEngines = {
+    {{"vllm",
+      "vllm",
+      "vllm",
+      "0.26.1rc0",
+      "vllm/config/profiler.py",
+      {"profiler", "detailed_trace_annotation", "max_iterations"}},
+     {"sglang",
+      "sglang",
+      "sglang",
+      "the sources of 2026-08-23",
+      "sglang/srt/environ.py",
+      {"SGLANG_ENABLE_NVTX_SCHEDULER"}},
+     {"trtllm",
+      "tensorrt-llm",
+      "tensorrt_llm",
+      "the sources of 2026-10",
+      "tensorrt_llm/_torch/pyexecutor/py_executor.py",
+      {"TLLM_PROFILE_START_STOP"}},
+     {"transformers", "transformers", "transformers"},
+     {"llama_cpp", "llama.cpp", ""},
+     {"llama_server", "llama.cpp", ""}}};
 
 // The folders of packages beside an interpreter or script.
 std::vector<fs::path> package_folders(const fs::path& program) {

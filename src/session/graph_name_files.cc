@@ -109,7 +109,7 @@ class NameFiles {
     std::vector<InputFile> input;
     input.emplace_back(file);
     if (memory_bytes_) {
-      fit_into_memory(input, *memory_bytes_, {});
+      fit_into_memory(input, *memory_bytes_, {}, 1);
     }
     constexpr unsigned kReaders = 1;
     const AlignedKernels aligned = name_nodes_by_order(load_trace(input.front(), kReaders), trace_);

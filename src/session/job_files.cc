@@ -136,9 +136,11 @@ Trace load_job(const JobFiles& job) {
   const std::vector<std::string> labels = labels_of(job.paths);
   std::vector<TracePart> parts(job.files.size());
   // Files are read side by side, each by one thread where there are enough of them: what one thread
-  // does alone (opening, schema, names) then overlaps too. All rows stay in memory in either case.
-  const auto num_files = static_cast<unsigned>(std::min<std::size_t>(parts.size(), UINT16_MAX));
-  const unsigned threads_each = std::max(1U, job.num_threads / num_files);
+  // does alone (opening, schema, names) then overlaps too. All rows stay in memory in either case;
+  // files_at_once bounds what is needed only to read them.
+  const auto num_readers = std::max(
+      1U, std::min({job.files_at_once, job.num_threads, static_cast<unsigned>(parts.size())}));
+  const unsigned threads_each = std::max(1U, job.num_threads / num_readers);
   std::vector<std::function<void()>> tasks;
   tasks.reserve(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -151,7 +153,7 @@ Trace load_job(const JobFiles& job) {
       part.file.rank = part.file.name.rank ? part.file.name.rank : part.trace.capture.rank;
     });
   }
-  run_tasks(tasks, job.num_threads);
+  run_tasks(tasks, num_readers);
   for (const TracePart& part : parts) {
     check_formats(parts.front(), part);
   }

@@ -29,6 +29,7 @@ struct JobFiles {
   const GraphNameFiles& graph_names;
   std::optional<std::uint64_t> memory_limit_bytes;
   unsigned num_threads = 1;
+  unsigned files_at_once = 1;  // at most
 };
 
 // One recording of them all, ordered by rank. Throws kUsage where they cannot be of one job: totals

@@ -42,15 +42,17 @@ std::string elsewhere(const MemoryPlan& plan) {
       format_bytes(machine_bytes(plan.peak_bytes)));
 }
 
-std::optional<Diagnostic> fit_into_memory(const std::vector<InputFile>& files,
-                                          std::uint64_t limit_bytes, const PlannedOutput& output) {
+MemoryFit fit_into_memory(const std::vector<InputFile>& files, std::uint64_t limit_bytes,
+                          const PlannedOutput& output, unsigned num_threads) {
   TraceOutline outline = outline_trace(files.front());
   for (std::size_t i = 1; i < files.size(); ++i) {
     outline.add(outline_trace(files[i]));
   }
   const MemoryPlan plan = plan_memory(outline, output);
+  MemoryFit fit;
+  fit.files_at_once = files_at_once(plan, {files.size(), num_threads, limit_bytes});
   if (plan.peak_bytes <= limit_bytes) {
-    return std::nullopt;
+    return fit;
   }
   if (plan.coarse_peak_bytes > limit_bytes) {
     throw Error(
@@ -63,10 +65,12 @@ std::optional<Diagnostic> fit_into_memory(const std::vector<InputFile>& files,
         fmt::format("--memory-limit {} if the machine has it; else {}", plan.coarse_peak_bytes,
                     elsewhere(plan)));
   }
-  return Diagnostic{"memory_limit", Severity::kInfo, 1,
-                    fmt::format("the timeline of report.html has fewer columns and slices, to stay "
-                                "within --memory-limit ({} of {} planned): figures are whole",
-                                format_bytes(limit_bytes), format_bytes(plan.peak_bytes))};
+  fit.shortage =
+      Diagnostic{"memory_limit", Severity::kInfo, 1,
+                 fmt::format("the timeline of report.html has fewer columns and slices, to stay "
+                             "within --memory-limit ({} of {} planned): figures are whole",
+                             format_bytes(limit_bytes), format_bytes(plan.peak_bytes))};
+  return fit;
 }
 
 std::string largest_recording(const System& system) {

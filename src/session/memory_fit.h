@@ -20,11 +20,17 @@ std::string with_commas(std::uint64_t number);
 // Advice on where a recording can be analyzed that does not fit here.
 std::string elsewhere(const MemoryPlan& plan);
 
-// Holds the plan for a recording, in one file or several, against a limit. Nothing: all of it fits;
-// a diagnostic: it fits with coarse_picture(), and that is what to say of it. Throws kEnvironment
-// where even that does not.
-std::optional<Diagnostic> fit_into_memory(const std::vector<InputFile>& files,
-                                          std::uint64_t limit_bytes, const PlannedOutput& output);
+// How a recording is read within a limit.
+struct MemoryFit {
+  // Absent: all of it fits. Else it fits with coarse_picture(), and this is what to say of it.
+  std::optional<Diagnostic> shortage;
+  unsigned files_at_once = 1;
+};
+
+// Holds the plan for a recording, in one file or several, against a limit. Throws kEnvironment
+// where not even a coarse picture fits.
+MemoryFit fit_into_memory(const std::vector<InputFile>& files, std::uint64_t limit_bytes,
+                          const PlannedOutput& output, unsigned num_threads);
 
 // One line for doctor: the largest recording that can be analyzed here.
 std::string largest_recording(const System& system);

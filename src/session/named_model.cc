@@ -110,9 +110,16 @@ std::vector<GpuSpec> known_gpus() {
   return kGpus;  // several rules ask for it
 }
 
-GpuMatch named_gpu(const std::string& given, const GpuAttributes& attributes) {
+GpuMatch named_gpu(const std::string& given) {
   if (!given.ends_with(".yaml")) {
-    return find_gpu(known_gpus(), given, attributes);
+    GpuMatch match = find_gpu(known_gpus(), given, {});
+    if (!match.variants.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("'{}' is the name of {} GPUs with different speeds", printable(given),
+                              match.variants.size()),
+                  fmt::format("name one: {}", fmt::join(match.variants, ", ")));
+    }
+    return match;
   }
   const std::vector<GpuSpec> table = gpu_table(user_yaml(given));
   if (table.empty()) {
@@ -121,13 +128,21 @@ GpuMatch named_gpu(const std::string& given, const GpuAttributes& attributes) {
   return {table.front(), "", {}};
 }
 
+GpuMatch chosen_gpu(const std::string& given) {
+  GpuMatch match = named_gpu(given);
+  if (!match.gpu) {
+    throw Error(ErrorKind::kUsage, match.reason);
+  }
+  return match;
+}
+
 EfficiencySetup model_setup(const ModelChoice& choice) {
   EfficiencySetup setup = choice.setup;
   NamedModel named = named_model(choice.model);
   setup.model_name = named.name;
   setup.llm = std::move(named.llm);
   if (!choice.gpu_name.empty()) {
-    setup.gpu = named_gpu(choice.gpu_name);
+    setup.gpu = chosen_gpu(choice.gpu_name);
   }
   if (!choice.image.empty()) {
     if (!setup.llm.vision) {

@@ -29,9 +29,11 @@ ImageSize image_of(const std::string& text);
 // conf/hardware/gpus.yaml.
 std::vector<GpuSpec> known_gpus();
 
-// The GPU that a user or a recording names; `given` may also be a YAML file of the same form, whose
-// first row is used.
-GpuMatch named_gpu(const std::string& given, const GpuAttributes& attributes = {});
+// The GPU that a user names; `given` may also be a YAML file of the same form, whose first row is
+// used. Throws kUsage if several GPUs have the name; without a GPU if it is not known.
+GpuMatch named_gpu(const std::string& given);
+// The same, but a name that is not known is kUsage, too: a recording is compared with this GPU.
+GpuMatch chosen_gpu(const std::string& given);
 
 // What a user says of the model behind a recording. `setup` holds its numbers; the names complete
 // it. Empty names: the recorded GPU, no image.

@@ -40,7 +40,9 @@ std::filesystem::path recording_of_bundle(const std::filesystem::path& bundle) {
       return bundle / name;
     }
   }
-  return {};
+  // Of a server with several ranks, each has a file, and they are given by name.
+  const std::vector<std::filesystem::path> traces = recordings_below(bundle / kTracesFolder);
+  return traces.size() == 1 ? traces.front() : std::filesystem::path();
 }
 
 // A bundle stands for the recording inside it; one whose run was cut off does not.
@@ -196,8 +198,7 @@ void name_gpus(const ProfileWants& wants, Trace& trace) {
   if (wants.gpu_name.empty()) {
     return;
   }
-  const GpuMatch match = named_gpu(wants.gpu_name);
-  const std::string name = match.gpu ? match.gpu->name : wants.gpu_name;
+  const std::string name = chosen_gpu(wants.gpu_name).gpu->name;
   bool is_used = trace.devices.empty() || wants.model;
   for (DeviceInfo& device : trace.devices) {
     if (device.name.empty()) {
@@ -235,18 +236,18 @@ Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions
   for (const std::string& path : paths) {
     files.push_back(readable_recording(path, system, wants.timer));
   }
-  std::optional<Diagnostic> shortage;
+  const auto num_threads = static_cast<unsigned>(options.num_threads);
+  MemoryFit fit{std::nullopt, num_threads};
   if (options.memory_limit_bytes) {
-    shortage = fit_into_memory(files, *options.memory_limit_bytes,
-                               {wants.has_timeline, wants.has_export, 0});
+    fit = fit_into_memory(files, *options.memory_limit_bytes,
+                          {wants.has_timeline, wants.has_export, 0}, num_threads);
   }
   Recording recording = [&]() -> Recording {
     const PassTimer::Scope pass(wants.timer, "load");
-    const auto num_threads = static_cast<unsigned>(options.num_threads);
     return files.size() == 1
                ? load_input(files.front(), num_threads)
                : load_job({paths, files, rules, options.parallelism, options.graph_names,
-                           options.memory_limit_bytes, num_threads});
+                           options.memory_limit_bytes, num_threads, fit.files_at_once});
   }();
   Trace* trace = std::get_if<Trace>(&recording);
   if (trace != nullptr) {
@@ -259,13 +260,13 @@ Profile profile_of(const std::vector<std::string>& paths, const RecordingOptions
   }
   const std::string path = job_name(paths);
   select_part(options, rules, path, recording);
-  Profile made = profile(
-      std::move(recording), std::move(rules),
-      {wants.has_timeline, shortage ? coarse_picture() : TimelineOptions{}, wants.timer,
-       options.parallelism, !options.requests.empty(), static_cast<unsigned>(options.num_threads)});
+  Profile made =
+      profile(std::move(recording), std::move(rules),
+              {wants.has_timeline, fit.shortage ? coarse_picture() : TimelineOptions{}, wants.timer,
+               options.parallelism, !options.requests.empty(), num_threads});
   made.analysis.capture.path = path;
-  if (shortage) {
-    made.analysis.diagnostics.push_back(*shortage);
+  if (fit.shortage) {
+    made.analysis.diagnostics.push_back(*fit.shortage);
   }
   return made;
 }
@@ -350,6 +351,11 @@ Profile profile_recordings(const std::vector<std::string>& paths, const Recordin
   evidence.gpus = [name = wants.gpu_name] { return gpus_with(name); };
   complete(made, std::move(evidence), wants.timer);
   return made;
+}
+
+Profile profile_alone(const std::vector<std::string>& paths, const RecordingOptions& options,
+                      const System& system, const ProfileWants& wants) {
+  return profile_of(paths, options, system, wants);
 }
 
 Profile profile_for_plan(const std::string& path, const RecordingOptions& options,
@@ -456,9 +462,14 @@ std::vector<std::string> counters_in(const std::filesystem::path& bundle) {
 }
 
 std::string requests_in(const std::filesystem::path& bundle) {
-  std::error_code ignored;
-  const std::filesystem::path file = bundle / "nsys" / kRequestsFile;
-  return std::filesystem::is_regular_file(file, ignored) ? file.string() : "";
+  for (const char* pass : {"nsys", "torch"}) {
+    std::error_code ignored;
+    const std::filesystem::path file = bundle / pass / kRequestsFile;
+    if (std::filesystem::is_regular_file(file, ignored)) {
+      return file.string();
+    }
+  }
+  return "";
 }
 
 void keep_stage(const std::string& stage, Analysis& analysis) {

@@ -67,8 +67,11 @@ Profile profile_recording(const std::string& path, const RecordingOptions& optio
 Profile profile_recordings(const std::vector<std::string>& paths, const RecordingOptions& options,
                            const System& system, const ProfileWants& wants = {});
 
-// What the recording alone shows: no counters, no findings. For plans, and for `explain`, which
-// needs its rows.
+// What the recordings of one job alone show: no counters, no findings.
+Profile profile_alone(const std::vector<std::string>& paths, const RecordingOptions& options,
+                      const System& system, const ProfileWants& wants);
+
+// The same of one recording. For plans, and for `explain`, which needs its rows.
 Profile profile_for_plan(const std::string& path, const RecordingOptions& options,
                          const System& system);
 

@@ -87,9 +87,20 @@ void fit_to_engine(const std::vector<std::string>& command, ServerSetup& server,
   if (!fit || fit->unknown.empty()) {
     return;
   }
-  const std::size_t num_before = server.arguments.size();
-  server.arguments = accepted_arguments(server.arguments, fit->unknown);
-  if (server.arguments.size() == num_before) {
+  bool has_changed = false;
+  const auto fit_words = [&](std::vector<std::string>& words) {
+    const std::size_t num_before = words.size();
+    words = accepted_arguments(words, fit->unknown);
+    has_changed = has_changed || words.size() != num_before;
+  };
+  fit_words(server.arguments);
+  if (server.torch) {
+    fit_words(server.torch->arguments);
+  }
+  if (server.window.num_steps) {
+    fit_words(server.steps->arguments);
+  }
+  if (!has_changed) {
     return;
   }
   // Without any of them the engine has no profiler to start.
@@ -103,6 +114,46 @@ void fit_to_engine(const std::vector<std::string>& command, ServerSetup& server,
                   fit->package, fit->version, fmt::join(fit->unknown, ", ")));
 }
 
+// Throws kUsage for what only a server can do.
+void check_server_options(const RunRequest& request, const RunSetup& setup) {
+  const WindowWish& window = request.server.window;
+  const std::pair<const char*, bool> given[] = {{"--slo", !request.server.service_limits.empty()},
+                                                {"--steps", window.num_steps.has_value()},
+                                                {"--seconds", window.num_seconds.has_value()},
+                                                {"--after", window.after_s.has_value()},
+                                                {"--stage", !window.stage.empty()},
+                                                {"--passes torch", setup.options.has_torch}};
+  for (const auto& [option, is_given] : given) {
+    if (is_given && !setup.server) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} requires --server", option),
+                  fmt::format("llmprof run --server COMMAND {} ...", option));
+    }
+  }
+  if (setup.options.has_torch && !setup.server->torch) {
+    throw Error(ErrorKind::kUsage, "--passes torch: this kind of server has no profiler of its own",
+                "llmprof run --server COMMAND --passes baseline,nsys");
+  }
+}
+
+// nsys start and stop are the window of a server, or the engine's count of its steps. Ranks are
+// each recorded by an nsys of their own, from their start or as the preset says.
+void choose_server_gate(RunSetup& setup, const System& system) {
+  ServerSetup& server = *setup.server;
+  server.ranks = rank_command(setup.work_argv);
+  if (server.ranks) {
+    const std::vector<std::string> program(
+        setup.work_argv.begin() + static_cast<std::ptrdiff_t>(server.ranks->program),
+        setup.work_argv.end());
+    with_context("as the program that each rank starts",
+                 [&] { build_work_argv(system, {}, program); });
+  }
+  if (server.window.num_steps) {
+    setup.options.gate = {GateWish::Kind::kCudaProfilerApi, {}};
+  } else if (!server.ranks) {
+    setup.options.gate = {GateWish::Kind::kEverything, {}};
+  }
+}
+
 RunSetup make_setup(const RunRequest& request, Config composed, const System& system,
                     std::vector<std::string>& notes) {
   RunSetup setup;
@@ -110,9 +161,11 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
   const Config& config = *setup.config;
   setup.options = run_options_of(config);
   add_mark_modules(request, setup.options.mark_modules);
-  setup.rules = recording_rules(rules_of(request, setup.options), system);
-  use_secret_rules(rules_of(request, setup.options), system);
-  add_marks(stage_marks(request), {}, setup.rules);
+  setup.rules_file = rules_of(request, setup.options);
+  setup.stage_marks = stage_marks(request);
+  setup.rules = recording_rules(setup.rules_file, system);
+  use_secret_rules(setup.rules_file, system);
+  add_marks(setup.stage_marks, {}, setup.rules);
   setup.rank = launched_rank(system);
   if (setup.rank) {
     choose_rank_passes(*setup.rank, setup.options, notes);
@@ -129,12 +182,9 @@ RunSetup make_setup(const RunRequest& request, Config composed, const System& sy
   if (request.server.is_wanted()) {
     setup.server = server_setup_of(request.server, config, command);
     fit_to_engine(setup.work_argv, *setup.server, notes);
-    setup.work_argv.insert(setup.work_argv.end(), setup.server->arguments.begin(),
-                           setup.server->arguments.end());
-  } else if (!request.server.service_limits.empty()) {
-    throw Error(ErrorKind::kUsage, "--slo requires --server",
-                "llmprof run --server COMMAND --slo ttft=500ms,itl=50ms");
+    choose_server_gate(setup, system);
   }
+  check_server_options(request, setup);
   setup.described = described_run(setup.work_argv, system);
   setup.passes = passes_of(setup.options, setup.target);
   setup.machine = machine_facts(system);

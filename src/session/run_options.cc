@@ -91,11 +91,12 @@ void read_passes(const SettingsReader& reader, RunOptions& options) {
     const std::pair<const char*, bool*> known[] = {{"baseline", &options.has_baseline},
                                                    {"operators", &options.has_operators},
                                                    {"nsys", &options.has_nsys},
+                                                   {"torch", &options.has_torch},
                                                    {"ncu", &options.has_ncu}};
     const auto* const wanted = std::find_if(std::begin(known), std::end(known),
                                             [&](const auto& entry) { return pass == entry.first; });
     if (wanted == std::end(known)) {
-      reader.fail("run.passes", "a list of baseline, operators, nsys and ncu");
+      reader.fail("run.passes", "a list of baseline, operators, nsys, torch and ncu");
     }
     *wanted->second = true;
   }
@@ -104,7 +105,8 @@ void read_passes(const SettingsReader& reader, RunOptions& options) {
       options.has_operators && !reader.texts("model.workload.operators").empty();
   options.has_nsys = options.has_nsys && reader.flag("pipeline.nsys.enable");
   options.has_ncu = options.has_ncu && reader.flag("pipeline.ncu.enable");
-  if (!options.has_baseline && !options.has_operators && !options.has_nsys && !options.has_ncu) {
+  if (!options.has_baseline && !options.has_operators && !options.has_nsys && !options.has_torch &&
+      !options.has_ncu) {
     reader.fail("run.passes",
                 "at least one pass that can run (operators: where "
                 "model.workload.operators says how to ask for them)");

@@ -23,6 +23,7 @@ struct RunOptions {
   bool has_baseline = false;
   bool has_operators = false;
   bool has_nsys = false;
+  bool has_torch = false;  // a server's own profiler
   bool has_ncu = false;
   std::vector<std::string> captured_ranks;  // session/rank_run.h
   bool has_companion = false;               // bare once more, while other ranks are recorded

@@ -7,6 +7,7 @@
 
 #include "capture/mark_module.h"
 #include "capture/nvtx_library.h"
+#include "capture/workload.h"
 #include "session/ncu_plan_command.h"
 #include "session/nvtx_marks.h"
 #include "session/operator_table.h"
@@ -22,8 +23,9 @@ std::vector<std::string> filled_for(const CommandInputs& inputs,
                         {"file", (inputs.bundle / kOperatorsFile).string()}});
 }
 
+// `traces`: where the engine's own profiler writes; empty: it does not record.
 PassCommand program_command(const CommandInputs& inputs, const std::string& folder,
-                            bool is_profiled) {
+                            bool is_profiled, const std::filesystem::path& traces = {}) {
   const RunSetup& setup = inputs.setup;
   PassCommand command;
   command.argv =
@@ -32,6 +34,9 @@ PassCommand program_command(const CommandInputs& inputs, const std::string& fold
       work_environment(inputs.system, setup.options.workload, is_profiled, command.notes);
   add_mark_environment(inputs.scratch / kMarksFolder, setup.options.mark_modules,
                        command.environment);
+  if (setup.server) {
+    add_to_server(*setup.server, is_profiled || !traces.empty(), traces, command);
+  }
   return command;
 }
 
@@ -60,7 +65,7 @@ std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
        stage_timer_environment(inputs.scratch / kStageTimerLibrary, inputs.scratch / "ranges")) {
     command.environment[name] = value;
   }
-  return {inputs.setup.server ? driven(inputs, "baseline", std::move(command), {}, {}) : command};
+  return {inputs.setup.server ? driven(inputs, "baseline", std::move(command), {}) : command};
 }
 
 std::vector<PassCommand> operators_commands(const CommandInputs& inputs) {
@@ -75,6 +80,25 @@ std::vector<PassCommand> companion_commands(const CommandInputs& inputs) {
   return {bare_command(inputs, "nsys")};
 }
 
+// An nsys around each rank: it does not follow what a launcher starts.
+std::vector<std::string> rank_argv(const CommandInputs& inputs, const NsysTool& nsys,
+                                   const NsysSettings& settings,
+                                   const std::vector<std::string>& argv) {
+  const auto program =
+      argv.begin() + static_cast<std::ptrdiff_t>(inputs.setup.server->ranks->program);
+  const NsysOutput output = {inputs.session + "-" + kRankPlace,
+                             inputs.bundle / "nsys" / rank_report(kRankPlace),
+                             inputs.system.temporary_directory()};
+  std::vector<std::string> words(argv.begin(), program);
+  for (const std::vector<std::string>& more :
+       {own_command("rank"),
+        {"--"},
+        build_nsys_cmd(nsys, settings, inputs.gate, output, {program, argv.end()})}) {
+    words.insert(words.end(), more.begin(), more.end());
+  }
+  return words;
+}
+
 std::vector<PassCommand> nsys_commands(const CommandInputs& inputs) {
   if (!inputs.setup.nsys) {
     return {};
@@ -85,14 +109,29 @@ std::vector<PassCommand> nsys_commands(const CommandInputs& inputs) {
                              inputs.system.temporary_directory()};
   PassCommand command = profiled_command(inputs, "nsys");
   command.environment["TMPDIR"] = inputs.scratch.string();
-  if (inputs.setup.server) {
+  const std::optional<ServerSetup>& server = inputs.setup.server;
+  if (server && server->ranks) {
+    command.argv = rank_argv(inputs, nsys, settings, command.argv);
+    command.environment.merge(nsys_gate_environment(inputs.gate));
+    const bool has_post = server->window.num_steps || server->is_started_for_nsys;
+    return {driven(inputs, "nsys", std::move(command), {{}, {}, has_post, {}, true})};
+  }
+  if (server && !server->window.num_steps) {
     const NsysWindow window = build_nsys_window(nsys, settings, output, command.argv);
     command.argv = window.launch;
-    return {driven(inputs, "nsys", std::move(command), window.start, window.stop)};
+    return {driven(inputs, "nsys", std::move(command),
+                   {window.start, window.stop, server->is_started_for_nsys, {}})};
   }
   command.argv = build_nsys_cmd(nsys, settings, inputs.gate, output, command.argv);
   command.environment.merge(nsys_gate_environment(inputs.gate));
-  return {command};
+  // An engine that counts its steps opens and closes the recording by cudaProfilerStart and Stop.
+  return {server ? driven(inputs, "nsys", std::move(command), {{}, {}, true, {}}) : command};
+}
+
+std::vector<PassCommand> torch_commands(const CommandInputs& inputs) {
+  const std::filesystem::path traces = inputs.bundle / kTracesFolder;
+  return {driven(inputs, "torch", program_command(inputs, "torch", false, traces),
+                 {{}, {}, true, traces})};
 }
 
 std::vector<PassCommand> ncu_commands(const CommandInputs& inputs) {
@@ -103,13 +142,17 @@ std::vector<PassCommand> ncu_commands(const CommandInputs& inputs) {
     commands.back().argv = build_ncu_cmd(*inputs.setup.ncu, inputs.setup.options.ncu, step.filter,
                                          inputs.bundle / "ncu" / step.report, program.argv);
     if (inputs.setup.server) {
-      commands.back() = driven(inputs, "ncu", std::move(commands.back()), {}, {});
+      commands.back() = driven(inputs, "ncu", std::move(commands.back()), {});
     }
   }
   return commands;
 }
 
 }  // namespace
+
+std::string rank_report(const std::string& rank) {
+  return fmt::format("rank-{}.nsys-rep", rank);
+}
 
 std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>& seen) {
   std::vector<NcuStep> steps;
@@ -128,6 +171,7 @@ std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& tar
       {options.has_operators, {PassKind::kOperators, "operators", "operators", operators_commands}},
       {options.has_companion, {PassKind::kCompanion, "companion", "nsys", companion_commands}},
       {options.has_nsys, {PassKind::kNsys, "nsys", "nsys", nsys_commands}},
+      {options.has_torch, {PassKind::kTorch, "torch", "torch", torch_commands}},
       {options.has_ncu, {PassKind::kNcu, "ncu", "ncu", ncu_commands}}};
   std::vector<Pass> passes;
   for (const auto& [is_wanted, pass] : all) {

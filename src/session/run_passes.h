@@ -32,7 +32,7 @@ struct PassCommand {
   std::vector<std::string> notes;  // what was taken out of the user's environment
 };
 
-enum class PassKind { kPrepare, kBaseline, kOperators, kCompanion, kNsys, kNcu };
+enum class PassKind { kPrepare, kBaseline, kOperators, kCompanion, kNsys, kTorch, kNcu };
 
 // A pass: its name, its folder, and how its commands are built.
 struct Pass {
@@ -52,6 +52,8 @@ struct RunSetup {
   std::vector<Pass> passes;  // that are wanted, in order
   std::shared_ptr<const Config> config;
   Rules rules;
+  std::string rules_file;                // that they are of; empty: the user's own, if any
+  std::vector<std::string> stage_marks;  // of --mark STAGE=NAME, which they contain
   MachineFacts machine;
   std::optional<NsysTool> nsys;
   std::optional<NcuTool> ncu;
@@ -69,6 +71,9 @@ struct NcuStep {
   std::string report;  // file in ncu/
 };
 std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>& seen);
+
+// Of the nsys folder: the report of a rank, where each has one.
+std::string rank_report(const std::string& rank);
 
 // Of the scratch folder: where the modules of --mark lie, and their notes.
 inline constexpr const char* kMarksFolder = "marks";

@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
+
+#include <fmt/format.h>
 
 #include "export/event_walk.h"
 #include "report/metrics.h"
@@ -19,15 +22,20 @@
 namespace llmprof {
 namespace {
 
-// Why there is no recording: what broke the pass, or that it was not requested.
-std::string absence(const RunSetup& setup, const std::vector<Breach>& breaches) {
-  for (const Breach& breach : breaches) {
-    if (breach.is_fatal) {
-      return breach.sentence;
-    }
+// Why there is no recording, what broke the pass or that it was not requested; and what to do.
+std::pair<std::string, std::string> absence(const RunSetup& setup,
+                                            const std::vector<Breach>& breaches) {
+  const auto broken = std::ranges::find_if(breaches, &Breach::is_fatal);
+  if (broken == breaches.end()) {
+    return {setup.options.has_nsys ? "the nsys pass was left out"
+                                   : "no nsys pass was asked for (run.passes)",
+            "make one: llmprof run with the nsys pass"};
   }
-  return setup.options.has_nsys ? "the nsys pass was left out"
-                                : "no nsys pass was asked for (run.passes)";
+  return {
+      broken->sentence,
+      broken->reason == Reason::kWorkloadFailed
+          ? fmt::format("fix the program; {}/log.txt in the bundle has its output", broken->pass)
+          : broken->next};
 }
 
 template <typename Number>
@@ -91,7 +99,7 @@ std::vector<std::string> files_beside(const Artifacts& artifacts) {
   for (const char* name :
        {"manifest.json", "env.json", "config.yaml", "inputs.yaml", "baseline/metrics.json",
         "baseline/ranges.csv", "nsys/cmd.txt", "nsys/log.txt", "nsys/run.nsys-rep",
-        "nsys/run.sqlite", "ncu/plan.json", "ncu/log.txt"}) {
+        "nsys/run.sqlite", "torch/cmd.txt", "torch/log.txt", "ncu/plan.json", "ncu/log.txt"}) {
     std::error_code ignored;
     // The manifest lists all others and is written last.
     if (std::string(name) == "manifest.json" ||
@@ -121,7 +129,7 @@ Metrics write_run_report(const RunSetup& setup, RunSession& session,
   evidence.facts = machine_findings(setup.machine);
   Profile profile = session.take_profile().value_or(Profile());
   if (!profile.trace) {
-    profile.analysis.absent = absence(setup, breaches);
+    std::tie(profile.analysis.absent, profile.analysis.absent_next) = absence(setup, breaches);
     profile.analysis.diagnostics = setup.rules.notes;
   }
   complete(profile, std::move(evidence));

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <list>
 #include <random>
 #include <set>
 
@@ -69,12 +70,16 @@ std::vector<int> expected_codes(const NsysSettings& nsys) {
 }
 
 // On a busy machine nsys now and then loses the agent it just started, before it starts the
-// program: it prints these words alone and exits with 1.
+// program: it prints these words alone and exits with 1. What drives a server then says that it
+// died.
 constexpr int kMostRetries = 2;
 
 bool agent_has_failed(const StepResult& step) {
-  const std::string_view said = trim(step.last_lines);
-  return step.end == StepEnd::kItself && step.exit_code == 1 &&
+  const std::string death = fmt::format("llmprof: {}:", code_of(Reason::kServerDied));
+  const std::size_t driver = step.last_lines.rfind(death);
+  const std::string_view said = trim(std::string_view(step.last_lines).substr(0, driver));
+  const int code = driver == std::string::npos ? 1 : info_of(Reason::kServerDied).exit_code;
+  return step.end == StepEnd::kItself && step.exit_code == code &&
          (said == "End of file" || said == "Agent launcher failed." ||
           said.find("Local Endpoint is not available") != std::string_view::npos);
 }
@@ -294,6 +299,13 @@ void RunSession::run(const Pass& pass) {
   // Until they are searched, they go where a signal ends this program.
   DoomedFile recording(artifacts_.path("nsys/run.sqlite"));
   DoomedFile report(artifacts_.path("nsys/run.nsys-rep"));
+  std::list<DoomedFile> of_ranks;
+  const bool has_ranks = pass.kind == PassKind::kNsys && setup_.server && setup_.server->ranks;
+  for (std::int64_t rank = 0; has_ranks && !setup_.options.keeps_report &&
+                              rank < setup_.server->ranks->num_ranks.value_or(0);
+       ++rank) {
+    of_ranks.emplace_back(artifacts_.path("nsys/" + rank_report(fmt::format("{}", rank))));
+  }
   if (pass.kind != PassKind::kNsys) {
     recording.spare();
   }
@@ -311,6 +323,7 @@ void RunSession::run(const Pass& pass) {
   leave_out_secrets(pass);
   recording.spare();
   report.spare();
+  std::ranges::for_each(of_ranks, &DoomedFile::spare);
   progress_.end(outcome_of(breaches_, before));
   finish(std::move(record));
 }
@@ -327,6 +340,8 @@ void RunSession::run_body(const Pass& pass, PassRecord& record) {
       return run_companion(pass, record);
     case PassKind::kNsys:
       return run_nsys(pass, record);
+    case PassKind::kTorch:
+      return run_torch(pass, record);
     case PassKind::kNcu:
       return run_ncu(pass, record);
   }
@@ -444,20 +459,32 @@ void RunSession::run_nsys(const Pass& pass, PassRecord& record) {
     remove_leftovers_of_nsys();
     step = run_step(pass, command, setup_.options.limits, record);
   }
+  if (setup_.server && setup_.server->ranks) {
+    return read_rank_recordings(pass, step, start);
+  }
   const bool has_report = keep_report(report, step, start);
   // Where there is no report the reason is there, not in the exit code.
   if (has_report || step.end != StepEnd::kItself) {
     add(check_program(pass, step, expected_codes(setup_.options.nsys)));
   }
   if (has_report) {
-    read_recording(report, step.end != StepEnd::kItself);
+    read_recording(pass, report, step.end != StepEnd::kItself);
   }
+}
+
+ReportFacts RunSession::report_facts(const fs::path& report, fs::file_time_type start) const {
+  const Gate& gate = inputs_.gate;
+  ReportFacts facts{report, scratch_, start, gate.kind == GateWish::Kind::kMark, gate.mark.text()};
+  if (gate.kind == GateWish::Kind::kCudaProfilerApi) {
+    facts.is_gated = true;
+    facts.gate_text = "cudaProfilerStart";
+  }
+  return facts;
 }
 
 // True when the report is where it was asked for, if need be made by the importer.
 bool RunSession::keep_report(const fs::path& report, const StepResult& step,
                              fs::file_time_type start) {
-  const Gate& gate = inputs_.gate;
   std::error_code failure;
   const fs::path raw = find_with_suffix(scratch_, ".qdstrm");
   if (!fs::exists(report, failure) && !raw.empty() && !setup_.nsys->importer.empty() &&
@@ -465,12 +492,7 @@ bool RunSession::keep_report(const fs::path& report, const StepResult& step,
     progress_.note("nsys left its raw stream; the importer makes the report of it");
     import_raw(system_, *setup_.nsys, raw, report);
   }
-  ReportFacts facts{report, scratch_, start, gate.kind == GateWish::Kind::kMark, gate.mark.text()};
-  if (gate.kind == GateWish::Kind::kCudaProfilerApi) {
-    facts.is_gated = true;
-    facts.gate_text = "cudaProfilerStart";
-  }
-  const std::vector<Breach> found = check_nsys_report(facts, step);
+  const std::vector<Breach> found = check_nsys_report(report_facts(report, start), step);
   if (!found.empty() && !raw.empty()) {
     fs::copy_file(raw, artifacts_.path("nsys/" + raw.filename().string()), failure);
   }
@@ -478,14 +500,14 @@ bool RunSession::keep_report(const fs::path& report, const StepResult& step,
   return found.empty();
 }
 
-void RunSession::read_recording(const fs::path& report, bool was_cut) {
+void RunSession::read_recording(const Pass& pass, const fs::path& report, bool was_cut) {
   const fs::path sqlite = artifacts_.path("nsys/run.sqlite");
   bool is_clean = false;
   try {
     export_report(system_, *setup_.nsys, report, sqlite);
     scrub_report(report, sqlite);
     is_clean = true;
-    read_requests();
+    read_requests(pass);
     ProfileOptions options;
     options.has_timeline = true;
     options.has_requests = requests_.has_value();
@@ -503,6 +525,11 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     }
     return;
   }
+  check_recorded(pass, was_cut);
+}
+
+// What the recording must have: declared stages, the baseline's, kernels, and a server's window.
+void RunSession::check_recorded(const Pass& pass, bool was_cut) {
   const Analysis& analysis = profile_->analysis;
   RecordingFacts facts;
   facts.stage_instances = instances_of(analysis.stage_times);
@@ -529,11 +556,23 @@ void RunSession::read_recording(const fs::path& report, bool was_cut) {
     expected.stage_instances = stages.instances;
   }
   add(check_recording(setup_.options.contract, expected, facts));
+  add_window_check(pass, analysis);
 }
 
-// What the client measured while nsys recorded. Clients write it only if they are asked to.
-void RunSession::read_requests() {
-  const fs::path file = artifacts_.path("nsys") / kRequestsFile;
+// Whether the part of a server's work that was asked for is in the recording.
+void RunSession::add_window_check(const Pass& pass, const Analysis& analysis) {
+  if (!setup_.server) {
+    return;
+  }
+  const auto result = read_drive_result(artifacts_.path(pass.folder) / kDriveFile);
+  const bool is_whole = result && result->start_ns > 0 && !result->failure;
+  add(check_window(pass.name, setup_.server->window, instances_of(analysis.stage_times),
+                   is_whole ? result->end_ns - result->start_ns : 0));
+}
+
+// What the client measured during a pass. Clients write it only if they are asked to.
+void RunSession::read_requests(const Pass& pass) {
+  const fs::path file = artifacts_.path(pass.folder) / kRequestsFile;
   if (!setup_.server || !fs::exists(file)) {
     return;
   }
@@ -541,7 +580,7 @@ void RunSession::read_requests() {
     requests_ = RequestEvidence{load_requests(file), setup_.server->limits};
     requests_->requests.is_on_server_host = true;  // both were started here
   } catch (const Error& error) {
-    add({{Reason::kReportUnreadable, "nsys", error.what(), error.hint(), "", false}});
+    add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), "", false}});
   }
 }
 

@@ -68,6 +68,12 @@ class RunSession {
   void run_companion(const Pass& pass, PassRecord& record);
   void remove_leftovers_of_nsys();
   void run_nsys(const Pass& pass, PassRecord& record);
+  void read_rank_recordings(const Pass& pass, const StepResult& step,
+                            std::filesystem::file_time_type start);
+  void check_recorded(const Pass& pass, bool was_cut);
+  Profile profile_of_files(const Pass& pass, const std::vector<std::string>& paths,
+                           bool has_requests);
+  void run_torch(const Pass& pass, PassRecord& record);
   void run_ncu(const Pass& pass, PassRecord& record);
   void write_marks();
   void read_mark_notes(const Pass& pass);
@@ -88,6 +94,8 @@ class RunSession {
   void read_operators();
   std::string how_to_mark() const;
   void read_baseline(const std::filesystem::path& directory, const StepResult& step);
+  ReportFacts report_facts(const std::filesystem::path& report,
+                           std::filesystem::file_time_type start) const;
   bool keep_report(const std::filesystem::path& report, const StepResult& step,
                    std::filesystem::file_time_type start);
   void scrub_step_log(const std::filesystem::path& log, StepEnd end, const std::string& pass);
@@ -97,9 +105,10 @@ class RunSession {
   void leave_out_secrets(const Pass& pass);
   std::string without_secrets(const std::vector<std::string>& argv) const;
   void scrub_ranges(TimedRun& run) const;
-  void read_recording(const std::filesystem::path& report, bool was_cut);
+  void read_recording(const Pass& pass, const std::filesystem::path& report, bool was_cut);
   void read_counters();
-  void read_requests();
+  void read_requests(const Pass& pass);
+  void add_window_check(const Pass& pass, const Analysis& analysis);
 
   const RunSetup& setup_;
   const Artifacts& artifacts_;

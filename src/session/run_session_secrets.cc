@@ -33,6 +33,18 @@ bool is_report_of_profiler(const fs::path& file) {
   return kind == ".nsys-rep" || kind == ".qdrep" || kind == ".qdstrm" || kind == ".ncu-rep";
 }
 
+// Those of a folder, and the traces of an engine below it.
+std::vector<fs::path> reports_in(const fs::path& folder, const fs::path& traces) {
+  std::vector<fs::path> reports = recordings_below(traces);
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(folder, failure)) {
+    if (is_report_of_profiler(entry.path())) {
+      reports.push_back(entry.path());
+    }
+  }
+  return reports;
+}
+
 bool may_hold_secret(const fs::path& report, const SecretValues& values) {
   try {
     const SecretSearch search = search_file(report, values);
@@ -81,9 +93,10 @@ void RunSession::scrub_report(const fs::path& report, const fs::path& sqlite) {
   const bool has_secrets = scrub_sqlite(sqlite, secret_values(system_.environment)).held_secret;
   if (has_secrets && !setup_.options.keeps_report) {
     fs::remove(report);
-    add({secrets_breach("nsys",
-                        "nsys wrote keys of the environment into run.nsys-rep: it was left out of "
-                        "the bundle; run.sqlite has the same data without them")});
+    add({secrets_breach(
+        "nsys", fmt::format("nsys wrote keys of the environment into {}: it was left out of the "
+                            "bundle; {} has the same data without them",
+                            report.filename().string(), sqlite.filename().string()))});
   }
 }
 
@@ -94,8 +107,9 @@ void RunSession::leave_out_recording(const fs::path& report, const fs::path& sql
   fs::remove(sqlite.string() + "-journal", ignored);
   if (!setup_.options.keeps_report && fs::remove(report, ignored)) {
     add({secrets_breach("nsys",
-                        "run.nsys-rep could not be searched for keys: it was left out of "
-                        "the bundle")});
+                        fmt::format("{} could not be searched for keys: it was left out of the "
+                                    "bundle",
+                                    report.filename().string()))});
   }
 }
 
@@ -104,12 +118,13 @@ void RunSession::leave_out_secrets(const Pass& pass) {
     return;
   }
   const SecretValues values = secret_values(system_.environment);
-  std::error_code failure;
-  for (const auto& entry : fs::directory_iterator(artifacts_.path(pass.folder), failure)) {
-    if (is_report_of_profiler(entry.path()) && may_hold_secret(entry.path(), values)) {
-      fs::remove(entry.path(), failure);
+  const fs::path traces = pass.kind == PassKind::kTorch ? artifacts_.path(kTracesFolder) : "";
+  for (const fs::path& report : reports_in(artifacts_.path(pass.folder), traces)) {
+    if (may_hold_secret(report, values)) {
+      std::error_code ignored;
+      fs::remove(report, ignored);
       add({secrets_breach(pass.name, fmt::format("{} may hold a key: it was left out of the bundle",
-                                                 entry.path().filename().string()))});
+                                                 report.filename().string()))});
     }
   }
 }

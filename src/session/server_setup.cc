@@ -40,6 +40,24 @@ std::string origin_of(const std::string& address) {
   return address.substr(0, address.find('/', scheme + 3));
 }
 
+// A load that is mostly of a stage, for its window.
+std::vector<std::string> load_of_stage(const std::string& stage) {
+  if (stage == "prefill") {
+    return {"--streams", "4", "--prompt-tokens", "2048", "--output-tokens", "1"};
+  }
+  if (stage == "decode") {
+    return {"--streams", "16", "--prompt-tokens", "16", "--output-tokens", "256"};
+  }
+  return {};
+}
+
+std::optional<ServerAddition> addition_of(const SettingsReader& reader, const std::string& key) {
+  if (!reader.has(key)) {
+    return std::nullopt;
+  }
+  return ServerAddition{reader.texts(key + ".arguments"), reader.text_map(key + ".environment")};
+}
+
 std::vector<std::string> load_of(std::vector<std::string> more) {
   std::vector<std::string> argv = own_command("load");
   argv.emplace_back("{url}");
@@ -69,6 +87,15 @@ ServerSetup server_setup_of(const ServerRequest& request, const Config& config,
   setup.ready_timeout_s = request.ready_timeout_s;
   setup.limits = service_limits_of(request.service_limits);
   setup.arguments = reader.texts("workload.server.arguments");
+  setup.torch = addition_of(reader, "workload.server.torch");
+  setup.steps = addition_of(reader, "workload.server.steps");
+  setup.first_step = setup.steps ? reader.whole_from("workload.server.steps.first", 0) : 0;
+  setup.is_started_for_nsys = reader.flag("workload.server.start_for_nsys");
+  setup.window = request.window;
+  if (setup.window.num_steps && !setup.steps) {
+    throw Error(ErrorKind::kUsage, "--steps: this kind of server does not count its steps",
+                "--seconds N records a time; llmprof list presets workload shows the kinds");
+  }
   if (const auto start = reader.optional_text("workload.server.start")) {
     setup.start_url = setup.url + *start;
   }
@@ -78,7 +105,9 @@ ServerSetup server_setup_of(const ServerRequest& request, const Config& config,
   setup.client = split_command(request.client);
   setup.warmup = split_command(request.warmup);
   if (setup.client.empty()) {
-    setup.client = load_of({"--out", "{requests}"});
+    std::vector<std::string> words = load_of_stage(setup.window.stage);
+    words.insert(words.end(), {"--out", "{requests}"});
+    setup.client = load_of(words);
     if (setup.warmup.empty()) {
       setup.warmup = load_of({"--requests", "4", "--output-tokens", "8", "--quiet"});
     }
@@ -86,8 +115,34 @@ ServerSetup server_setup_of(const ServerRequest& request, const Config& config,
   return setup;
 }
 
+void add_to_server(const ServerSetup& server, bool is_profiled, const std::filesystem::path& traces,
+                   PassCommand& command) {
+  const std::int64_t steps = server.window.num_steps.value_or(0);
+  const std::map<std::string, std::string> places = {
+      {"traces", traces.string()},
+      {"steps", fmt::format("{}", steps)},
+      {"first_step", fmt::format("{}", server.first_step)},
+      {"last_step", fmt::format("{}", server.first_step + steps)}};
+  const auto add = [&](const std::vector<std::string>& arguments,
+                       const std::map<std::string, std::string>& environment) {
+    const std::vector<std::string> words = filled(arguments, places);
+    command.argv.insert(command.argv.end(), words.begin(), words.end());
+    for (const auto& [name, value] : environment) {
+      command.environment[name] = filled({value}, places).front();
+    }
+  };
+  if (traces.empty()) {
+    add(server.arguments, {});
+  } else {
+    add(server.torch->arguments, server.torch->environment);
+  }
+  if (is_profiled && steps > 0) {
+    add(server.steps->arguments, server.steps->environment);
+  }
+}
+
 PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassCommand command,
-                   const std::vector<std::string>& start, const std::vector<std::string>& stop) {
+                   const DrivenWindow& window) {
   const ServerSetup& server = *inputs.setup.server;
   const std::filesystem::path out = inputs.bundle / folder;
   const std::map<std::string, std::string> places = {{"url", server.url},
@@ -102,11 +157,26 @@ PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassC
   add("--start-timeout", fmt::format("{}", server.ready_timeout_s));
   add("--warmup", shell_text(filled(server.warmup, places)));
   add("--client", shell_text(filled(server.client, places)));
-  add("--start-command", shell_text(start));
-  add("--stop-command", shell_text(stop));
-  if (!start.empty()) {
+  add("--start-command", shell_text(window.start));
+  add("--stop-command", shell_text(window.stop));
+  if (window.has_post) {
     add("--start-url", server.start_url);
     add("--stop-url", server.stop_url);
+  }
+  add("--traces", window.traces.string());
+  if (window.has_ranks) {
+    argv.emplace_back("--ranks");
+  }
+  // The unprofiled pass has the same window: its times are for comparison.
+  const WindowWish& wish = server.window;
+  const auto add_number = [&](const char* option, std::optional<std::int64_t> number) {
+    add(option, number ? fmt::format("{}", *number) : "");
+  };
+  add_number("--seconds", wish.num_seconds);
+  add_number("--after", wish.after_s);
+  if (window.has_post) {
+    add_number("--steps", wish.num_steps);
+    add("--stage", wish.stage);
   }
   add("--client-log", (out / kClientLog).string());
   add("--events", (out / kDriveFile).string());

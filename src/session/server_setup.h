@@ -3,11 +3,15 @@
 // A run of a server: its address, its load, and the commands of its passes.
 #pragma once
 
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/requests/request_results.h"
+#include "capture/rank_command.h"
+#include "serve/window.h"
 
 namespace llmprof {
 
@@ -23,8 +27,16 @@ struct ServerRequest {
   std::string warmup;   // the same
   std::int64_t ready_timeout_s = 600;
   std::string service_limits;  // of --slo
+  WindowWish window;
 
   bool is_wanted() const { return !command.empty() || !ready.empty() || !client.empty(); }
+};
+
+// What a kind of server gets so that it records, or records a number of steps. {traces}, {steps},
+// {first_step} and {last_step} are filled in for each pass.
+struct ServerAddition {
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> environment;
 };
 
 // The server of a run, and the load it gets.
@@ -32,10 +44,16 @@ struct ServerSetup {
   std::string url;  // "http://127.0.0.1:8000"
   std::string ready_url;
   std::int64_t ready_timeout_s = 0;
-  std::vector<std::string> arguments;  // to add to its command line
-  std::string start_url;               // to POST to when a profiler records; may be empty
+  std::vector<std::string> arguments;   // to add to its command line
+  std::optional<ServerAddition> torch;  // to record by its own profiler; empty: it has none
+  std::optional<ServerAddition> steps;  // to record a number of steps; empty: it counts none
+  std::int64_t first_step = 0;          // where the engine is told steps before it starts
+  std::string start_url;                // to POST to when recording begins; may be empty
   std::string stop_url;
-  std::vector<std::string> warmup;  // {url} and {requests} are filled in for each pass
+  bool is_started_for_nsys = false;  // it marks its steps only then
+  WindowWish window;
+  std::optional<RankCommand> ranks;  // where a launcher starts it on several ranks
+  std::vector<std::string> warmup;   // {url} and {requests} are filled in for each pass
   std::vector<std::string> client;
   ServiceLimits limits;
 };
@@ -48,10 +66,26 @@ ServerSetup server_setup_of(const ServerRequest& request, const Config& config,
 inline constexpr const char* kRequestsFile = "requests.jsonl";
 inline constexpr const char* kDriveFile = "drive.json";
 inline constexpr const char* kClientLog = "client.txt";
+// Of the bundle: where the engine's own profiler writes.
+inline constexpr const char* kTracesFolder = "torch/traces";
 
-// The command of a pass, driven: started, loaded and stopped. `start` and `stop` are a profiler's
-// own commands; empty: it records all the time.
+// How a pass of a server is recorded.
+struct DrivenWindow {
+  // A profiler's own commands; empty: it records all the time.
+  std::vector<std::string> start;
+  std::vector<std::string> stop;
+  bool has_post = false;         // the server is told when recording begins and ends
+  std::filesystem::path traces;  // where it writes; empty: it does not
+  bool has_ranks = false;        // each is under a profiler of its own
+};
+
+// The command of a pass, driven: started, loaded and stopped.
 PassCommand driven(const CommandInputs& inputs, const std::string& folder, PassCommand command,
-                   const std::vector<std::string>& start, const std::vector<std::string>& stop);
+                   const DrivenWindow& window);
+
+// What the preset adds to the server's command line and environment. Without `is_profiled`:
+// nothing of steps. `traces` is where its own profiler writes; empty: it does not record.
+void add_to_server(const ServerSetup& server, bool is_profiled, const std::filesystem::path& traces,
+                   PassCommand& command);
 
 }  // namespace llmprof

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <utility>
+
+#include "base/row_memory.h"
 
 namespace llmprof {
 
@@ -16,8 +17,7 @@ template <typename T>
 class Column {
  public:
   Column() = default;
-  explicit Column(std::size_t size)
-      : values_(std::make_unique_for_overwrite<T[]>(size)), size_(size) {}
+  explicit Column(std::size_t size) : values_(row_memory<T>(size)), size_(size) {}
 
   T& operator[](std::size_t row) { return values_[row]; }
   const T& operator[](std::size_t row) const { return values_[row]; }
@@ -37,7 +37,7 @@ class Column {
   const T* end() const { return values_.get() + size_; }
 
  private:
-  std::unique_ptr<T[]> values_;
+  RowMemory<T> values_;
   std::size_t size_ = 0;
 };
 

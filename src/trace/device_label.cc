@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Labels of GPUs. The name of a device tells its vendor; of one without a name, the reader says
-// which runtime launched on it, if the recording shows that.
+// Labels of GPUs. The runtime that launched on a device tells its vendor, if the recording shows
+// it; otherwise its name does.
 #include "trace/device_label.h"
 
 #include <string_view>
@@ -17,7 +17,7 @@ std::string device_label(const DeviceInfo& device) {
   if (name.empty() && device.runtime == GpuRuntime::kUnknown) {
     return fmt::format("GPU {}", device.ordinal);
   }
-  const bool is_hip = is_amd || (name.empty() && device.runtime == GpuRuntime::kHip);
+  const bool is_hip = is_amd || device.runtime == GpuRuntime::kHip;
   return fmt::format("{}:{}", is_hip ? "hip" : "cuda", device.ordinal);
 }
 

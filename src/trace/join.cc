@@ -162,20 +162,23 @@ struct RowSpan {
 template <typename Table>
 void move_rows(Table& table, const RowSpan& rows, const Places& places) {
   const auto each = [&](auto& column, auto change) {
-    for (std::size_t row = rows.begin; row < rows.end; ++row) {
-      change(column[row]);
+    for (auto& value : column.span().subspan(rows.begin, rows.end - rows.begin)) {
+      change(value);
     }
   };
   const auto add = [&](auto& column, auto first) {
-    each(column, [&](auto& value) { value = static_cast<decltype(first)>(value + first); });
+    if (first != 0) {
+      each(column, [=](auto& value) { value = static_cast<decltype(first)>(value + first); });
+    }
   };
   const auto map = [&](auto& column, const auto& numbers) {
     each(column, [&](auto& value) { value = numbers[static_cast<std::size_t>(value)]; });
   };
   add(table.start_ns, places.shift_ns);
-  each(table.end_ns, [&](std::int64_t& end_ns) {
-    end_ns = end_ns == kOpenEnd ? kOpenEnd : end_ns + places.shift_ns;
-  });
+  if (const std::int64_t shift_ns = places.shift_ns; shift_ns != 0) {
+    each(table.end_ns,
+         [=](std::int64_t& end_ns) { end_ns = end_ns == kOpenEnd ? kOpenEnd : end_ns + shift_ns; });
+  }
   if constexpr (requires { table.device; }) {
     add(table.device, places.first_device);
     add(table.process, places.first_process);
@@ -300,6 +303,9 @@ void check_sum(const Trace& whole) {
 }
 
 void check_shift(const TracePart& part) {
+  if (part.file.shift_ns == 0) {
+    return;
+  }
   const TimeSpan span = time_span(part.trace);
   std::int64_t moved_ns = 0;
   const auto fits = [&](std::int64_t time_ns) {

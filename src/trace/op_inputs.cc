@@ -23,6 +23,11 @@ constexpr std::string_view kKeptNames[] = {"aten::mm",          "aten::addmm",  
                                            "aten::baddbmm",     "aten::linear", "aten::_scaled_mm",
                                            "record_param_comms"};
 
+// Their sizes mean nothing without the mask.
+constexpr std::string_view kAttentionNames[] = {
+    "aten::_flash_attention_forward", "aten::_flash_attention_backward",
+    "aten::_efficient_attention_forward", "aten::_scaled_dot_product_cudnn_attention"};
+
 bool is_storable(std::string_view part) {
   return part.size() <= kMostText && part.find(kSeparator) == std::string_view::npos;
 }
@@ -84,7 +89,7 @@ std::optional<std::vector<std::vector<std::int64_t>>> sizes_of(std::string_view 
   return depth == 0 ? std::optional(std::move(tensors)) : std::nullopt;
 }
 
-// The texts in quotes; types have no escapes.
+// The texts in quotes; types and values of numbers have no escapes.
 std::vector<std::string> quoted_in(std::string_view json) {
   std::vector<std::string> texts;
   std::size_t at = json.find('"');
@@ -101,15 +106,26 @@ std::vector<std::string> quoted_in(std::string_view json) {
 
 }  // namespace
 
-bool has_kept_inputs(std::string_view op_name) {
-  return std::find(std::begin(kKeptNames), std::end(kKeptNames), op_name) != std::end(kKeptNames);
+bool has_kept_values(std::string_view op_name) {
+  return op_name.find("attention") != std::string_view::npos &&
+         std::find(std::begin(kAttentionNames), std::end(kAttentionNames), op_name) !=
+             std::end(kAttentionNames);
 }
 
-std::string product_inputs(std::string_view sizes_json, std::string_view types_json) {
+bool has_kept_inputs(std::string_view op_name) {
+  return std::find(std::begin(kKeptNames), std::end(kKeptNames), op_name) != std::end(kKeptNames) ||
+         has_kept_values(op_name);
+}
+
+std::string product_inputs(std::string_view sizes_json, std::string_view types_json,
+                           std::string_view values_json) {
   std::string text;
-  if (!sizes_json.empty() && is_storable(sizes_json) && is_storable(types_json)) {
-    text.append(kProduct).append(1, kSeparator).append(sizes_json);
-    text.append(1, kSeparator).append(types_json);
+  if (!sizes_json.empty() && is_storable(sizes_json) && is_storable(types_json) &&
+      is_storable(values_json)) {
+    text = kProduct;
+    for (const std::string_view part : {sizes_json, types_json, values_json}) {
+      text.append(1, kSeparator).append(part);
+    }
   }
   return text;
 }
@@ -130,14 +146,14 @@ std::string message_inputs(const CollectiveMessage& message) {
 
 std::optional<ProductInputs> product_of_inputs(std::string_view text) {
   const std::vector<std::string_view> parts = split_parts(text);
-  if (parts.size() != 3 || parts[0] != kProduct) {
+  if (parts.size() != 4 || parts[0] != kProduct) {
     return std::nullopt;
   }
   auto sizes = sizes_of(parts[1]);
   if (!sizes) {
     return std::nullopt;
   }
-  return ProductInputs{std::move(*sizes), quoted_in(parts[2])};
+  return ProductInputs{std::move(*sizes), quoted_in(parts[2]), quoted_in(parts[3])};
 }
 
 std::optional<CollectiveMessage> message_of_inputs(std::string_view text) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Test of the rates of GEMMs and collectives: equal to those computed here from the traces, and to published ones.
+"""Test of the rates of GEMMs, attention and collectives: equal to those computed here from the traces, and to published ones.
 
   gemm_rates.py --program build/release/llmprof --corpus DIR
 """
@@ -52,13 +52,14 @@ PUBLISHED_BUS = {"hta_nccl_data": (1.4, 13.0)}
 
 WIDTHS = {"Float": 4, "Long": 8, "BFloat16": 2, "Half": 2, "Int": 4, "Byte": 1}
 FIRST = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1, "aten::_scaled_mm": 0, "aten::linear": 0}
+FLASH = "aten::_flash_attention_forward"  # query, keys and values: batch, positions, heads, width; the ninth input: causal
 CATEGORIES = {"Operator": "cpu_op", "Runtime": "cuda_runtime", "Kernel": "kernel"}  # as in 2021
 TYPES = {"c10::BFloat16": "bf16", "c10::Half": "fp16", "float": "fp32", "double": "fp64", "signed char": "int8"}
 
 
 def is_wanted(op):
     args = op.get("args", {})
-    return (op["name"] in FIRST and "Input Dims" in args) or "Collective name" in args
+    return (op["name"] in (*FIRST, FLASH) and "Input Dims" in args) or "Collective name" in args
 
 
 def launches(events):
@@ -112,6 +113,21 @@ def products(calls):
         rates[key][0] += 1
         rates[key][1] += length
         rates[key][2] += 2 * math.prod(left) * columns
+    return rates
+
+
+def attention(calls):
+    rates = collections.defaultdict(lambda: [0, 0, 0])
+    for op, length in calls:
+        if op["name"] == FLASH:
+            (batch, queries, heads, width), keys = op["args"]["Input Dims"][0], op["args"]["Input Dims"][1]
+            is_causal = op["args"]["Concrete Inputs"][8] == "True"
+            dims = f"{batch}x{queries}x{heads}x{width} x {'x'.join(map(str, keys))}{', causal' if is_causal else ''}"
+            kind = op["args"]["Input type"][0]
+            row = rates[FLASH, dims, TYPES.get(kind, kind)]
+            row[0] += 1
+            row[1] += length
+            row[2] += 4 * batch * heads * queries * keys[1] * width // (2 if is_causal else 1)
     return rates
 
 
@@ -179,7 +195,7 @@ def main():
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--corpus", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
-    num_rows = num_collectives = 0
+    num_rows = num_collectives = num_attentions = 0
     seen = set()
     for path in sorted((arguments.corpus / "kineto").glob("*.json.gz")):
         text = gzip.open(path, "rt").read()
@@ -197,7 +213,9 @@ def main():
         if run.returncode != 0:
             sys.exit(f"{name}: {run.stderr.decode()[:300]}")
         metrics = json.loads(run.stdout)
-        check_rows(name, metrics["gemm_rates"], products(calls))
+        attentions = attention(calls)
+        num_attentions += len(attentions)
+        check_rows(name, metrics["gemm_rates"], products(calls) | attentions)
         check_collectives(name, metrics["collective_rates"], collectives(calls))
         check_published(name, metrics["gemm_rates"])
         if name in PUBLISHED_BUS:
@@ -214,7 +232,9 @@ def main():
     missing = (set(PUBLISHED) | set(PUBLISHED_BUS)) - seen
     if missing:
         sys.exit(f"the corpus lacks {missing}")
-    print(f"{len(seen)} traces, {num_rows} matrix products and {num_collectives} collectives agree")
+    if num_attentions == 0:
+        sys.exit("no attention was compared")
+    print(f"{len(seen)} traces, {num_rows - num_attentions} matrix products, {num_attentions} attentions and {num_collectives} collectives agree")
 
 
 if __name__ == "__main__":

@@ -66,6 +66,19 @@ def check_durations(tree, most_ns, name=""):
         assert 0 <= tree <= most_ns, f"{name} is {tree}"
 
 
+def processes_in(place):
+    """Processes that know of a folder by their environment or arguments: all that a command started there."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            text = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
+            if os.fsencode(place) in text and (process / "stat").read_text().rsplit(")")[-1].split()[0] != "Z":
+                found.append(process.name)
+        except OSError:
+            pass
+    return found
+
+
 class Command:
     """One command: what it is given, what it leaves in the folder ({} in its words)."""
 

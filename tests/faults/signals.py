@@ -3,7 +3,6 @@
 """SIGINT, SIGTERM and SIGHUP at random moments of commands that write: what is there afterwards is complete or clearly incomplete, and no
 process, temporary file or scratch folder is left."""
 import os
-import pathlib
 import random
 import shutil
 import signal
@@ -16,21 +15,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MOMENTS = 6
 
 
-def processes_in(place):
-    """Processes that know of a folder by their environment or arguments: all that a command started there."""
-    found = []
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            text = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
-            if os.fsencode(place) in text and (process / "stat").read_text().rsplit(")")[-1].split()[0] != "Z":
-                found.append(process.name)
-        except OSError:
-            pass
-    return found
-
-
 def judge(command, program, result, folder, place):
-    left = processes_in(place)
+    left = common.processes_in(place)
     assert not left, f"processes left: {left}"
     assert not list((place / "tmp").iterdir()), f"left in TMPDIR: {list((place / 'tmp').iterdir())}"
     if command.name == "report html > file":

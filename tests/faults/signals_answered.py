@@ -1,27 +1,44 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""SIGINT, SIGTERM and SIGHUP at random moments, also between the passes of a run, while its log is scrubbed and in --repeat: after every one
-llmprof ends within two seconds (more where the machine is busy: two seconds of an idle one), none is swallowed, nothing more is started,
-and nothing stays of a log that was not scrubbed.
+"""SIGINT, SIGTERM and SIGHUP at random instants of run, run --repeat, run --server, analyze, merge and fleet push, also between the passes
+of a run and while its log is scrubbed. After every one llmprof ends within two seconds (more where the machine is busy: two seconds of an
+idle one) with code 130 or by the signal, none is swallowed, no process is left, nothing more is started, the bundle says that it was
+stopped or is none, and nothing stays of a log that was not scrubbed.
 
---moments is the number per command and signal: 15 times as many in all."""
+--instants is the number of signals in all, each sent while its command ran."""
 import json
 import os
+import pathlib
 import random
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import time
 
 import common
 
+PLAYBACK = pathlib.Path(__file__).resolve().parent.parent / "playback_server.py"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-MOMENTS = 8
+INSTANTS = 72
+TRIES = 20  # until a signal comes before the command has ended
 ANSWER_S = 2.0
-ANSWERS_S = []  # how long each took
+AT_ITS_END_S = 0.1  # the last moment of a command
+ANSWERS = []  # seconds, command and signal of each
 SECRET = "hunter2-spoken-aloud"
 # Some MB of lines, the secret as the last: scrubbing takes longer than the program.
 TALK = f"yes 'step=17 loss=0.25 lr=0.0003 path=/data/models/some-model/shard-00001' | head -c %d; echo {SECRET}"
+
+
+class ServerCommand(common.Command):
+    """A command that starts a server, at a port of its own."""
+
+    def words(self, folder):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        return [word.replace("PORT", port) for word in super().words(folder)]
 
 
 def slowness():
@@ -32,11 +49,21 @@ def slowness():
     return max(1.0, (time.monotonic() - wall) / (time.thread_time() - used))
 
 
+def num_files(folder, name):
+    """Files of this name, or all; folders may go meanwhile."""
+    return sum(name in ("", found) for _, _, names in os.walk(folder) for found in names)
+
+
 def bundles_in(folder):
     return [path.parent for name in ("running.json", "manifest.json") for path in folder.rglob(name)]
 
 
-def judge(command, process, folder, took_s, before, was_done, limit_s):
+def begun(bundle):
+    """When its first file was written."""
+    return min((path.stat().st_mtime for path in bundle.rglob("*") if path.is_file()), default=0.0)
+
+
+def judge(command, process, folder, took_s, sent_at, was_done, limit_s):
     code = process.returncode
     assert took_s <= limit_s, f"answered after {took_s:.1f} s"
     if code == 0:
@@ -44,10 +71,14 @@ def judge(command, process, folder, took_s, before, was_done, limit_s):
         assert was_done or not command.name.startswith("run"), "exit 0, and not all was done: the signal was swallowed"
         assert command.is_done(folder), "exit 0, and not all was done"
         return "complete"
+    if code == command.code:
+        # Its own end. A push waits for seconds: one that did not hear the signal would have gone on.
+        assert took_s < AT_ITS_END_S * limit_s / ANSWER_S, f"exit {code} after {took_s:.2f} s: the signal was swallowed"
+        return "complete"
     assert code == 130 or code < 0, f"exit {code}"
     if not command.name.startswith("run"):
         return "answered"
-    for bundle in bundles_in(folder):
+    for bundle in set(bundles_in(folder)):
         log = bundle / "baseline/log.txt"
         assert not log.exists() or SECRET not in log.read_text(), f"{log} was not scrubbed"
         manifest = bundle / "manifest.json"
@@ -55,26 +86,43 @@ def judge(command, process, folder, took_s, before, was_done, limit_s):
             run = json.loads(manifest.read_text())["run"]
             # One run of several may be whole.
             assert run["exit_code"] in (0, 130), run["exit_code"]
-    assert len(set(bundles_in(folder))) <= before + 1, "another run was started"
+            is_told = any(finding["reason"] == "interrupted" for finding in run["contract"]["findings"])
+            assert is_told == (run["exit_code"] == 130), run["contract"]
+        else:
+            # It is unfinished, and no command takes it for a bundle.
+            listed = subprocess.run([command.argv[0], "artifacts", bundle], capture_output=True, text=True)
+            assert listed.returncode != 0 and "did not finish" in listed.stderr, listed
+    if code == 130 and command.name in ("run", "run --server") and bundles_in(folder):
+        assert "interrupted" in (bundles_in(folder)[0] / "manifest.json").read_text(), "the bundle does not say that it was stopped"
+    # One may have been about to begin.
+    late = [bundle.name for bundle in set(bundles_in(folder)) if begun(bundle) > sent_at]
+    assert len(late) <= 1, f"runs were started after the signal: {late}"
     assert not list((folder.parent / "tmp").iterdir()), "scratch is left"
     return "answered"
 
 
-def check(outcomes, command, number, delay_s, place):
+def check(outcomes, command, number, chance, took_s, place):
+    if not any(signalled(outcomes, command, number, chance.uniform(0, took_s), place) for _ in range(TRIES)):
+        outcomes.wrong.append(f"{command.name}: it ended before the signal, {TRIES} times")
+
+
+def signalled(outcomes, command, number, delay_s, place):
+    """False where the command had ended before the signal came."""
     folder = place / "out"
     for made in (folder, place / "tmp"):
         made.mkdir(parents=True)
-    environment = {**os.environ, "TMPDIR": str(place / "tmp"), "SPOKEN_PASSWORD": SECRET}
+    environment = {**os.environ, "TMPDIR": str(place / "tmp"), "SPOKEN_PASSWORD": SECRET, "FAULTS_PLACE": str(place)}
+    busy = slowness()
     with (place / "said").open("w") as said:
         process = subprocess.Popen(command.words(folder), stdout=said, stderr=said, cwd=folder, env=environment)
     time.sleep(delay_s)
-    busy = slowness()  # before the look at what is done: it takes time
     if process.poll() is not None:
         shutil.rmtree(place)
-        return
-    before, was_done = len(set(bundles_in(folder))), command.is_done(folder)
+        return False
+    was_done = command.is_done(folder)
     start = time.monotonic()
     process.send_signal(number)
+    sent_at = time.time()
     try:
         process.wait(timeout=60)
     except subprocess.TimeoutExpired:
@@ -82,16 +130,21 @@ def check(outcomes, command, number, delay_s, place):
         process.wait()
     took_s = time.monotonic() - start
     limit_s = ANSWER_S * max(busy, slowness())
-    outcomes.add(command.name, signal.Signals(number).name,
-                 lambda: judge(command, process, folder, took_s, before, was_done, limit_s))
-    ANSWERS_S.append(took_s)
+
+    def verdict():
+        left = common.processes_in(place)
+        assert not left, f"processes left: {left}"
+        return judge(command, process, folder, took_s, sent_at, was_done, limit_s)
+
+    outcomes.add(command.name, signal.Signals(number).name, verdict)
+    ANSWERS.append((took_s, command.name, signal.Signals(number).name, limit_s))
     shutil.rmtree(place)
+    return True
 
 
 def main(asked, scratch):
     seed = int(asked.seed) if asked.seed else random.SystemRandom().randrange(10**6)
     print(f"--seed {seed}")
-    chance = random.Random(seed)
     outcomes = common.Outcomes()
     program, recording = asked.program, scratch / "run.sqlite"
     common.make_recording(recording)
@@ -102,6 +155,9 @@ def main(asked, scratch):
     commands = [
         common.Command("run", [*talk, "--", "sh", "-c", TALK % 20_000_000]),
         common.Command("run --repeat", [*talk, "--repeat", "4", "--", "sh", "-c", TALK % 100_000]),
+        ServerCommand("run --server", [*talk, "--server", f"{sys.executable} {PLAYBACK} --port PORT", "--ready",
+                                       "http://127.0.0.1:PORT/health", "--client",
+                                       f"{program} load {{url}} --requests 20 --output-tokens 20 -o {{requests}}"]),
         common.Command("analyze --out", [program, "analyze", recording, "--out", "{}"]),
         common.Command("merge", [program, "merge", scratch / "ranks", "--out", "{}/all.llmprof", "--html", "{}/all.html"]),
         common.Command("push", [program, "fleet", "push", scratch / "ranks", "--to", "http://127.0.0.1:1", "--wait", "5", "--spool", "{}"])]
@@ -112,16 +168,23 @@ def main(asked, scratch):
         start = time.monotonic()
         code = command.run(folder, {"SPOKEN_PASSWORD": SECRET}).returncode
         took_s = time.monotonic() - start
-        assert code == (5 if command.name == "push" else 0), (command.name, code)
-        what = "manifest.json" if command.name.startswith("run") else "*"
-        command.is_done = lambda at, what=what, least=len(list(folder.rglob(what))): len(list(at.rglob(what))) >= least
-        jobs += [(check, outcomes, command, number, chance.uniform(0, took_s), scratch / f"{command.name} {number:d} {i:02}".replace(" ", "_"))
-                 for number in SIGNALS for i in range(int(asked.moments))]
+        command.code = 5 if command.name == "push" else 0
+        assert code == command.code, (command.name, code)
+        what = "manifest.json" if command.name.startswith("run") else ""
+        command.is_done = lambda at, what=what, least=num_files(folder, what): num_files(at, what) >= least
+        command.took_s = took_s
+    for i in range(int(asked.instants)):
+        command, number = commands[i % len(commands)], SIGNALS[i // len(commands) % len(SIGNALS)]
+        place = scratch / f"{command.name} {number:d} {i:04}".replace(" ", "_")
+        jobs.append((check, outcomes, command, number, random.Random(f"{seed} {i}"), command.took_s, place))
     outcomes.each(jobs)
-    print(f"{len(jobs)} instants, {len(ANSWERS_S)} of them while the command ran, {len(outcomes.wrong)} wrong; the slowest answer took "
-          f"{max(ANSWERS_S):.2f} s, {sum(took_s > ANSWER_S for took_s in ANSWERS_S)} more than {ANSWER_S} s on this machine, "
-          f"which is {slowness():.1f} times as slow as an idle one")
-    return outcomes.finish(len(jobs) // 3)
+    swallowed = sum("swallowed" in line for line in outcomes.wrong)
+    slow = [f"{name}, {number}: {took_s:.2f} s of {limit_s:.1f}" for took_s, name, number, limit_s in sorted(ANSWERS) if took_s > ANSWER_S]
+    print(f"{len(ANSWERS)} instants, {swallowed} swallowed, {len(outcomes.wrong)} wrong; the slowest answer took {max(ANSWERS)[0]:.2f} s, "
+          f"{len(slow)} more than {ANSWER_S} s on this machine, which is {slowness():.1f} times as slow as an idle one")
+    for line in slow:
+        print(line)
+    return outcomes.finish(len(jobs))
 
 
-common.main(main, seed={}, moments={"default": MOMENTS})
+common.main(main, seed={}, instants={"default": INSTANTS})

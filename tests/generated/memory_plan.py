@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A plan holds: the peak that `analyze --plan` names is at least what the analysis then takes, and at most twice that;
-a limit that is accepted is kept, by the resident set and by no figure; one that is too small is refused.
+a limit that is accepted is kept, by the resident set and by no figure; one that is too small is refused. The same of several
+files of a job, which are read at the same time only as far as that fits.
 """
 import argparse
 import json
 import os
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
 
 KERNELS = 500_000  # a million events with their calls, copies and ranges
+JOB_FILES = 8
 MOST_OVER = 2.0    # planned / measured
 
 
@@ -37,6 +40,42 @@ def without_notice(path):
     notices = [entry for entry in metrics["data_quality"] if entry["kind"] == "memory_limit"]
     metrics["data_quality"] = [entry for entry in metrics["data_quality"] if entry["kind"] != "memory_limit"]
     return json.dumps(metrics), notices
+
+
+def check_job(program, make_trace, directory):
+    """Wide rows: more of each file is in memory while it is read than is kept of it."""
+    files = [directory / f"rank{i}.sqlite" for i in range(JOB_FILES)]
+    subprocess.run([make_trace, files[0], "10000", "--processes", "1"], check=True, stdout=subprocess.DEVNULL)
+    connection = sqlite3.connect(files[0])
+    connection.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN padding TEXT")
+    connection.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET padding = hex(zeroblob(1000))")
+    connection.commit()
+    connection.close()
+    for file in files[1:]:
+        shutil.copyfile(files[0], file)
+
+    def analyze(*more):
+        return peak_of([program, "analyze", *map(str, files), *map(str, more)])
+
+    def plan_of(*more):
+        _, code, printed = analyze("--plan", "--json", *more)
+        assert code == 0, printed
+        return json.loads(printed)
+
+    at_once, one_by_one = plan_of("--threads", JOB_FILES), plan_of("--threads", 1)
+    assert at_once["files"] == at_once["files_at_once"] == JOB_FILES and one_by_one["files_at_once"] == 1
+    assert at_once["load_bytes"] > one_by_one["load_bytes"] + (JOB_FILES - 1) * 15e6
+    measured, code, printed = analyze("--threads", JOB_FILES)
+    assert code == 0 and measured <= at_once["peak_bytes"], (printed, measured, at_once)
+
+    # The smallest limit: eight threads, one file at a time.
+    limit = one_by_one["coarse_peak_bytes"]
+    planned = plan_of("--threads", JOB_FILES, "--memory-limit", limit)
+    assert planned["files_at_once"] == 1 and planned["peak_bytes"] <= limit, planned
+    limited, code, printed = analyze("--threads", JOB_FILES, "--memory-limit", limit)
+    assert code == 0 and limited <= limit, (printed, limited, limit)
+    print(f"a job of {JOB_FILES} files: {measured / 1e6:.0f} of {at_once['peak_bytes'] / 1e6:.0f} MB at once, "
+          f"{limited / 1e6:.0f} MB within a limit of {limit / 1e6:.0f} MB, {planned['files_at_once']} at a time")
 
 
 def main():
@@ -109,6 +148,7 @@ def main():
         after = peak_of([arguments.program, "analyze", str(wide)])[0]
         assert after < before + 30e6, f"{wide.stat().st_size} bytes of file: {before} became {after}"
         print(f"a file of {wide.stat().st_size / 1e6:.0f} MB took {after / 1e6:.0f} MB, {before / 1e6:.0f} MB narrow")
+        check_job(arguments.program, arguments.make_trace, directory)
     return 0
 
 

@@ -184,8 +184,8 @@ def test_options(llmprof, arguments, directory):
     """Options mean what they mean on the command line."""
     path = make_recording(directory / "options.sqlite")
     for keywords, options in (({"model": "llama_3_1_8b"}, ["--model", "llama_3_1_8b"]),
-                              ({"model": "llama_3_1_8b", "gpu": "H100 SXM", "batch": 2},
-                               ["--model", "llama_3_1_8b", "--gpu-name", "H100 SXM", "--batch", "2"]),
+                              ({"model": "llama_3_1_8b", "gpu": "H100-SXM5-80GB", "batch": 2},
+                               ["--model", "llama_3_1_8b", "--gpu-name", "H100-SXM5-80GB", "--batch", "2"]),
                               ({"steps": "2..5"}, ["--steps", "2..5"]),
                               ({"start": "1ms", "end": "300ms"}, ["--from", "1ms", "--to", "300ms"]),
                               ({"trim": True, "threads": 1}, ["--trim", "--threads", "1"]),
@@ -193,7 +193,8 @@ def test_options(llmprof, arguments, directory):
         run = subprocess.run([arguments.program, "analyze", path, "--json", *options], capture_output=True, text=True, timeout=60)
         assert run.returncode == 0, run.stderr
         assert llmprof.open(path, **keywords).metrics_json() == run.stdout, keywords
-    for keywords, words in (({"model": "lama_3_1_8b"}, "no model"), ({"gpu": "H100"}, "names its GPU"),
+    for keywords, words in (({"model": "lama_3_1_8b"}, "no model"), ({"gpu": "H100"}, "3 GPUs with different speeds"),
+                            ({"gpu": "H100-SXM5-80GB"}, "names its GPU"),
                             ({"steps": "x"}, "steps takes"), ({"batch": 0}, "batch takes"), ({"slo": "ttft=1s"}, "--slo requires"),
                             ({"device": 7}, "not in the recording"), ({"memory_limit": "much"}, "memory_limit takes")):
         try:

@@ -25,10 +25,36 @@ PARTS = ("network_ns", "queue_busy_ns", "queue_idle_ns", "prefill_gpu_ns", "pref
 SLACK_NS, SLACK_SHARE = 1_000_000, 0.01
 
 
+def server_command(server, model, streams):
+    return shlex.join([str(server), "-m", str(model), "--port", str(free_port()), "-np", str(streams), "-c", str(128 * streams), "-t",
+                       "1", "-tb", "1", "--no-warmup"])
+
+
+def check_window(arguments, server, model, directory):
+    """Some seconds in the middle of a load, with decode steps in them."""
+    command = server_command(server, model, 4)
+    client = shlex.join([arguments.program, "load", "{url}", "--requests", "24", "--prompt-tokens", "16", "--output-tokens", "48", "-o",
+                         "{requests}"])
+    words = [arguments.program, "run", "--progress", "plain", "-o", directory, "--server", command, "--client", client]
+    result = subprocess.run([*words, "--passes", "nsys", "--after", "1", "--seconds", "2", "--stage", "decode"], capture_output=True,
+                            text=True, timeout=280)
+    run = Run(result.returncode, result.stdout, result.stderr)
+    assert run.code == 0, run
+    steps = {stage["stage"]: stage["instances"] for stage in run.json("metrics.json")["stages"]}
+    drive = run.json("nsys/drive.json")
+    length = (drive["window_end_ns"] - drive["window_start_ns"]) / 1e9
+    rows = [json.loads(line) for line in (run.bundle / "nsys/requests.jsonl").read_text().splitlines()]
+    arrived = sum(drive["window_start_ns"] <= at <= drive["window_end_ns"] for row in rows for at in row["token_ns"])
+    # A token is of a step, and a step has at most one of each of the four streams.
+    assert len(rows) == 24 and 2 <= length < 2.5, (len(rows), length)
+    assert arrived / 4 <= sum(steps.values()) + 1 and steps["decode"] > 0, (arrived, steps)
+    print(f"a window of {length:.3f} s: {steps}, {arrived} of {sum(len(row['token_ns']) for row in rows)} tokens arrived in it")
+    refused = subprocess.run([*words, "--steps", "5"], capture_output=True, text=True)
+    assert refused.returncode == 2 and "does not count its steps" in refused.stderr, refused
+
+
 def check_load(arguments, server, model, directory, streams):
-    port = free_port()
-    command = shlex.join([str(server), "-m", str(model), "--port", str(port), "-np", str(streams), "-c", str(128 * streams), "-t",
-                          "1", "-tb", "1", "--no-warmup"])
+    command = server_command(server, model, streams)
     client = shlex.join([arguments.program, "load", "{url}", "--streams", str(streams), "--requests", str(2 * streams),
                          "--prompt-tokens", str(PROMPT), "--output-tokens", str(OUTPUT), "-o", "{requests}"])
     result = subprocess.run([arguments.program, "run", "--progress", "plain", "-o", directory, "--server", command, "--client",
@@ -83,6 +109,7 @@ def main():
         subprocess.run([arguments.llama_runner, "--make-model", "llama_100m", model], check=True, capture_output=True)
         for streams in (4, 16):
             check_load(arguments, server, model, directory, streams)
+        check_window(arguments, server, model, directory)
     return 0
 
 

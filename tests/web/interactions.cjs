@@ -61,7 +61,7 @@ async function checkGap(page, check) {
     let best = null;
     for (const row of data.rows.filter((one) => one.kind === 'idle')) {
       for (let i = row.from; i < row.to; i += 1) {
-        const cause = data.buckets[data.slices.what[i] - 1];
+        const cause = data.causes[data.slices.what[i] - 1];
         if (!['tail', 'unrecorded'].includes(cause) && (!best || data.slices.duration[i] > best.length)) best = { start: data.slices.start[i], length: data.slices.duration[i], device: row.device };
       }
     }

@@ -49,13 +49,13 @@ void check_gpu_activity(const FindingContext& context) {
     }
   }
   if (!analysis.absent.empty()) {
-    finding.next =
-        "make one: llmprof run with the nsys pass; if that pass failed, see nsys/log.txt in the bundle";
+    finding.next = analysis.absent_next;
     finding.evidence = {"contract"};
     return;
   }
   if (!context.facts.has_gpu.value_or(true)) {
-    finding.sentence = "this machine has no GPU: stage times are valid, GPU results are n/a";
+    finding.sentence =
+        "this machine has no GPU: times of the program are valid, GPU results are n/a";
     finding.next = "run the same command on a machine with a GPU";
     finding.evidence = {"environment.gpus", "capture.kernel_ns"};
     return;
@@ -238,6 +238,68 @@ void check_clocks(const FindingContext& context) {
   }
 }
 
+namespace {
+
+// Whether a GPU ran kernels nearly all the time.
+bool is_busy(const Analysis& analysis) {
+  constexpr double kMost = 0.9;
+  return std::any_of(analysis.ledgers.begin(), analysis.ledgers.end(), [&](const StageLedger& row) {
+    return row.stage == "capture" &&
+           fraction_of(row.ledger[Bucket::kCompute], row.ledger.work_ns()) >= kMost;
+  });
+}
+
+// The operator with known sizes that takes most time, if that is a tenth of all kernel time.
+const GemmRate* largest_rate(const Analysis& analysis) {
+  constexpr double kLeast = 0.1;
+  if (!analysis.operators) {
+    return nullptr;
+  }
+  const GemmRate* largest = nullptr;
+  for (const GemmRate& rate : analysis.operators->rates.products) {
+    if (rate.peak_fraction && (largest == nullptr || rate.total_ns > largest->total_ns)) {
+      largest = &rate;
+    }
+  }
+  return largest != nullptr && fraction_of(largest->total_ns, analysis.kernel_ns) >= kLeast
+             ? largest
+             : nullptr;
+}
+
+// "; aten::mm of 15360x4096 x 4096x24576 takes 49.3 % at 457 TFLOP/s, 34.9 % of the GPU's peak".
+std::string rate_words(const Analysis& analysis, const GemmRate* rate) {
+  return rate == nullptr
+             ? ""
+             : fmt::format("; {} of {} takes {} at {:.4g} TFLOP/s, {} of the GPU's peak",
+                           printable(rate->op), printable(rate->dims),
+                           format_fraction(fraction_of(rate->total_ns, analysis.kernel_ns)),
+                           *rate->flops_per_s / 1e12, format_fraction(*rate->peak_fraction));
+}
+
+std::string largest_part_advice(const FindingContext& context, const std::string& family,
+                                const GemmRate* rate) {
+  constexpr double kFarBelow = 0.6;  // of the peak
+  if (family == "communication") {
+    return "find out whether the GPUs wait for each other or for the link: analyze the recordings of "
+           "all ranks together";
+  }
+  if (context.workload.is_amd) {
+    return rate != nullptr && *rate->peak_fraction < kFarBelow && context.workload.is_pytorch
+               ? "let PyTorch choose among the products of hipBLASLt and rocBLAS: "
+                 "PYTORCH_TUNABLEOP_ENABLED=1; or measure the kernel with rocprof-compute"
+           : rate != nullptr
+               ? "measure the kernel with rocprof-compute"
+               : "compare it with the GPU's roofline: --model NAME; or measure the kernel "
+                 "with rocprof-compute";
+  }
+  return context.analysis.efficiency || rate != nullptr
+             ? "measure it with ncu: llmprof plan names the launch"
+             : "compare it with the GPU's roofline: --model NAME; or measure the kernel with ncu: "
+               "llmprof plan names the launch";
+}
+
+}  // namespace
+
 void check_few_kernels(const FindingContext& context) {
   constexpr std::int64_t kFewKernels = 20;
   // Nothing repeats, and nothing takes long: no saving can be told.
@@ -252,6 +314,9 @@ void check_few_kernels(const FindingContext& context) {
     return;
   }
   const bool is_next_to_none = num_kernels <= kNextToNone && analysis.kernel_ns < kNextToNoTimeNs;
+  if (analysis.kernel_ns >= kNextToNoTimeNs && is_busy(analysis)) {
+    return;  // nothing waits
+  }
   Finding& finding =
       is_next_to_none ? context.block("few_kernels") : context.note("few_kernels", "capture");
   finding.sentence =
@@ -276,23 +341,15 @@ void check_largest_part(const FindingContext& context) {
   }
   const KernelRecord& top = analysis.kernels.front();
   const FamilyTotal& family = analysis.families.front();
+  const GemmRate* rate = largest_rate(analysis);
   Finding& finding = context.note("largest_part", "capture");
   finding.sentence = fmt::format(
-      "{} of kernel time is {} kernels; the largest kernel is {} with {} in {} {}, median {}",
+      "{} of kernel time is {} kernels; the largest kernel is {} with {} in {} {}, median {}{}",
       format_fraction(fraction_of(family.total_ns, analysis.kernel_ns)), family.family,
       printable(top.short_name), format_fraction(fraction_of(top.total_ns, analysis.kernel_ns)),
-      top.calls, top.calls == 1 ? "launch" : "launches", format_duration_ns(top.median_ns));
-  finding.next =
-      family.family == "communication"
-          ? "find out whether the GPUs wait for each other or for the link: analyze the recordings of "
-            "all ranks together"
-      : context.workload.is_amd
-          ? "compare it with the GPU's roofline: --model NAME; or measure the kernel with "
-            "rocprof-compute"
-      : analysis.efficiency
-          ? "measure it with ncu: llmprof plan names the launch"
-          : "compare it with the GPU's roofline: --model NAME; or measure the kernel with ncu: "
-            "llmprof plan names the launch";
+      top.calls, top.calls == 1 ? "launch" : "launches", format_duration_ns(top.median_ns),
+      rate_words(analysis, rate));
+  finding.next = largest_part_advice(context, family.family, rate);
   finding.evidence = {fmt::format("families[family={}].total_ns", family.family)};
 }
 

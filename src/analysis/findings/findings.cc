@@ -133,10 +133,10 @@ void merge_devices(std::vector<Finding>& found) {
   for (std::size_t i = 0; i < merged.size(); ++i) {
     if (savings[i].size() == 1) {
       merged[i].sentence +=
-          fmt::format(" ({}: {})", other[i], format_duration_ns(savings[i].front()));
+          fmt::format(" ({}: saves <= {})", other[i], format_duration_ns(savings[i].front()));
     } else if (savings[i].size() > 1) {
       const auto [least, most] = std::minmax_element(savings[i].begin(), savings[i].end());
-      merged[i].sentence += fmt::format(" ({} other GPUs: {} to {})", savings[i].size(),
+      merged[i].sentence += fmt::format(" ({} other GPUs: save <= {} to {})", savings[i].size(),
                                         format_duration_ns(*least), format_duration_ns(*most));
     }
   }

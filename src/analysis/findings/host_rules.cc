@@ -71,10 +71,27 @@ std::string gaps_text(const KindOfGaps& kind) {
                    format_duration_ns(kind.total_ns / std::max<std::int64_t>(1, kind.num_gaps)));
 }
 
-std::string sync_advice(const Workload& workload) {
+// What in PyTorch ends in which waiting call.
+std::string_view pytorch_waits(std::string_view call) {
+  const auto has = [&](std::string_view word) { return call.find(word) != std::string_view::npos; };
+  if (has("DeviceSynchronize") || has("CtxSynchronize")) {
+    return "torch.cuda.synchronize(), and libraries that call it";
+  }
+  if (has("EventSynchronize")) {
+    return "Event.synchronize(), timing of single kernels, and cuDNN's search for the fastest "
+           "convolution (torch.backends.cudnn.benchmark)";
+  }
+  if (has("StreamSynchronize") || has("Memcpy")) {
+    return ".item(), .cpu(), .tolist(), printing a tensor; copy with non_blocking=True from pinned "
+           "memory";
+  }
+  return ".item(), .cpu(), .tolist(), printing a tensor, torch.cuda.synchronize(); copy with "
+         "non_blocking=True from pinned memory";
+}
+
+std::string sync_advice(const Workload& workload, std::string_view call) {
   return workload.is_pytorch
-             ? "remove synchronization from the step: .item(), .cpu(), .tolist(), printing a tensor, "
-               "torch.cuda.synchronize(); copy with non_blocking=True from pinned memory"
+             ? fmt::format("remove synchronization from the step: {}", pytorch_waits(call))
              : "remove synchronization from the step: launch the next work before waiting for the last, "
                "and wait once at the end (OpenMP: nowait)";
 }
@@ -130,7 +147,7 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
                 "{} was idle for {} ({}) of {} while the CPU was still waiting for earlier work, {}{}",
                 row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
                 stage_words(row.stage), gaps_text(waits), place_of(waits));
-  finding.next = sync_advice(context.workload);
+  finding.next = sync_advice(context.workload, waits.call);
   finding.evidence = evidence_of(row, is_late ? IdleKind::kLaunching : IdleKind::kWaiting);
   finding.evidence.push_back(
       fmt::format("ledgers[stage={},device={}].host_wait_ns", path_value(row.stage), row.device));
@@ -155,9 +172,16 @@ void check_launches(const FindingContext& context, const StageLedger& row, const
       share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
+  const bool has_stacks =
+      std::any_of(context.analysis.diagnostics.begin(), context.analysis.diagnostics.end(),
+                  [](const Diagnostic& one) { return one.kind == "python_stacks"; });
   Finding& finding =
       add_gaps(context, "launch_bound", row, chain, IdleKind::kLaunching,
-               fmt::format("for the CPU to launch the next kernel: {}", gaps_text(gaps)));
+               fmt::format("for the CPU to launch the next kernel: {}{}", gaps_text(gaps),
+                           has_stacks ? ", longer than without the recorded Python stacks" : ""));
+  if (has_stacks) {
+    finding.confidence = "medium";
+  }
   finding.next = launch_advice(context, row);
 }
 

@@ -81,6 +81,20 @@ const CollectiveAdvice* collective_of(std::string_view kernel_name) {
   return nullptr;
 }
 
+// NCCL has no kernel for an all-to-all: it sends and receives. Operators and ranges say which it
+// is.
+bool calls_all_to_all(const Analysis& analysis) {
+  const auto is_it = [](std::string_view name) {
+    const CollectiveAdvice* one = collective_of(name);
+    return one != nullptr && one == std::begin(kCollectiveAdvice);
+  };
+  return std::ranges::any_of(analysis.ranges,
+                             [&](const RangeTotal& range) { return is_it(range.text); }) ||
+         (analysis.operators &&
+          std::ranges::any_of(analysis.operators->rows,
+                              [&](const OperatorRecord& op) { return is_it(op.name); }));
+}
+
 // Names the collective with most time in the row, and advises on that one.
 void add_collective_advice(const FindingContext& context, const StageLedger& row,
                            Finding& finding) {
@@ -93,7 +107,10 @@ void add_collective_advice(const FindingContext& context, const StageLedger& row
   const auto most =
       std::ranges::max_element(times_ns, {}, [](const auto& one) { return one.second; });
   if (most != times_ns.end() && most->first != nullptr) {
-    finding.next = fmt::format("most of it is {}: {}", most->first->name, most->first->next);
+    const bool is_all_to_all = std::string_view(most->first->name) == "send and receive" &&
+                               calls_all_to_all(context.analysis);
+    const CollectiveAdvice& one = is_all_to_all ? kCollectiveAdvice[0] : *most->first;
+    finding.next = fmt::format("most of it is {}: {}", one.name, one.next);
   }
 }
 
@@ -111,7 +128,9 @@ std::int64_t communication_ns(const Analysis& analysis, const StageLedger& row) 
 // "; 109 ms of 113 ms of communication (96.3 %) was overlapped".
 std::string hidden_communication(const FindingContext& context, const StageLedger& row) {
   // Time of other stages, and of kernels that belong to none, is not overlap.
-  if (row.ledger[Bucket::kOtherStage] + row.ledger[Bucket::kUnattributed] > 0) {
+  // Nor is overlap known where work was not recorded.
+  if (row.ledger[Bucket::kOtherStage] + row.ledger[Bucket::kUnattributed] + row.ledger.between_ns >
+      0) {
     return "";
   }
   const std::int64_t all_ns = communication_ns(context.analysis, row);
@@ -238,14 +257,26 @@ void check_unrecorded(const FindingContext& context) {
     }
     Finding& finding = context.add("unrecorded_work", row, Bucket::kUnrecorded, 0);
     finding.confidence = "medium";
-    finding.sentence = fmt::format(
-        "{} ({}) of {} on {} is left out: the CPU had launched work or was waiting for the GPU, but no "
-        "GPU activity was recorded. Most likely an earlier step was still running, or the profiler "
-        "missed work",
-        format_duration_ns(time_ns), format_fraction(fraction_of(time_ns, row.ledger.window_ns)),
-        stage_words(row.stage), row.device);
-    finding.next =
-        "record several consecutive steps: an engine that launches ahead never shows its first step whole";
+    const std::string part =
+        fmt::format("{} ({}) of {} on {}", format_duration_ns(time_ns),
+                    format_fraction(fraction_of(time_ns, row.ledger.window_ns)),
+                    stage_words(row.stage), row.device);
+    if (row.ledger.between_ns * 2 > time_ns) {
+      finding.sentence =
+          part +
+          " has no recorded GPU activity between other work, though the CPU had launched work or was "
+          "waiting for the GPU. Most likely the profiler missed kernels, so what ran then is unknown";
+      finding.next =
+          "check that the profiler sees every kernel: nodes of CUDA graphs, other processes on the GPU, "
+          "and buffers that overflowed are the usual reasons";
+    } else {
+      finding.sentence =
+          part +
+          " is left out: the CPU had launched work or was waiting for the GPU, but no GPU activity was "
+          "recorded. Most likely an earlier step was still running, or the profiler missed work";
+      finding.next =
+          "record several consecutive steps: an engine that launches ahead never shows its first step whole";
+    }
     finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.unrecorded",
                                     path_value(row.stage), row.device)};
   }
@@ -303,6 +334,10 @@ void check_idle_at_start(const FindingContext& context) {
 // Of ranks with equal work, the one that communicates least arrives last: the additional time of
 // the others is waiting. Ranks that send different amounts look the same.
 void check_rank_skew(const FindingContext& context) {
+  if (has_missing_calls(context.analysis)) {
+    context.silent("rank_skew", "the recording is a sample");
+    return;
+  }
   std::map<std::string, std::vector<const StageLedger*>> by_stage;
   for (const StageLedger& row : context.scopes) {
     if (row.ledger[Bucket::kComm] > 0) {

@@ -193,9 +193,10 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
   check_rank_options(options);
   check_pages(options.pages, options.json && !options.plan);
   if (options.plan) {
-    return print_plan({options.files, options.out, options.trace_bytes(),
-                       options.recording.memory_limit_bytes, options.json},
-                      context);
+    return print_plan(
+        {options.files, options.out, options.trace_bytes(), options.recording.memory_limit_bytes,
+         static_cast<unsigned>(options.recording.num_threads), options.json},
+        context);
   }
   SectionOptions shown;
   shown.set_top(options.top.rows);

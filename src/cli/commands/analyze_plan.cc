@@ -34,6 +34,8 @@ struct PlannedFile {
   TraceOutline outline;
   MemoryPlan plan;
   Room room;
+  std::size_t num_files = 1;
+  unsigned files_at_once = 1;
 
   bool fits_memory() const { return !room.memory_bytes || needed() <= *room.memory_bytes; }
   bool is_coarse() const { return room.memory_bytes && plan.peak_bytes > *room.memory_bytes; }
@@ -76,6 +78,9 @@ std::string text_of(const PlannedFile& file) {
   text += row("memory",
               fmt::format("{} at its peak, {} once the file is read",
                           format_bytes(file.plan.peak_bytes), format_bytes(file.plan.load_bytes)));
+  if (file.num_files > 1) {
+    text += row("  files", fmt::format("{}, {} at a time", file.num_files, file.files_at_once));
+  }
   text += row(file.room.is_limit ? "  allowed" : "  free here",
               file.room.memory_bytes ? format_bytes(*file.room.memory_bytes)
                                      : "n/a (/proc/meminfo does not say)");
@@ -111,6 +116,8 @@ Json json_of_plan(const PlannedFile& file) {
   document["peak_bytes"] = file.plan.peak_bytes;
   document["coarse_peak_bytes"] = file.plan.coarse_peak_bytes;
   document["load_bytes"] = file.plan.load_bytes;
+  document["files"] = file.num_files;
+  document["files_at_once"] = file.files_at_once;
   document["duration_ns"] = file.plan.duration_ns;
   document["report_bytes"] = file.plan.report_bytes;
   document["trace_bytes"] = file.plan.trace_bytes;
@@ -140,7 +147,11 @@ int print_plan(const PlanRequest& options, Context& context) {
   PlannedFile file;
   file.name = job_name(options.files);
   file.outline = outline_recordings(options.files);
-  file.plan = plan_memory(file.outline, output);
+  const MemoryPlan one_by_one = plan_memory(file.outline, output);
+  file.num_files = options.files.size();
+  file.files_at_once =
+      files_at_once(one_by_one, {file.num_files, options.num_threads, options.memory_limit_bytes});
+  file.plan = with_files_at_once(one_by_one, file.files_at_once);
   file.room.is_limit = options.memory_limit_bytes.has_value();
   file.room.memory_bytes =
       file.room.is_limit ? options.memory_limit_bytes : available_memory_bytes(context.system);

@@ -16,6 +16,7 @@ struct PlanRequest {
   std::string out;                                  // empty: nothing is written
   std::uint64_t trace_budget_bytes = 0;             // 0: no trace.pftrace is written
   std::optional<std::uint64_t> memory_limit_bytes;  // absent: what is free here
+  unsigned num_threads = 1;
   bool json = false;
 };
 // kExitOk if they fit, else kExitEnvironment.

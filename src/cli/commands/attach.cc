@@ -17,7 +17,9 @@
 #include "capture/supervise.h"
 #include "capture/workload.h"
 #include "cli/command.h"
+#include "cli/window_options.h"
 #include "session/model_target.h"
+#include "session/recording.h"
 #include "session/server_setup.h"
 
 namespace llmprof {
@@ -27,7 +29,6 @@ struct AttachCommandOptions {
   AttachOptions attach;
   std::string traces;
   std::string client;
-  std::optional<std::int64_t> num_seconds;
   std::string requests;
   std::string service_limits;
   std::string out = "llmprof-attach";
@@ -75,6 +76,21 @@ int analyze_files(const std::vector<std::filesystem::path>& files,
   return ended.exit_code < 0 ? kExitFailure : ended.exit_code;
 }
 
+// Whether the recording holds what was asked for.
+int check_files(const AttachCommandOptions& options, Context& context) {
+  std::map<std::string, std::int64_t> instances;
+  for (const StageSummary& stage : load_metrics(options.out, {}, context.system).metrics.stages) {
+    instances[stage.stage] = stage.num_instances;
+  }
+  int code = kExitOk;
+  for (const Breach& breach : check_window("attach", options.attach.wish, instances, 0)) {
+    context.console.err(
+        fmt::format("{}: {}\n  next: {}\n", code_of(breach.reason), breach.sentence, breach.next));
+    code = info_of(breach.reason).exit_code;
+  }
+  return code;
+}
+
 int run_attach(AttachCommandOptions options, Context& context) {
   AttachOptions& attach = options.attach;
   while (attach.url.ends_with('/')) {
@@ -85,7 +101,10 @@ int run_attach(AttachCommandOptions options, Context& context) {
   if (!options.client.empty()) {
     attach.client = build_work_argv(context.system, {}, client_words(options));
   }
-  attach.window = std::chrono::seconds(options.num_seconds.value_or(attach.window.count()));
+  if (attach.client.empty()) {
+    attach.window = std::chrono::seconds(attach.wish.num_seconds.value_or(attach.window.count()));
+    attach.wish.num_seconds.reset();
+  }
   std::vector<std::filesystem::path> files;
   bool is_interrupted = false;
   {
@@ -96,7 +115,11 @@ int run_attach(AttachCommandOptions options, Context& context) {
   for (const std::filesystem::path& file : files) {
     context.console.err(fmt::format("recorded {}\n", printable(file.string())));
   }
-  return is_interrupted ? kExitInterrupted : analyze_files(files, options, context);
+  if (is_interrupted) {
+    return kExitInterrupted;
+  }
+  const int code = analyze_files(files, options, context);
+  return code == kExitOk ? check_files(options, context) : code;
 }
 
 }  // namespace
@@ -111,9 +134,13 @@ Command attach_command() {
       required({"URL", "", "Address of the server, as http://127.0.0.1:8000", &attach.url}),
       required(
           {"--traces", "DIR", "Folder into which the engine writes its traces", &options->traces}),
-      at_most(3600, {"--seconds", "N", "Length of the window (default 10)", &options->num_seconds}),
+      window_seconds_option(attach.wish),
+      window_steps_option(attach.wish),
+      window_after_option(attach.wish),
+      window_stage_option(attach.wish),
       {"--client", "COMMAND",
-       "Send this load, and record as long as it runs; {url} and {requests} are filled in",
+       "Send this load, and record as long as it runs (default: record 10 s of what comes); {url} and "
+       "{requests} are filled in",
        &options->client},
       {"--requests", "FILE", "Join requests to steps: the client's record of them",
        &options->requests},
@@ -121,11 +148,8 @@ Command attach_command() {
        &options->service_limits},
       {"--start", "PATH", "Path to POST to when the window opens", &attach.start_path},
       {"--stop", "PATH", "Path to POST to when it closes", &attach.stop_path},
-      {"--body", "JSON", "Body of the first POST", &attach.body},
-      at_most(1'000'000,
-              {"--steps", "N",
-               "Record N steps of the engine within the window (vLLM 0.32 or later, SGLang)",
-               &attach.num_steps}),
+      {"--body", "JSON", "Body of the first POST (default: as the other options say)",
+       &attach.body},
       {"-o,--out", "DIR", "Folder for the report", &options->out},
   };
   command.examples =

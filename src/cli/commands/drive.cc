@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "capture/workload.h"
 #include "cli/command.h"
+#include "cli/window_options.h"
 
 namespace llmprof {
 namespace {
@@ -27,6 +28,9 @@ struct DriveCommandOptions {
   std::string stop_command;
   std::string start_url;
   std::string stop_url;
+  std::string traces;
+  bool has_ranks = false;
+  WindowWish window;
   std::vector<std::string> unset;
   std::string client_log;
   std::string events;
@@ -57,6 +61,9 @@ int run_drive(const DriveCommandOptions& options, Context& context) {
   script.stop_command = found_command(system, options.stop_command);
   script.start_url = options.start_url;
   script.stop_url = options.stop_url;
+  script.traces = options.traces;
+  script.has_ranks = options.has_ranks;
+  script.window = options.window;
   script.client_environment = client_environment(system.environment, options.unset);
   std::erase_if(script.server.environment,
                 [](const auto& variable) { return variable.first.starts_with(kClientVariable); });
@@ -92,6 +99,13 @@ Command drive_command() {
        &options->stop_command},
       {"--start-url", "URL", "POST to the server when the recording starts", &options->start_url},
       {"--stop-url", "URL", "POST to the server when it stops", &options->stop_url},
+      {"--traces", "DIR", "Wait until the server has written its traces there", &options->traces},
+      {"--ranks", "", "The server is started by mpirun, with a profiler around each rank",
+       &options->has_ranks},
+      window_steps_option(options->window),
+      window_seconds_option(options->window),
+      window_after_option(options->window),
+      window_stage_option(options->window),
       {"--unset", "NAME...", "Variables that only the server gets", &options->unset},
       {"--client-log", "FILE", "Where the output of the client goes", &options->client_log},
       {"--events", "FILE", "Where to write how it went, as JSON", &options->events},

@@ -77,7 +77,7 @@ int run_layers(const LayersOptions& options, Context& context) {
     wants.model->context = options.context;
     wants.model->prompt_tokens = options.prompt_tokens;
     if (!options.gpu_name.empty()) {
-      wants.model->gpu = named_gpu(options.gpu_name);
+      wants.model->gpu = chosen_gpu(options.gpu_name);
     }
   }
   wants.gpu_name = options.gpu_name;

@@ -157,9 +157,17 @@ constexpr Listing kListings[] = {
     {"reasons", reason_rows},   {"formats", format_rows},
 };
 
-std::string cell_text(const Json& cell) {
+// "8.03 B", as people name models.
+std::string parameters_text(double count) {
+  return count < 1e9 ? fmt::format("{:.3g} M", count / 1e6) : fmt::format("{:.4g} B", count / 1e9);
+}
+
+std::string cell_text(const std::string& heading, const Json& cell) {
   if (cell.is_null()) {
     return "n/a";
+  }
+  if (heading == "params" && cell.is_number()) {
+    return parameters_text(cell.get<double>());
   }
   return printable(cell.is_string() ? cell.get<std::string>() : to_json_line(cell));
 }
@@ -185,7 +193,7 @@ int run_list(const ListOptions& options, Context& context) {
     table.headings.clear();
     for (const auto& [heading, cell] : row.items()) {
       table.headings.push_back(heading);
-      cells.push_back(cell_text(cell));
+      cells.push_back(cell_text(heading, cell));
     }
     table.rows.push_back(cells);
   }

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -49,12 +48,6 @@ void find_bounds(const ModelOptions& options, ModelAnswer& answer) {
   }
   answer.is_gpu_asked = true;
   answer.gpu = named_gpu(options.gpu);
-  if (!answer.gpu.variants.empty()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--gpu '{}' is the name of {} GPUs with different speeds",
-                            printable(options.gpu), answer.gpu.variants.size()),
-                fmt::format("name one: {}", fmt::join(answer.gpu.variants, ", ")));
-  }
   if (answer.gpu.gpu) {
     answer.prefill_bound = bound_of(answer.llm, answer.prefill, *answer.gpu.gpu);
     answer.decode_bound = bound_of(answer.llm, answer.decode, *answer.gpu.gpu);

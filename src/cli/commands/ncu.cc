@@ -193,7 +193,9 @@ std::string result_text(const Counters& counters, const CounterResult& result,
   }
   text += separator == ", " ? "\n" : "";
   if (const Roofline roof = judged(counters, result, gpus); roof.bound != Bound::kUnknown) {
-    text += fmt::format("      bound by {}: {}\n", bound_name(roof.bound), roof.reason);
+    text += wrapped(fmt::format("      bound by {}: {}", bound_name(roof.bound), roof.reason),
+                    width, 8) +
+            "\n";
   }
   if (!result.ranges.empty()) {
     text += "      in";

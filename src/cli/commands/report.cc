@@ -72,9 +72,9 @@ int run_report(const ReportCommandOptions& given, Context& context) {
     context.console.out(options.ci == "github"    ? github_summary(metrics)
                         : options.ci == "bencher" ? bencher_json(metrics)
                                                   : google_benchmark_json(metrics));
-    // Times of marks that were taken without a profiler are worth following too.
+    // Times of marks or of the program without a profiler are worth following too.
     const bool is_empty = metrics.capture.kernel_ns == 0 && !metrics.aggregates.ttft.mean_ns &&
-                          !metrics.aggregates.tpot.mean_ns;
+                          !metrics.aggregates.tpot.mean_ns && !metrics.aggregates.program_ns;
     if (is_empty && options.ci != "github") {
       context.console.err(fmt::format(
           "{}: no kernel was recorded, so there is no time of kernels to follow; llmprof report {} "

@@ -19,6 +19,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/recording_options.h"
+#include "cli/window_options.h"
 #include "report/sections.h"
 
 namespace llmprof {
@@ -55,6 +56,9 @@ std::string next_command(const RunRequest& request, const std::string& next_over
       argv.insert(argv.end(), {option, *value});
     }
   }
+  for (const auto& [option, value] : window_words(server.window)) {
+    argv.insert(argv.end(), {option, value});
+  }
   const std::string key = next_override.substr(0, next_override.find('=') + 1);
   if (!request.out.empty() && key != "artifacts.dir=") {
     argv.insert(argv.end(), {"--out", request.out});
@@ -90,7 +94,8 @@ void print_breaches(const RunRequest& request, const std::vector<Breach>& breach
   }
 }
 
-// "Program: 1.50 s unprofiled, 12.1 s under nsys, exit code 0, peak memory 11.2 MiB".
+// "Program: 1.50 s unprofiled, 12.1 s under nsys with its start and end, exit code 0, peak memory
+// 11.2 MiB".
 std::string program_line(const RunOutcome& outcome) {
   std::vector<std::string> parts;
   std::uint64_t peak_bytes = 0;
@@ -102,7 +107,7 @@ std::string program_line(const RunOutcome& outcome) {
     const bool is_baseline = pass.name == "baseline";
     // nsys exports its report in a step of its own, after the program.
     parts.push_back(fmt::format("{} {}", format_duration_ns(pass.steps[0].duration_ns),
-                                is_baseline ? "unprofiled" : "under nsys"));
+                                is_baseline ? "unprofiled" : "under nsys with its start and end"));
     if (is_baseline) {
       peak_bytes = pass.steps[0].peak_memory_bytes;
       exit_code = pass.steps[0].exit_code;
@@ -251,7 +256,9 @@ Command run_command() {
   command.name = "run";
   command.summary = "Profile a program: unprofiled baseline, Nsight Systems, Nsight Compute";
   command.options = {
-      {"--passes", "LIST", "Comma-separated subset of baseline,operators,nsys,ncu (default all)",
+      {"--passes", "LIST",
+       "Comma-separated subset of baseline,operators,nsys,torch,ncu (default all but torch: a "
+       "server's own profiler)",
        &options->request.passes},
       {"--dry-run", "", "Check everything, print the commands, start nothing", &options->dry_run},
       {"--server", "COMMAND", "Profile a server: start it, send it load, stop it",
@@ -265,6 +272,10 @@ Command run_command() {
        &options->request.server.warmup},
       {"--ready-timeout", "SECONDS", "For the server to be ready",
        &options->request.server.ready_timeout_s},
+      window_steps_option(options->request.server.window),
+      window_seconds_option(options->request.server.window),
+      window_after_option(options->request.server.window),
+      window_stage_option(options->request.server.window),
       {"--slo", "LIMITS", "Goodput of a server: requests within these, as ttft=500ms,itl=50ms",
        &options->request.server.service_limits},
       {"--plan", "RECORDING", "Plan ncu from this recording or bundle", &options->request.plan},

@@ -175,27 +175,6 @@ TEST(EngineSteps, AHostThatRunsAheadMarksLessThanAStep) {
   }
 }
 
-EngineShape random_shape(std::mt19937& random) {
-  const auto pick = [&](int least, int most) {
-    return std::uniform_int_distribution<int>(least, most)(random);
-  };
-  EngineShape shape;
-  shape.depth = pick(0, 2);
-  shape.num_workers = pick(0, 20) == 0 ? 8 : 1 << pick(0, 1);
-  shape.num_replicas = pick(0, 3) == 0 ? 2 : 1;
-  shape.num_steps = pick(1, 5);
-  shape.num_warm_up = pick(0, 1);
-  shape.mixed_every = pick(0, 3);
-  shape.num_layers = 1;
-  shape.samples_after_marker = pick(0, 1) == 0;
-  shape.has_graphs = pick(0, 1) == 0;
-  shape.is_sglang = pick(0, 1) == 0;
-  shape.has_startup = pick(0, 3) == 0;
-  shape.has_idle_tail = pick(0, 3) == 0;
-  shape.prepare_ns = pick(1, 200) * 1000;
-  return shape;
-}
-
 void expect_sums(const Profile& found) {
   const Analysis& analysis = found.analysis;
   // A mark may begin before the first recorded call, and end after the last.
@@ -286,7 +265,7 @@ TEST(EngineSteps, TenThousandFlawedRecordingsKeepTheLaws) {
   std::int64_t num_grouped = 0;
   std::int64_t num_timed = 0;
   for (int i = 0; i < 10'000; ++i) {
-    const EngineShape shape = random_shape(random);
+    const EngineShape shape = random_engine(random);
     SCOPED_TRACE(fmt::format("recording {}: {}", i, words_of(shape)));
     const Profile found = profile(make_engine_trace(shape, &random).trace, kRules);
     expect_sums(found);

@@ -306,4 +306,25 @@ EngineTrace make_engine_trace(const EngineShape& shape, std::mt19937* noise) {
   return Simulation(shape, noise).run();
 }
 
+EngineShape random_engine(std::mt19937& random) {
+  const auto pick = [&](int least, int most) {
+    return std::uniform_int_distribution<int>(least, most)(random);
+  };
+  EngineShape shape;
+  shape.depth = pick(0, 2);
+  shape.num_workers = pick(0, 20) == 0 ? 8 : 1 << pick(0, 1);
+  shape.num_replicas = pick(0, 3) == 0 ? 2 : 1;
+  shape.num_steps = pick(1, 5);
+  shape.num_warm_up = pick(0, 1);
+  shape.mixed_every = pick(0, 3);
+  shape.num_layers = 1;
+  shape.samples_after_marker = pick(0, 1) == 0;
+  shape.has_graphs = pick(0, 1) == 0;
+  shape.is_sglang = pick(0, 1) == 0;
+  shape.has_startup = pick(0, 3) == 0;
+  shape.has_idle_tail = pick(0, 3) == 0;
+  shape.prepare_ns = pick(1, 200) * 1000;
+  return shape;
+}
+
 }  // namespace llmprof

@@ -74,4 +74,7 @@ struct EngineTrace {
 // longer.
 EngineTrace make_engine_trace(const EngineShape& shape, std::mt19937* noise = nullptr);
 
+// A small one by chance: what engines do, in all mixtures.
+EngineShape random_engine(std::mt19937& random);
+
 }  // namespace llmprof

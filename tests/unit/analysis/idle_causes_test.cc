@@ -324,6 +324,28 @@ TEST(IdleCauses, AGpuThatSeemsIdleWhileTheHostWaitsRanSomethingElse) {
   EXPECT_EQ(buckets_of(false)[Bucket::kQueued], 49 * kMs - 20 * kUs);
 }
 
+// An engine copies a few bytes while a step that was not recorded still runs. Gaps after real work
+// are within the recording.
+TEST(IdleCauses, UnrecordedTimeAfterRealWorkIsNotBeforeIt) {
+  const auto ledger_of = [](std::int64_t first_ns) {
+    TraceBuilder made;
+    const auto process = made.add_process();
+    const auto thread = made.add_thread(process);
+    const auto stream = made.add_stream(process, made.add_device());
+    made.kernel(stream, 0, first_ns, "gemm", made.call(thread, -2 * kUs, -1 * kUs));
+    const auto launched = made.call(thread, 3 * kUs, 5 * kUs);
+    made.call(thread, 6 * kUs, 60 * kMs, "cudaStreamSynchronize");
+    made.kernel(stream, first_ns + 40 * kMs, first_ns + 50 * kMs, "gemm", launched);
+    return profile(made.finish(), Rules()).analysis.ledgers.back().ledger;
+  };
+  const Ledger lead = ledger_of(kMs);
+  EXPECT_EQ(lead.between_ns, 0);
+  EXPECT_EQ(lead.work_ns(), 11 * kMs);
+  const Ledger between = ledger_of(8 * kMs);
+  EXPECT_EQ(between.between_ns, 40 * kMs);
+  EXPECT_EQ(between.work_ns(), 58 * kMs);
+}
+
 TEST(WaitCalls, CopiesThatReturnWhenTheyAreDoneAreWaits) {
   TraceBuilder made;
   const auto process = made.add_process();

@@ -49,6 +49,27 @@ std::string short_name(const char* name) {
   return short_kernel_names({name})[0];
 }
 
+TEST(Names, AProductIsCalledByItsTypesAndTile) {
+  EXPECT_EQ(short_name("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_"
+                       "warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas"),
+            "sm80_xmma_gemm f32f32 tn_n 128x128x8");
+  EXPECT_EQ(short_name("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_"
+                       "warpsize2x2x1_ffma_aligna4_alignc4_execute_split_k_kernel__5x_cublas"),
+            "sm80_xmma_gemm f32f32 tn_n 128x128x8 split_k");
+  EXPECT_EQ(short_name("sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_"
+                       "tilesize128x128x32_stage4_warpsize2x2x1_g1_tensor16x8x16_kernel_trt"),
+            "sm80_xmma_fprop_implicit_gemm f16f16 ...krsc_nhwc 128x128x32");
+  EXPECT_EQ(short_name("sm90_xmma_gemm_bf16bf16_tn"), "sm90_xmma_gemm_bf16bf16_tn");
+  const auto names = short_kernel_names(
+      {"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x32x64_MI16x16x1_WS64_WG64_4_1",
+       "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT32x32x256_MI16x16x1_WS64_WG32_8_1",
+       "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT32x32x256_MI16x16x1_WS64_WG16_4_4"});
+  EXPECT_EQ(names[0], "Cijk_Alik_Bljk_BBS MT256x32x64");
+  EXPECT_EQ(names[1], "Cijk_Alik_Bljk_BBS MT32x32x256 [WG32_8_1]");
+  EXPECT_EQ(names[2], "Cijk_Alik_Bljk_BBS MT32x32x256 [WG16_4_4]");
+  EXPECT_EQ(short_name("Cijk_MT"), "Cijk_MT");
+}
+
 TEST(Names, AShellIsCalledByWhatItDoes) {
   EXPECT_EQ(short_name("void at::native::vectorized_elementwise_kernel<(int)4, "
                        "at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, "

@@ -312,10 +312,28 @@ class Plain {
     return lane;
   }
 
-  // The end of the work of the first `n` steps.
+  // The end of kernels without a call that are done before the first step's work: they are of a
+  // step that was not recorded.
+  std::int64_t end_of_earlier(std::uint32_t device) const {
+    std::int64_t first = INT64_MAX;
+    for (const Range& range : r_.ranges) {
+      if (std::string_view(range.text) == "decode_step" && works_for(range, device, true)) {
+        first = std::min(first, gpu_start(range, device));
+      }
+    }
+    std::int64_t end = INT64_MIN;
+    for (const Work& work : r_.work) {
+      if (work.device == device && work.kind != Work::kCopy && work.call < 0 && work.end <= first) {
+        end = std::max(end, work.end);
+      }
+    }
+    return end;
+  }
+
+  // The end of the work of the first `n` steps, and of what was launched before the recording.
   std::int64_t done_before(const std::vector<const Range*>& lane, std::size_t n,
                            std::uint32_t device) const {
-    std::int64_t done = INT64_MIN;
+    std::int64_t done = end_of_earlier(device);
     for (std::size_t i = 0; i < n; ++i) {
       done = std::max(done, gpu_end(*lane[i], device));
     }

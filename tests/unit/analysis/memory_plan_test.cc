@@ -54,6 +54,26 @@ TEST(MemoryPlan, ACoarsePictureIsAllThatCanBeSpared) {
   EXPECT_EQ(shown.coarse_peak_bytes, shown.peak_bytes) << "there is no picture to spare";
 }
 
+TEST(MemoryPlan, FilesAreReadAtOnceAsFarAsTheyFit) {
+  const MemoryPlan plan = plan_memory(kernels(1'000'000), {});
+  ASSERT_EQ(plan.window_bytes, 16 * kMiB);
+  EXPECT_EQ(files_at_once(plan, {8, 4}), 4U) << "a thread each";
+  EXPECT_EQ(files_at_once(plan, {3, 4}), 3U);
+  EXPECT_EQ(files_at_once(plan, {8, 0}), 1U);
+  const auto within = [&](std::uint64_t limit_bytes) {
+    return files_at_once(plan, {8, 4, limit_bytes});
+  };
+  EXPECT_EQ(within(plan.load_bytes - 1), 1U);
+  EXPECT_EQ(within(plan.load_bytes + 16 * kMiB - 1), 1U);
+  EXPECT_EQ(within(plan.load_bytes + 16 * kMiB), 2U);
+  EXPECT_EQ(within(plan.load_bytes + 1600 * kMiB), 4U);
+
+  const MemoryPlan of_two = with_files_at_once(plan, 2);
+  EXPECT_EQ(of_two.load_bytes, plan.load_bytes + 16 * kMiB);
+  EXPECT_EQ(of_two.peak_bytes, plan.peak_bytes) << "the analysis needs more";
+  EXPECT_EQ(with_files_at_once(plan, 100).peak_bytes, plan.load_bytes + 99 * 16 * kMiB);
+}
+
 TEST(MemoryPlan, WhatFitsFitsAndALittleMoreDoesNot) {
   TraceOutline outline;
   const std::uint64_t events = events_that_fit(16 * kGiB);

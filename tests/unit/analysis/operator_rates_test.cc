@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -116,6 +117,43 @@ TEST(OperatorRates, SizesThatAreNoProductCountForNothing) {
                          .op("aten::mm", "nonsense")
                          .rates();
   EXPECT_THAT(rates.products, IsEmpty());
+}
+
+std::string flash(std::string_view query, std::string_view keys, std::string_view causal,
+                  std::string_view window = "") {
+  return product_inputs(
+      fmt::format("[{0}, {1}, {1}, [], [], [], [], [], [], [], [], [], []]", query, keys),
+      R"(["c10::Half"])",
+      fmt::format(R"(["", "", "", "", "", "9", "9", "0.", "{0}", "False", "0.1", "{1}", "{1}"])",
+                  causal, window));
+}
+
+TEST(OperatorRates, AttentionCountsThePairsThatItComputes) {
+  constexpr std::string_view kForward = "aten::_flash_attention_forward";
+  const auto flops = [&](const std::string& inputs) {
+    const auto rates = RateCase().op(kForward, inputs).rates();
+    return rates.products.empty() ? -1.0 : rates.products[0].flops;
+  };
+  EXPECT_EQ(flops(flash("[2, 10, 4, 8]", "[2, 10, 4, 8]", "False")), 2.0 * 2 * 4 * 10 * 10 * 16);
+  EXPECT_EQ(flops(flash("[2, 10, 4, 8]", "[2, 10, 4, 8]", "True")), 2.0 * 4 * 10 * 10 * 16);
+  // Grouped queries; a single query sees all keys, whatever the mask.
+  EXPECT_EQ(flops(flash("[2, 1, 4, 8]", "[2, 30, 1, 8]", "True")), 2.0 * 2 * 4 * 1 * 30 * 16);
+  // Which keys are seen is not known.
+  EXPECT_EQ(flops(flash("[2, 10, 4, 8]", "[2, 30, 4, 8]", "True")), -1);
+  EXPECT_EQ(flops(flash("[2, 10, 4, 8]", "[2, 10, 4, 8]", "")), -1);
+  EXPECT_EQ(flops(flash("[2, 10, 4, 8]", "[2, 10, 4, 8]", "True", "128")), -1);
+  EXPECT_EQ(flops(flash("[20, 4, 8]", "[20, 4, 8]", "True")), -1);  // several lengths
+  EXPECT_EQ(flops(product_inputs("[[2, 10, 4, 8], [2, 10, 4, 8], [2, 10, 4, 8]]", "")), -1);
+}
+
+TEST(OperatorRates, AttentionIsNamedWithItsMaskAndType) {
+  const auto rates =
+      RateCase()
+          .op("aten::_flash_attention_forward", flash("[2, 10, 4, 8]", "[2, 10, 4, 8]", "True"))
+          .rates();
+  ASSERT_EQ(rates.products.size(), 1U);
+  EXPECT_EQ(rates.products[0].dims, "2x10x4x8 x 2x10x4x8, causal");
+  EXPECT_EQ(rates.products[0].dtype, "fp16");
 }
 
 TEST(OperatorRates, HugeSizesStayFinite) {

@@ -71,9 +71,12 @@ TEST(PossibleMarks, SumTheRangesOfTheirPrefix) {
 TEST(PossibleMarks, LeaveOutWhatIsNoStage) {
   EXPECT_THAT(options_for({range("NCCL:ncclAllReduce", 9), range("ncclGroupEnd", 9),
                            range("cuBLAS:cublasCreate_v2", 9), range("TensorRT:execute", 9),
-                           range("aten::linear, op_id = 3", 9), range("{'mod': 'x'}", 9),
-                           range("bad\x1b[31m", 9), range("", 9), range("idle", 0)}),
-              ElementsAre("--mark step='idle'"));
+                           range("FSDP::pre_forward", 9), range("aten::linear, op_id = 3", 9),
+                           range("{'mod': 'x'}", 9), range("bad\x1b[31m", 9), range("", 9),
+                           range("idle", 0)}),
+              IsEmpty())
+      << "the GPU worked, but not in it";
+  EXPECT_THAT(options_for({range("idle", 0)}), ElementsAre("--mark step='idle'"));
   EXPECT_THAT(options_for({range("work", 1), range("idle", 0)}), ElementsAre("--mark step='work'"));
   EXPECT_THAT(options_for({range("loop", 9)}, "decode"), IsEmpty()) << "stages are known";
 }

@@ -21,9 +21,9 @@ Recovered recover(const ModelTraceOptions& options, std::uint32_t seed = 1) {
       rules_from(embedded_yaml("rules/kernels.yaml"), embedded_yaml("rules/stages.yaml"));
   std::mt19937 random(seed);
   const ModelTrace made = make_model_trace(options, random);
-  Structure structure = find_structure(made.trace, rules);
+  Structure structure = find_structure(made.trace, {made.trace, rules});
   Recovered result;
-  result.summary = summarise_structure(made.trace, rules, structure);
+  result.summary = summarise_structure(made.trace, {made.trace, rules}, structure);
   recover_steps(made.trace, structure, result.summary);
   for (const KernelStream& stream : structure.streams) {
     for (const ModelPass& pass : stream.passes) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/stages.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/attribution.h"
+#include "analysis/profile.h"
 #include "trace_builder.h"
 
 namespace llmprof {
@@ -54,6 +58,25 @@ TEST(Stages, DomainLlmComesFirst) {
                      {"NCCL", "prefill", 2, 3},
                      {"LLM", "request", 0, 40}}),
               ElementsAre("prefill 512", "decode", "decode_step 1"));
+}
+
+// "The whole recording is one stage" must hold for work whose launch was not recorded, too.
+TEST(Stages, WithoutMarksAllWorkIsInTheOneStage) {
+  TraceBuilder made;
+  const std::uint16_t process = made.add_process();
+  const std::uint32_t thread = made.add_thread(process);
+  const std::uint32_t stream = made.add_stream(process, made.add_device());
+  made.kernel(stream, 10, 20, "before");
+  made.launch(thread, 30, stream, 40, 50, "launched");
+  made.kernel(stream, 60, 70, "after");
+  const Trace trace = made.finish();
+  const Stages stages = find_stages(trace, Rules(), 0, 100);
+  const Attribution attribution = attribute(trace, stages);
+  for (std::size_t row = 0; row < 3; ++row) {
+    EXPECT_EQ(attribution.kernels.instance[row], 0U) << row;
+  }
+  EXPECT_EQ(attribution.kernels.call[0], kNone);
+  EXPECT_EQ(attribution.kernels.call[1], 0U);
 }
 
 TEST(Stages, StepsAloneAreDecode) {
@@ -215,6 +238,44 @@ TEST(Stages, WithoutMarksEverythingIsOne) {
   EXPECT_THAT(stages.names, ElementsAre("all"));
   EXPECT_EQ(stages.instances[0].end_ns, 1000);
   EXPECT_THAT(stages.source, testing::HasSubstr("no stage marks"));
+}
+
+// Reports name operators without PyTorch's numbers, and what they name can be typed.
+TEST(Stages, AnOperatorIsFoundByItsName) {
+  Rules rules;
+  add_marks({"forward=flash_attn::fwd"}, {}, rules);
+  const auto has = [&](const char* text) {
+    return std::any_of(rules.stages.begin(), rules.stages.end(),
+                       [&](const StageRule& rule) { return fits(rule, "", text); });
+  };
+  EXPECT_TRUE(has("flash_attn::fwd, seq = 45368, op_id = 990440"));
+  EXPECT_TRUE(has("flash_attn::fwd"));
+  EXPECT_FALSE(has("flash_attn::fwd_kernel, seq = 1, op_id = 2"));
+  EXPECT_FALSE(has("flash_attn::fwd, of mine"));
+}
+
+// The step before was launched before the recording began.
+TEST(StepWindows, KernelsWithoutARecordedLaunchAreOfTheStepBefore) {
+  constexpr std::int64_t kMs = 1'000'000;
+  TraceBuilder made;
+  const auto process = made.add_process();
+  const auto thread = made.add_thread(process);
+  const auto stream = made.add_stream(process, made.add_device());
+  for (int i = 0; i < 10; ++i) {
+    made.kernel(stream, i * kMs, (i + 1) * kMs, "gemm");
+  }
+  made.range(thread, kMs, 20 * kMs, "decode_step", {.domain = "LLM"});
+  for (int i = 0; i < 10; ++i) {
+    made.kernel(stream, (10 + i) * kMs, (11 + i) * kMs, "gemm",
+                made.call(thread, 2 * kMs + i, 3 * kMs));
+  }
+  made.kernel(stream, 30 * kMs, 31 * kMs, "gemm");  // later: another process
+  const Analysis analysis = profile(made.finish(), Rules()).analysis;
+  const auto step = std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
+                                 [](const StageLedger& row) { return row.stage == "decode"; });
+  ASSERT_NE(step, analysis.ledgers.end());
+  EXPECT_EQ(step->ledger.window_ns, 10 * kMs);
+  EXPECT_EQ(step->ledger[Bucket::kUnattributed], 0);
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ struct Made {
     for (std::size_t row = 0; row < trace.kernels.size(); ++row) {
       attribution.kernels.instance[row] = 0;
     }
-    summarise_kernels(trace, rules, stages, attribution, analysis);
-    analysis.launch_groups = group_launches(trace, rules, stages, attribution);
+    summarise_kernels(trace, {trace, rules}, stages, attribution, analysis);
+    analysis.launch_groups = group_launches(trace, {trace, rules}, stages, attribution);
   }
 };
 
@@ -86,8 +86,8 @@ TEST(SteadyWork, WithoutAPhaseNothingIsKnown) {
 TEST(SteadyWork, ChainsOfThePhaseAreAStageOfTheirOwn) {
   const Made made;
   const auto windows = steady_windows(made.trace, {phase("steady", 500, 2000)});
-  const auto chains =
-      find_kernel_chains(made.trace, made.rules, made.stages, made.attribution, windows);
+  const auto chains = find_kernel_chains(made.trace, {made.trace, made.rules}, made.stages,
+                                         made.attribution, windows);
   ASSERT_EQ(chains.size(), 2U);
   EXPECT_EQ(chains[0].stage, "all");
   EXPECT_EQ(chains[1].stage, "steady");

@@ -60,7 +60,7 @@ TEST(Structure, OfRandomModelsIsExactOrNotClaimed) {
     const ModelTraceOptions options = random_model(random);
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, text_of(options)));
     const ModelTrace made = make_model_trace(options, random);
-    const Structure structure = find_structure(made.trace, known);
+    const Structure structure = find_structure(made.trace, {made.trace, known});
     if (!structure.is_found()) {
       continue;
     }
@@ -91,8 +91,8 @@ TEST(Structure, OfShuffledRowsIsTheSame) {
     std::mt19937 random(1);
     options.has_shuffled_rows = is_shuffled;
     const ModelTrace made = make_model_trace(options, random);
-    const StructureSummary summary =
-        summarise_structure(made.trace, rules(), find_structure(made.trace, rules()));
+    const StructureSummary summary = summarise_structure(
+        made.trace, {made.trace, rules()}, find_structure(made.trace, {made.trace, rules()}));
     ASSERT_EQ(summary.passes.size(), 1U);
     EXPECT_EQ(summary.passes[0].num_layers, 12);
     EXPECT_EQ(summary.passes[0].num_passes, 6);
@@ -110,8 +110,8 @@ TEST(Structure, OfShuffledRowsIsTheSame) {
 TEST(Structure, PartsHaveTheirTimes) {
   std::mt19937 random(1);
   const ModelTrace made = make_model_trace({}, random);
-  const StructureSummary summary =
-      summarise_structure(made.trace, rules(), find_structure(made.trace, rules()));
+  const StructureSummary summary = summarise_structure(
+      made.trace, {made.trace, rules()}, find_structure(made.trace, {made.trace, rules()}));
   std::vector<std::string> parts;
   std::int64_t total_ns = 0;
   for (const PartSummary& part : summary.parts) {
@@ -153,9 +153,10 @@ TEST(SlowPasses, NameTheKernelThatWasLengthened) {
     SCOPED_TRACE(fmt::format("seed {}: pass {}, layer {}, position {}: {}", seed, planted.pass,
                              planted.layer, planted.position, text_of(options)));
     const ModelTrace made = make_model_trace(options, random, planted);
-    const Structure structure = find_structure(made.trace, known);
+    const Structure structure = find_structure(made.trace, {made.trace, known});
     std::vector<std::uint32_t> parts;
-    const StructureSummary summary = summarise_structure(made.trace, known, structure, parts);
+    const StructureSummary summary =
+        summarise_structure(made.trace, {made.trace, known}, structure, parts);
     const std::vector<SlowPass> slow = find_slow_passes(made.trace, structure, summary, parts);
     if (!structure.is_found()) {
       continue;  // four layers of two kinds can look like one
@@ -186,9 +187,10 @@ TEST(SlowPasses, AreNoneWhereAllTakeTheSame) {
   ModelTraceOptions options;
   options.num_passes = 20;
   const ModelTrace made = make_model_trace(options, random);
-  const Structure structure = find_structure(made.trace, rules());
+  const Structure structure = find_structure(made.trace, {made.trace, rules()});
   std::vector<std::uint32_t> parts;
-  const StructureSummary summary = summarise_structure(made.trace, rules(), structure, parts);
+  const StructureSummary summary =
+      summarise_structure(made.trace, {made.trace, rules()}, structure, parts);
   EXPECT_TRUE(find_slow_passes(made.trace, structure, summary, parts).empty());
 }
 
@@ -203,10 +205,11 @@ TEST(SlowLayers, NameTheLayerAndThePartThatWasLengthened) {
     const Planted planted{-1, 1 + seed % 6, seed % 11, 200'000};
     SCOPED_TRACE(seed);
     const ModelTrace made = make_model_trace(options, random, planted);
-    const Structure structure = find_structure(made.trace, known);
+    const Structure structure = find_structure(made.trace, {made.trace, known});
     ASSERT_TRUE(structure.is_found());
     std::vector<std::uint32_t> parts;
-    const StructureSummary summary = summarise_structure(made.trace, known, structure, parts);
+    const StructureSummary summary =
+        summarise_structure(made.trace, {made.trace, known}, structure, parts);
     const std::vector<SlowLayer> slow = find_slow_layers(made.trace, structure, summary, parts);
     ASSERT_EQ(slow.size(), 1U);
     EXPECT_EQ(slow[0].layer, planted.layer);
@@ -224,9 +227,10 @@ TEST(SlowLayers, AreNoneWhereAllTakeTheSameOrPassesAreFew) {
     const ModelTrace made = num_passes < 5
                                 ? make_model_trace(options, random, Planted{-1, 2, 3, 200'000})
                                 : make_model_trace(options, random);
-    const Structure structure = find_structure(made.trace, rules());
+    const Structure structure = find_structure(made.trace, {made.trace, rules()});
     std::vector<std::uint32_t> parts;
-    const StructureSummary summary = summarise_structure(made.trace, rules(), structure, parts);
+    const StructureSummary summary =
+        summarise_structure(made.trace, {made.trace, rules()}, structure, parts);
     EXPECT_TRUE(find_slow_layers(made.trace, structure, summary, parts).empty());
   }
 }
@@ -239,9 +243,10 @@ TEST(LayerMaps, ShowTheSlowPassesWithinTheirLimits) {
   options.num_devices = 2;
   const Planted planted{37, 4, 5, 500'000};
   const ModelTrace made = make_model_trace(options, random, planted);
-  const Structure structure = find_structure(made.trace, rules());
+  const Structure structure = find_structure(made.trace, {made.trace, rules()});
   std::vector<std::uint32_t> parts;
-  const StructureSummary summary = summarise_structure(made.trace, rules(), structure, parts);
+  const StructureSummary summary =
+      summarise_structure(made.trace, {made.trace, rules()}, structure, parts);
   const LayerMapLimits limits{20, 400, 16};
   const std::vector<LayerMap> maps =
       map_layers(made.trace, structure, summary, parts, 1'000'000, limits);
@@ -272,9 +277,10 @@ TEST(LayerMaps, ShowTheSlowPassesWithinTheirLimits) {
 TEST(LayerMaps, OfAllPassesHoldEveryLayerOnce) {
   std::mt19937 random(4);
   const ModelTrace made = make_model_trace({}, random);
-  const Structure structure = find_structure(made.trace, rules());
+  const Structure structure = find_structure(made.trace, {made.trace, rules()});
   std::vector<std::uint32_t> parts;
-  const StructureSummary summary = summarise_structure(made.trace, rules(), structure, parts);
+  const StructureSummary summary =
+      summarise_structure(made.trace, {made.trace, rules()}, structure, parts);
   const std::vector<LayerMap> maps = map_layers(made.trace, structure, summary, parts, 0);
   ASSERT_EQ(maps.size(), 1U);
   ASSERT_EQ(maps[0].columns.size(), 3U);
@@ -305,7 +311,8 @@ TEST(Structure, IsNotClaimedForChance) {
     for (std::int64_t i = 0; i < 20'000; ++i) {
       builder.kernel(stream, 150 * i, 150 * i + 100, names[choice(random)]);
     }
-    EXPECT_FALSE(find_structure(builder.finish(), rules()).is_found()) << seed;
+    const Trace trace = builder.finish();
+    EXPECT_FALSE(find_structure(trace, {trace, rules()}).is_found()) << seed;
   }
 }
 
@@ -328,7 +335,8 @@ TEST(Structure, IsNotClaimedForOtherLoops) {
         now_ns += 150;
       }
     }
-    const Structure structure = find_structure(builder.finish(), rules());
+    const Trace trace = builder.finish();
+    const Structure structure = find_structure(trace, {trace, rules()});
     EXPECT_FALSE(structure.is_found()) << loop.front();
     EXPECT_FALSE(structure.reason.empty());
   }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -110,6 +112,40 @@ TEST(Timeline, GapsAreTheLedgersIdleBuckets) {
   EXPECT_EQ(timeline.longest_gaps[0].duration_ns, longest);
 }
 
+// The page must name the cause that the tables name.
+TEST(Timeline, GapsHaveTheCausesOfTheLedger) {
+  TraceBuilder builder;
+  const std::uint16_t process = builder.add_process();
+  const std::uint32_t thread = builder.add_thread(process);
+  const std::uint32_t stream = builder.add_stream(process, builder.add_device());
+  std::int64_t at_ns = 100;
+  for (int i = 0; i < 40; ++i) {
+    builder.launch(thread, at_ns, stream, at_ns + 10, at_ns + 1000, "gemm");
+    at_ns += i % 10 == 9 ? 20'000'000 : 3000;  // a pause of the CPU, or a short launch gap
+  }
+  const Profile made = profile(builder.finish(), Rules(), {true});
+  const std::vector<std::string> names = gap_cause_names();
+  std::map<std::string, std::int64_t> in_tables;
+  const StageLedger& capture = made.analysis.ledgers.back();
+  for (const IdleCause& cause : capture.causes) {
+    if (cause.bucket == Bucket::kLaunchLate && cause.label.kind != IdleKind::kLaunching &&
+        cause.label.kind != IdleKind::kWaiting) {
+      in_tables[std::string("launch_late.") +
+                kIdleKindNames[static_cast<std::size_t>(cause.label.kind)]] += cause.total_ns;
+    }
+  }
+  std::map<std::string, std::int64_t> drawn;
+  for (const TimelineSeries& series : made.timeline.levels[0].series) {
+    if (made.timeline.rows[series.row].kind == TimelineRowKind::kIdle &&
+        names[series.category].find('.') != std::string::npos) {
+      drawn[names[series.category]] +=
+          std::accumulate(series.fill_ns.begin(), series.fill_ns.end(), std::int64_t{0});
+    }
+  }
+  EXPECT_FALSE(drawn.empty());
+  EXPECT_EQ(drawn, in_tables);
+}
+
 TEST(Timeline, LargeRecordingsKeepTheirWindowsAndEveryColumn) {
   const Trace trace = random_trace(5000, 3);
   const Rules rules;
@@ -118,7 +154,7 @@ TEST(Timeline, LargeRecordingsKeepTheirWindowsAndEveryColumn) {
   TimelineOptions options;
   options.most_work = 1000;
   options.most_window_work = 200;
-  TimelineMaker maker(trace, rules, stages, attribution, 0, 10'000'000, options);
+  TimelineMaker maker(trace, {trace, rules}, stages, attribution, 0, 10'000'000, options);
   const Timeline timeline = maker.finish();
   EXPECT_FALSE(timeline.is_whole);
   ASSERT_EQ(timeline.levels.size(), 2U);

@@ -113,6 +113,21 @@ TEST(Compare, AnotherMixOfSizesIsNotALongerKernel) {
   EXPECT_GT(compare_runs({base}, {candidate}, {}).kernels[0].duration_ns, 0) << "sizes are unknown";
 }
 
+TEST(Compare, AKernelThatIsGoneOrNewIsADifferenceOfLaunches) {
+  RunSummary base = make_run(1e7);
+  RunSummary candidate = base;
+  base.kernels = {
+      {"k", "k", "cuda:0", "decode", "gemm", "a b", 1100, 20, {{"a", 1000, 10}, {"b", 100, 10}}}};
+  candidate.kernels.clear();
+  for (const bool is_gone : {true, false}) {
+    const Comparison comparison =
+        is_gone ? compare_runs({base}, {candidate}, {}) : compare_runs({candidate}, {base}, {});
+    ASSERT_EQ(comparison.kernels.size(), 1U);
+    EXPECT_EQ(comparison.kernels[0].launches_ns, is_gone ? -1100 : 1100);
+    EXPECT_EQ(comparison.kernels[0].duration_ns, 0);
+  }
+}
+
 TEST(Compare, AnImprovementPassesAndIsNamed) {
   const Comparison comparison = compare_runs(make_side(1e7, 6), make_side(0.9e7, 6), {});
   EXPECT_EQ(comparison.verdict, Verdict::kPass);
@@ -150,7 +165,7 @@ TEST(Compare, AnEmptyCandidateIsNoWinWhateverIsAllowed) {
   options.allowed = comparable_facts();
   const Comparison comparison = compare_runs(make_side(1e7, 5), {empty}, options);
   EXPECT_EQ(comparison.verdict, Verdict::kInvalid);
-  EXPECT_THAT(comparison.sentence, HasSubstr("empty holds nothing"));
+  EXPECT_THAT(comparison.sentence, HasSubstr("not comparable: empty cannot be compared"));
   for (const MetricChange& row : comparison.metrics) {
     EXPECT_EQ(row.change, Change::kNotJudged);
   }

@@ -16,6 +16,7 @@
 #include "report/ci.h"
 #include "report/glossary.h"
 #include "report/metrics.h"
+#include "report/run_summary.h"
 #include "report/sections.h"
 
 namespace llmprof {
@@ -438,9 +439,83 @@ TEST(Report, ASavingIsWorthHoursOfADayOnlyWhereItIsAShareOfAllTime) {
   finding.stage = "steady";
   metrics.findings = {finding};
   const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
-  EXPECT_THAT(text(), HasSubstr("6.0 GPU-hours per day and GPU (25.0 % of 24 h)"));
+  metrics.devices.resize(1);
+  metrics.devices[0].num_kernels = 1;
+  EXPECT_THAT(text(), HasSubstr("on 1 GPU would save up to 6.0 GPU-hours per day (25.0 % of 24)"));
+  metrics.devices.resize(3, metrics.devices[0]);
+  metrics.devices[2].num_kernels = 0;
+  EXPECT_THAT(text(), HasSubstr("on 2 GPUs would save up to 12.0 GPU-hours per day (25.0 % of 48)"))
+      << "a GPU that did nothing does not count";
   metrics.findings[0].stage = "decode";
   EXPECT_THAT(text(), Not(HasSubstr("GPU-hours")));
+}
+
+TEST(Report, TheSummaryNamesNoDeviceAndNoRule) {
+  Metrics metrics = whole_metrics();
+  metrics.devices.resize(1);
+  metrics.devices[0].device = "cuda:0";
+  metrics.verdict = "cuda:0 was busy 20 % of 1 s. Top opportunity: launch_bound, up to 2x faster.";
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})),
+              HasSubstr("\nThe GPU was busy 20 % of 1 s.\n"));
+  metrics.devices.resize(2);
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})),
+              HasSubstr("\nThe busiest of 2 GPUs was busy 20 % of 1 s.\n"));
+}
+
+TEST(Report, TheSummaryTellsTheTimeOfAProgramUnlessItFailed) {
+  Metrics metrics;
+  metrics.aggregates.program_ns = 700'000'000;
+  metrics.verdict = "There is no recording: the program exited with code 1.";
+  Finding blocker;
+  blocker.id = "no_gpu_activity";
+  blocker.is_blocker = true;
+  blocker.sentence = "there is no recording: the program exited with code 1";
+  blocker.next = "fix the program";
+  metrics.findings = {blocker};
+  const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
+  EXPECT_THAT(text(), HasSubstr("The program runs for 700 ms without a profiler."));
+  EXPECT_THAT(text(), HasSubstr("\nFix the program.\n")) << "the reason is said once";
+  metrics.contract = {{"workload_failed", "baseline", true, "it failed", ""}};
+  EXPECT_THAT(text(), Not(HasSubstr("The program runs for")));
+}
+
+TEST(Report, OnlyTheTerminalNamesTheRuleOfTheTopOpportunity) {
+  Metrics metrics = whole_metrics();
+  Finding finding;
+  finding.id = "launch_bound";
+  metrics.findings = {finding};
+  metrics.verdict = "cuda:0 was idle. Top opportunity: launch_bound, up to 2x faster.";
+  SectionOptions options;
+  EXPECT_THAT(markdown_text(section_document(metrics, {"summary"}, options)),
+              HasSubstr("Top opportunity: The GPU waits for the processor to hand it work, up to"));
+  options.is_terminal = true;
+  EXPECT_THAT(terminal_text(section_document(metrics, {"summary"}, options), {200}),
+              HasSubstr("Top opportunity: launch_bound, up to"));
+}
+
+TEST(Report, AFailedRunIsNeverFast) {
+  Metrics metrics = whole_metrics();
+  EXPECT_EQ(summary_of_run("run", metrics, Json()).absent, "");
+  metrics.contract = {{"no_marks", "baseline", false, "no stage was marked", ""},
+                      {"workload_failed", "baseline", true, "the program exited with code 1", ""}};
+  EXPECT_EQ(summary_of_run("run", metrics, Json()).absent, "the program exited with code 1");
+  // A baseline keeps it.
+  EXPECT_EQ(compared_part(metrics_json(metrics)).at("contract").size(), 2U);
+}
+
+TEST(Report, AnOverrideOnOneSideOnlyIsADifference) {
+  const Metrics metrics = whole_metrics();
+  const auto side = [&](const char* inputs) {
+    return std::vector{summary_of_run("run", metrics, parse_json(inputs, ""))};
+  };
+  const auto plain = side(R"({"overrides": ["artifacts.dir=a"]})");
+  const auto changed = side(R"({"overrides": ["workload.environment.X=1"]})");
+  const auto facts = check_comparable(plain, changed, {});
+  ASSERT_EQ(facts.size(), 1U);
+  EXPECT_EQ(facts[0].base, "none");
+  EXPECT_EQ(facts[0].candidate, "workload.environment.X=1");
+  EXPECT_FALSE(facts[0].breaks);
+  EXPECT_TRUE(check_comparable(side("null"), changed, {}).empty()) << "not a run of llmprof";
 }
 
 TEST(Report, TheSummaryOfARunNamesItsCommand) {

@@ -44,10 +44,10 @@ TEST(EngineVersion, WhatTheSourcesDoNotHaveIsNotSet) {
       "--profiler-config.profiler", "cuda", "--profiler-config.detailed_trace_annotation", "true"};
   const auto unknown = [&] { return preset_fit({program, "serve"})->unknown; };
   const auto accepted = [&] { return accepted_arguments(arguments, unknown()); };
-  EXPECT_THAT(unknown(), ElementsAre("profiler", "detailed_trace_annotation"));
+  EXPECT_THAT(unknown(), ElementsAre("profiler", "detailed_trace_annotation", "max_iterations"));
   EXPECT_THAT(accepted(), ElementsAre());
   const fs::path source = packages / "vllm" / "config" / "profiler.py";
-  std::ofstream(source) << "torch_profiler_dir: str\nprofiler: str\n";
+  std::ofstream(source) << "torch_profiler_dir: str\nprofiler: str\nmax_iterations: int\n";
   EXPECT_THAT(unknown(), ElementsAre("detailed_trace_annotation"));
   EXPECT_THAT(accepted(), ElementsAre("--profiler-config.profiler", "cuda"));
 

@@ -24,6 +24,9 @@ TEST(DeviceLabel, NamesTheRuntimeOfTheVendor) {
   DeviceInfo unnamed = device("");
   unnamed.runtime = GpuRuntime::kHip;
   EXPECT_EQ(device_label(unnamed), "hip:3");
+  unnamed.name = "MI300X";
+  EXPECT_EQ(device_label(unnamed), "hip:3") << "a name that the user gave changes no label";
+  unnamed.name = "";
   unnamed.runtime = GpuRuntime::kUnknown;
   EXPECT_EQ(device_label(unnamed), "GPU 3");
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Catalogue of computations that frameworks have fused kernels for, found by the words of their
+// kernels' names in the order in which PyTorch runs them one by one.
+//
+// Sources: PyTorch's functional API; vLLM's document on CustomOp, by which a disabled operator runs
+// as PyTorch's own kernels; Liger-Kernel and FlashAttention, which have RoPE.
+#include "analysis/findings/fused_paths.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace llmprof {
+namespace {
+
+constexpr FusedPath kPaths[] = {
+    {"RMSNorm", "pow mean rsqrt mul",
+     "torch.compile, or a fused RMSNorm (Liger-Kernel, apex, flash-attn)", "rms_norm"},
+    {"LayerNorm", "mean sub pow mean sqrt div", "torch.nn.functional.layer_norm", ""},
+    {"rotary embedding", "neg cat mul add",
+     "torch.compile, or a fused rotary kernel (Liger-Kernel, flash-attn)", "rotary_embedding"},
+    {"GELU", "tanh add mul", "torch.nn.functional.gelu(x, approximate=\"tanh\")", ""},
+    {"softmax", "max exp sum div",
+     "torch.softmax, or F.scaled_dot_product_attention where it is that of attention", ""},
+    {"Adam", "mul add addcmul sqrt addcdiv", "torch.optim.AdamW(..., fused=True)", ""},
+    {"SiLU", "sigmoid mul", "torch.nn.functional.silu, or torch.compile", "silu_and_mul"},
+    {"SwiGLU", "silu mul", "torch.compile, or a fused SwiGLU (Liger-Kernel)", "silu_and_mul"},
+};
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool has_word_at(std::string_view text, std::size_t at, std::string_view word) {
+  if (text.size() - at < word.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (lower(text[at + i]) != word[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether the words occur one after the other, each at the beginning of a name or after a space.
+bool has_in_order(std::string_view kernels, std::string_view words) {
+  std::size_t at = 0;
+  while (!words.empty()) {
+    const std::size_t length = std::min(words.find(' '), words.size());
+    const std::string_view word = words.substr(0, length);
+    while (at < kernels.size() &&
+           !((at == 0 || kernels[at - 1] == ' ') && has_word_at(kernels, at, word))) {
+      ++at;
+    }
+    if (at >= kernels.size()) {
+      return false;
+    }
+    at += word.size();
+    words.remove_prefix(std::min(length + 1, words.size()));
+  }
+  return true;
+}
+
+}  // namespace
+
+const FusedPath* fused_path_of(const std::string& kernels) {
+  for (const FusedPath& path : kPaths) {
+    if (has_in_order(kernels, path.words)) {
+      return &path;
+    }
+  }
+  return nullptr;
+}
+
+std::string fused_path_advice(const FusedPath& path, std::string_view engine) {
+  if (engine == "vllm" && !path.vllm.empty()) {
+    return fmt::format(
+        "vLLM's fused kernel did not run: enable it with --compilation-config "
+        "'{{\"custom_ops\": [\"+{}\"]}}', or run compiled (without --enforce-eager)",
+        path.vllm);
+  }
+  if (!engine.empty()) {
+    return fmt::format("use the engine's fused kernel for {}, or its compiled mode", path.what);
+  }
+  return fmt::format("fuse {}: {}", path.what, path.pytorch);
+}
+
+}  // namespace llmprof

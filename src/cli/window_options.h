@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options of commands that record a part of a server's work.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+#include "serve/window.h"
+
+namespace llmprof {
+
+Option window_steps_option(WindowWish& wish);
+Option window_seconds_option(WindowWish& wish);
+Option window_after_option(WindowWish& wish);
+Option window_stage_option(WindowWish& wish);
+
+// The options as they were given, with their values.
+std::vector<std::pair<std::string, std::string>> window_words(const WindowWish& wish);
+
+}  // namespace llmprof

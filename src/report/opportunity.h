@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Findings in the words of a reader who has never seen a trace.
+#pragma once
+
+#include <string_view>
+
+namespace llmprof {
+
+// A finding whose gain can be estimated.
+struct Opportunity {
+  std::string_view id;
+  std::string_view problem;
+  std::string_view effort;
+  std::string_view risk;
+};
+
+// nullptr: not one of them.
+const Opportunity* find_opportunity(std::string_view id);
+
+// What a finding says, in a few words; empty: an id that is not known.
+std::string_view problem_words(std::string_view id);
+
+}  // namespace llmprof

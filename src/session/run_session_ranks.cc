@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The recordings of a server's ranks, each of an nsys of its own, read as one.
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/temporary_file.h"
+#include "session/run_session.h"
+
+namespace llmprof {
+
+namespace fs = std::filesystem;
+
+void RunSession::read_rank_recordings(const Pass& pass, const StepResult& step,
+                                      fs::file_time_type start) {
+  const fs::path folder = inputs_.bundle / pass.folder;
+  std::vector<std::string> paths;
+  std::vector<Breach> absent;
+  // Where the launcher decides how many there are, they end with the first that left nothing.
+  const std::optional<std::int64_t> num_ranks = setup_.server->ranks->num_ranks;
+  for (std::int64_t rank = 0; !num_ranks || rank < *num_ranks; ++rank) {
+    const fs::path report = folder / rank_report(fmt::format("{}", rank));
+    const std::vector<Breach> found = check_nsys_report(report_facts(report, start), step);
+    if (!found.empty()) {
+      absent.insert(absent.end(), found.begin(), found.end());
+      absent.back().sentence = fmt::format("rank {}: {}", rank, absent.back().sentence);
+      if (!num_ranks) {
+        break;
+      }
+      continue;
+    }
+    const fs::path sqlite = fs::path(report).replace_extension(".sqlite");
+    DoomedFile unscrubbed(sqlite);
+    try {
+      export_report(system_, *setup_.nsys, report, sqlite);
+      scrub_report(report, sqlite);
+      unscrubbed.spare();
+      paths.push_back(sqlite.string());
+    } catch (const Error& error) {
+      add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), ""}});
+      leave_out_recording(report, sqlite);
+    }
+  }
+  if (num_ranks || paths.empty()) {
+    add(absent);
+  }
+  if (!paths.empty() || step.end != StepEnd::kItself) {
+    add(check_program(pass, step, {}));
+  }
+  if (paths.empty()) {
+    return;
+  }
+  try {
+    profile_ = profile_of_files(pass, paths, true);
+  } catch (const Error& error) {
+    add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), ""}});
+    return;
+  }
+  check_recorded(pass, step.end != StepEnd::kItself);
+}
+
+}  // namespace llmprof

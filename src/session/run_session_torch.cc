@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pass in which a server's own profiler records: PyTorch's, which names operators and, in
+// SGLang, steps with their tokens.
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "serve/drive.h"
+#include "session/recording.h"
+#include "session/run_session.h"
+
+namespace llmprof {
+
+Profile RunSession::profile_of_files(const Pass& pass, const std::vector<std::string>& paths,
+                                     bool has_requests) {
+  RecordingOptions options;
+  options.rules = setup_.rules_file;
+  options.marks = setup_.stage_marks;
+  if (has_requests) {
+    read_requests(pass);
+    options.requests = requests_ ? (artifacts_.path(pass.folder) / kRequestsFile).string() : "";
+  }
+  ProfileWants wants;
+  wants.has_timeline = true;
+  return profile_alone(paths, options, system_, wants);
+}
+
+void RunSession::run_torch(const Pass& pass, PassRecord& record) {
+  const std::filesystem::path traces = artifacts_.path(kTracesFolder);
+  make_inner_folder(traces, 0700);
+  const StepResult step = run_only_step(pass, record);
+  const std::vector<Breach> found = check_program(pass, step, {});
+  add(found);
+  std::vector<std::string> paths;
+  for (const std::filesystem::path& file :
+       files_of_stage(recordings_below(traces), setup_.server->window.stage)) {
+    paths.push_back(file.string());
+  }
+  if (paths.empty()) {
+    // A pass that failed has its own reason.
+    if (found.empty()) {
+      add({{Reason::kReportMissing, pass.name,
+            fmt::format("the server wrote no trace into {}", traces.string()),
+            fmt::format("see {}", artifacts_.path("torch/log.txt").string()), ""}});
+    }
+    return;
+  }
+  try {
+    const bool is_first = !profile_;  // the recording of nsys has the report, where there is one
+    Profile made = profile_of_files(pass, paths, is_first);
+    add_window_check(pass, made.analysis);
+    if (is_first) {
+      std::map<std::string, std::int64_t> instances;
+      for (const StageTimes& stage : made.analysis.stage_times) {
+        instances[stage.stage] = stage.n;
+      }
+      add(check_stages(pass.name, setup_.options.contract, instances));
+      profile_ = std::move(made);
+    }
+  } catch (const Error& error) {
+    add({{Reason::kReportUnreadable, pass.name, error.what(), error.hint(), ""}});
+  }
+}
+
+}  // namespace llmprof

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/window.h"
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "temporary.h"
+
+namespace llmprof {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Window, EachEngineFindsItsWordInTheBody) {
+  EXPECT_EQ(window_body({}, false), "{}");
+  WindowWish wish;
+  wish.num_steps = 20;
+  EXPECT_EQ(window_body(wish, false), R"({"num_steps": 20, "max_iterations": 20})");
+  wish.stage = "decode";
+  EXPECT_EQ(
+      window_body(wish, false),
+      R"({"num_steps": 20, "max_iterations": 20, "profile_by_stage": true, "profile_stages": ["decode"]})");
+  // nsys records one window, whatever its steps are.
+  EXPECT_EQ(window_body(wish, true),
+            R"({"num_steps": 20, "max_iterations": 20, "activities": ["CUDA_PROFILER"]})");
+  // SGLang cannot count the steps of a stage without a number.
+  wish.num_steps.reset();
+  EXPECT_EQ(window_body(wish, false), "{}");
+}
+
+// What was called, in order.
+struct Calls {
+  std::vector<std::string> made;
+  std::chrono::milliseconds load_takes{0};
+  bool can_open = true;
+  std::atomic<bool> is_loaded{false};
+
+  WindowCalls calls() {
+    return {[this] {
+              made.emplace_back(is_loaded ? "open late" : "open");
+              return can_open;
+            },
+            [this] {
+              is_loaded = true;
+              std::this_thread::sleep_for(load_takes);
+              is_loaded = false;
+              return true;
+            },
+            [this] {
+              made.emplace_back(is_loaded ? "close early" : "close");
+              return true;
+            }};
+  }
+};
+
+TEST(Window, IsAsLongAsTheLoadUnlessItIsLimited) {
+  Calls whole;
+  EXPECT_TRUE(record_part({}, whole.calls()));
+  EXPECT_THAT(whole.made, ElementsAre("open", "close"));
+  Calls part;
+  part.load_takes = std::chrono::milliseconds(2500);
+  WindowWish wish;
+  wish.after_s = 1;
+  wish.num_seconds = 1;
+  EXPECT_TRUE(record_part(wish, part.calls()));
+  EXPECT_THAT(part.made, ElementsAre("open late", "close early"));
+}
+
+TEST(Window, IsNeverOpenedAfterTheLoadNorLeftOpen) {
+  Calls late;
+  WindowWish wish;
+  wish.after_s = 1;
+  EXPECT_FALSE(record_part(wish, late.calls()));
+  EXPECT_THAT(late.made, IsEmpty());
+  Calls refused;
+  refused.can_open = false;
+  EXPECT_FALSE(record_part({}, refused.calls()));
+  EXPECT_THAT(refused.made, ElementsAre("open"));
+  Calls failed;
+  WindowCalls calls = failed.calls();
+  calls.load = []() -> bool { throw std::runtime_error("no client"); };
+  EXPECT_THROW(record_part({}, calls), std::runtime_error);
+  EXPECT_THAT(failed.made, ElementsAre("open", "close"));
+}
+
+TEST(Window, FilesOfAStageAreToldByTheirNames) {
+  const std::filesystem::path decode = "1-TP-0-DECODE.trace.json.gz";
+  const std::filesystem::path extend = "1-TP-0-EXTEND.trace.json.gz";
+  const std::filesystem::path newer = "1-TP-0-decode.trace.json.gz";
+  EXPECT_THAT(files_of_stage({decode, extend, newer}, "decode"), ElementsAre(decode, newer));
+  EXPECT_THAT(files_of_stage({decode, extend}, "prefill"), ElementsAre(extend));
+  EXPECT_THAT(files_of_stage({decode, extend}, ""), ElementsAre(decode, extend));
+  EXPECT_THAT(files_of_stage({"dp0_rank0.json.gz"}, "decode"), ElementsAre("dp0_rank0.json.gz"));
+}
+
+TEST(Window, AFileThatWasThereIsNotNewUnlessItChanged) {
+  const TemporaryDirectory directory;
+  const auto old = directory.path() / "old.json";
+  const auto again = directory.path() / "again.json";
+  write_file(old, "{}");
+  write_file(again, "{}");
+  std::filesystem::last_write_time(again,
+                                   std::filesystem::last_write_time(again) - std::chrono::hours(1));
+  const TraceFolder folder(directory.path());
+  write_file(again, "{}");
+  write_file(directory.path() / "notes.txt", "not a recording");
+  EXPECT_THAT(folder.wait(std::chrono::seconds(20), [] { return false; }), ElementsAre(again));
+  EXPECT_THAT(folder.wait(std::chrono::seconds(20), [] { return true; }), IsEmpty());
+}
+
+TEST(Window, ARecordingMustHoldTheStepsAskedFor) {
+  const auto found = [](const WindowWish& wish, std::map<std::string, std::int64_t> instances,
+                        std::int64_t open_ns = 0) {
+    std::vector<std::string> sentences;
+    for (const Breach& breach : check_window("nsys", wish, instances, open_ns)) {
+      EXPECT_EQ(breach.reason, Reason::kWindowShort);
+      EXPECT_TRUE(breach.is_fatal);
+      sentences.push_back(breach.sentence);
+    }
+    return sentences;
+  };
+  WindowWish steps;
+  steps.num_steps = 20;
+  EXPECT_THAT(found(steps, {{"prefill", 4}, {"decode", 12}, {"mixed", 4}, {"idle", 50}}),
+              IsEmpty());
+  // The last step may be cut.
+  EXPECT_THAT(found(steps, {{"decode", 19}}), IsEmpty());
+  EXPECT_THAT(found(steps, {{"decode", 18}, {"graph_capture", 9}}),
+              ElementsAre("20 steps were asked for, and 18 are in the recording"));
+  steps.stage = "decode";
+  EXPECT_THAT(found(steps, {{"prefill", 40}, {"decode", 1}}),
+              ElementsAre("20 steps of decode were asked for, and 1 is in the recording"));
+  steps.num_steps.reset();
+  EXPECT_THAT(found(steps, {{"decode", 1}}), IsEmpty());
+  EXPECT_THAT(found(steps, {{"prefill", 9}}),
+              ElementsAre("1 step of decode was asked for, and 0 are in the recording"));
+  WindowWish seconds;
+  seconds.num_seconds = 5;
+  EXPECT_THAT(found(seconds, {}, 5'000'000'000), IsEmpty());
+  EXPECT_THAT(found(seconds, {}), IsEmpty());
+  EXPECT_THAT(found(seconds, {}, 3'000'000'000),
+              ElementsAre(HasSubstr("5 s were asked for, and the load ended after 3.00 s")));
+}
+
+}  // namespace
+}  // namespace llmprof
