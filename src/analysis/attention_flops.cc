@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -25,7 +26,6 @@ using Sizes = std::vector<std::int64_t>;
 
 // Places of the inputs, from PyTorch's declarations of its operators.
 struct AttentionOp {
-  std::string_view name;
   std::size_t query;  // keys and values follow
   std::size_t causal;
   std::size_t heads;   // dimension of the heads: 1 or 2; the other one has the positions
@@ -33,12 +33,10 @@ struct AttentionOp {
   double products;     // for each of the forward pass
 };
 
-constexpr AttentionOp kAttentionOps[] = {
-    {"aten::_flash_attention_forward", 0, 8, 2, 11, 1},
-    {"aten::_flash_attention_backward", 1, 11, 2, 0, 2.5},
-    {"aten::_efficient_attention_forward", 0, 9, 2, 0, 1},
-    {"aten::_scaled_dot_product_cudnn_attention", 0, 6, 1, 0, 1},
-};
+// In the order of kAttentionOps.
+constexpr AttentionOp kInputs[] = {
+    {0, 8, 2, 11, 1}, {1, 11, 2, 0, 2.5}, {0, 9, 2, 0, 1}, {0, 6, 1, 0, 1}};
+static_assert(std::size(kInputs) == std::size(kAttentionOps));
 
 // "True", or a kind of causal mask; nullopt where the value was not recorded.
 std::optional<bool> truth_of(std::string_view value) {
@@ -75,32 +73,35 @@ std::optional<double> seen_share(bool is_causal, std::int64_t queries, std::int6
 }  // namespace
 
 std::optional<AttentionWork> attention_work(std::string_view op, const ProductInputs& inputs) {
-  const auto* const found = std::find_if(std::begin(kAttentionOps), std::end(kAttentionOps),
-                                         [&](const AttentionOp& one) { return one.name == op; });
-  if (found == std::end(kAttentionOps) || inputs.sizes.size() < found->query + 3 ||
-      inputs.values.size() <= found->causal || !is_without_window(*found, inputs.values)) {
+  const auto* const name = std::find(std::begin(kAttentionOps), std::end(kAttentionOps), op);
+  if (name == std::end(kAttentionOps)) {
     return std::nullopt;
   }
-  const auto tensors = std::span(inputs.sizes).subspan(found->query, 3);
-  const auto is_causal = truth_of(inputs.values[found->causal]);
+  const AttentionOp& found = kInputs[name - std::begin(kAttentionOps)];
+  if (inputs.sizes.size() < found.query + 3 || inputs.values.size() <= found.causal ||
+      !is_without_window(found, inputs.values)) {
+    return std::nullopt;
+  }
+  const auto tensors = std::span(inputs.sizes).subspan(found.query, 3);
+  const auto is_causal = truth_of(inputs.values[found.causal]);
   if (!is_causal || !are_tensors(tensors)) {
     return std::nullopt;
   }
   const Sizes& query = tensors[0];
   const Sizes& key = tensors[1];
   const Sizes& value = tensors[2];
-  const std::size_t positions = 3 - found->heads;
+  const std::size_t positions = 3 - found.heads;
   const auto share = seen_share(*is_causal, query[positions], key[positions]);
   if (!share || query[0] != key[0] || query[3] != key[3] || key[positions] != value[positions]) {
     return std::nullopt;
   }
-  const double pairs = static_cast<double>(query[0]) * static_cast<double>(query[found->heads]) *
+  const double pairs = static_cast<double>(query[0]) * static_cast<double>(query[found.heads]) *
                        static_cast<double>(query[positions]) * static_cast<double>(key[positions]);
   const double width = static_cast<double>(key[3]) + static_cast<double>(value[3]);
   return AttentionWork{fmt::format("{} x {}{}", fmt::join(query, "x"), fmt::join(key, "x"),
                                    *is_causal ? ", causal" : ""),
-                       found->query < inputs.types.size() ? inputs.types[found->query] : "",
-                       2 * pairs * width * *share * found->products};
+                       found.query < inputs.types.size() ? inputs.types[found.query] : "",
+                       2 * pairs * width * *share * found.products};
 }
 
 }  // namespace llmprof

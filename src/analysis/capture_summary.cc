@@ -179,6 +179,11 @@ std::vector<bool> model_kernels(const Trace& trace, const KernelFamilies& famili
                   std::array<std::string_view, 5>{"gemm", "gemv", "attention", "moe", "ssm"});
 }
 
+bool has_diagnostic(const Diagnostics& diagnostics, std::string_view kind) {
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [&](const Diagnostic& one) { return one.kind == kind; });
+}
+
 void add_orphans(const Origins& kernels, std::size_t num_kernels, Diagnostics& diagnostics) {
   const auto orphans = std::count(kernels.call.begin(), kernels.call.end(), kNone);
   if (orphans > 0) {

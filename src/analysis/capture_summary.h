@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analysis/analysis.h"
@@ -43,7 +44,9 @@ std::vector<bool> model_kernels(const Trace& trace, const KernelFamilies& famili
 // Notes how much work was launched after the mark of its step had ended.
 void add_joined(const Attribution& attribution, Diagnostics& diagnostics);
 
-// Adds a warning if kernels have no recorded launch.
+bool has_diagnostic(const Diagnostics& diagnostics, std::string_view kind);
+
+// Adds a warning if kernels have no recorded launch: orphan_kernel.
 void add_orphans(const Origins& kernels, std::size_t num_kernels, Diagnostics& diagnostics);
 
 }  // namespace llmprof

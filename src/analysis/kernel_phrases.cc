@@ -371,17 +371,6 @@ std::optional<KernelPhrase> shell_phrase(std::string_view readable) {
   return KernelPhrase{joined(fmt::format("{} {}", head, sizes), type), ""};
 }
 
-// The parts of a name between its underscores.
-std::vector<std::string_view> parts_of(std::string_view name) {
-  std::vector<std::string_view> parts;
-  for (std::size_t at = 0; at <= name.size();) {
-    const std::size_t end = std::min(name.find('_', at), name.size());
-    parts.push_back(name.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 bool begins_with_type(std::string_view part) {
   const std::size_t digit = part.find_first_of("0123456789");
   const std::string_view word = part.substr(0, digit);
@@ -401,14 +390,14 @@ std::optional<KernelPhrase> xmma_phrase(std::string_view own) {
   const std::size_t after = product + 5;
   std::string type;
   std::string layout;
-  for (const std::string_view part : parts_of(own.substr(after, tile - after))) {
+  for (const std::string_view part : split(own.substr(after, tile - after), '_')) {
     if (!begins_with_type(part)) {
       layout += (layout.empty() ? "" : "_") + std::string(part);
     } else if (type.empty()) {
       type = part;
     }
   }
-  const std::vector<std::string_view> rest = parts_of(own.substr(tile + kTile.size()));
+  const std::vector<std::string_view> rest = split(own.substr(tile + kTile.size()), '_');
   // Of "execute_split_k_kernel__5x_cublas": it adds up parts of the sums.
   const bool is_split = own.find("_split_k", tile) != std::string_view::npos;
   std::string text = joined(std::string(own.substr(0, after - 1)), type);
@@ -418,7 +407,7 @@ std::optional<KernelPhrase> xmma_phrase(std::string_view own) {
 
 // Cijk_Alik_Bljk_BBS_BH_..._MT256x32x64_MI16x16x1_..._WG64_4_1: "Cijk_Alik_Bljk_BBS MT256x32x64".
 std::optional<KernelPhrase> tensile_phrase(std::string_view own) {
-  const std::vector<std::string_view> parts = parts_of(own);
+  const std::vector<std::string_view> parts = split(own, '_');
   const auto tile = std::find_if(parts.begin(), parts.end(), [](std::string_view part) {
     return part.size() > 2 && part.starts_with("MT") && is_number(part.substr(2, 1));
   });

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/kernel_names.h"
+#include "base/text.h"
 
 namespace llmprof {
 
@@ -74,11 +75,8 @@ std::string MoverRows::text_of(const Row& row) const {
   // Kernels that differ in more than these names count as the same one here.
   std::vector<std::pair<std::string, std::uint32_t>> named;
   for (std::uint32_t i = 0; i < row.num_groups; ++i) {
-    std::string name = short_kernel_names({std::string(strings_[row.groups[i].name])})[0];
-    name.resize(std::min(name.find_first_of("<["), name.size()));
-    while (name.ends_with(' ')) {
-      name.pop_back();
-    }
+    const std::string whole = short_kernel_names({std::string(strings_[row.groups[i].name])})[0];
+    std::string name(trim(std::string_view(whole).substr(0, whole.find_first_of("<["))));
     if (named.empty() || named.back().first != name) {
       named.emplace_back(std::move(name), 0);
     }

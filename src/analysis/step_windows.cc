@@ -275,6 +275,9 @@ std::vector<StepWindow> find_step_windows(const Trace& trace, const Stages& stag
     const std::uint32_t owner = is_concurrent[process] ? mark.thread : process;
     lanes[{stages.is_nested[mark.stage], owner, window.device}].push_back(&window);
   }
+  if (lanes.empty()) {
+    return windows;
+  }
   const std::vector<std::int64_t> ends_ns =
       ends_of_earlier_work(trace, stages, attribution, windows);
   for (auto& [lane, steps] : lanes) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/capture_summary.h"
 #include "analysis/host_chain.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -96,10 +97,8 @@ const StageLedger* row_of(const Analysis& analysis, const std::string& stage,
 
 // Whether the GPU is busy before the first step with kernels whose launch was not recorded.
 bool is_earlier_work(const Analysis& analysis, const StageLedger& start) {
-  const bool has_orphans =
-      std::any_of(analysis.diagnostics.begin(), analysis.diagnostics.end(),
-                  [](const Diagnostic& one) { return one.kind == "orphan_kernel"; });
-  return has_orphans && start.ledger[Bucket::kCompute] * 5 > start.ledger.window_ns * 4;
+  return has_diagnostic(analysis.diagnostics, "orphan_kernel") &&
+         start.ledger[Bucket::kCompute] * 5 > start.ledger.window_ns * 4;
 }
 
 // ", of which 1.20 s of start-up and 0.30 s after the last work are left out".
@@ -171,9 +170,7 @@ std::string sentence_on(const Analysis& analysis, const std::string& device) {
 }
 
 bool has_range_profile(const Analysis& analysis) {
-  return analysis.kernel_ns == 0 &&
-         std::any_of(analysis.diagnostics.begin(), analysis.diagnostics.end(),
-                     [](const Diagnostic& one) { return one.kind == "range_profiling"; });
+  return analysis.kernel_ns == 0 && has_diagnostic(analysis.diagnostics, "range_profiling");
 }
 
 // " Top opportunity: launch_bound, up to 1.79x faster." of the first finding that has a bound.

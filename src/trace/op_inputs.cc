@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace llmprof {
 namespace {
 
@@ -23,23 +25,8 @@ constexpr std::string_view kKeptNames[] = {"aten::mm",          "aten::addmm",  
                                            "aten::baddbmm",     "aten::linear", "aten::_scaled_mm",
                                            "record_param_comms"};
 
-// Their sizes mean nothing without the mask.
-constexpr std::string_view kAttentionNames[] = {
-    "aten::_flash_attention_forward", "aten::_flash_attention_backward",
-    "aten::_efficient_attention_forward", "aten::_scaled_dot_product_cudnn_attention"};
-
 bool is_storable(std::string_view part) {
   return part.size() <= kMostText && part.find(kSeparator) == std::string_view::npos;
-}
-
-std::vector<std::string_view> split_parts(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(kSeparator, at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
 }
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
@@ -108,8 +95,8 @@ std::vector<std::string> quoted_in(std::string_view json) {
 
 bool has_kept_values(std::string_view op_name) {
   return op_name.find("attention") != std::string_view::npos &&
-         std::find(std::begin(kAttentionNames), std::end(kAttentionNames), op_name) !=
-             std::end(kAttentionNames);
+         std::find(std::begin(kAttentionOps), std::end(kAttentionOps), op_name) !=
+             std::end(kAttentionOps);
 }
 
 bool has_kept_inputs(std::string_view op_name) {
@@ -145,7 +132,7 @@ std::string message_inputs(const CollectiveMessage& message) {
 }
 
 std::optional<ProductInputs> product_of_inputs(std::string_view text) {
-  const std::vector<std::string_view> parts = split_parts(text);
+  const std::vector<std::string_view> parts = split(text, kSeparator);
   if (parts.size() != 4 || parts[0] != kProduct) {
     return std::nullopt;
   }
@@ -157,7 +144,7 @@ std::optional<ProductInputs> product_of_inputs(std::string_view text) {
 }
 
 std::optional<CollectiveMessage> message_of_inputs(std::string_view text) {
-  const std::vector<std::string_view> parts = split_parts(text);
+  const std::vector<std::string_view> parts = split(text, kSeparator);
   if (parts.size() != 7 || parts[0] != kMessage) {
     return std::nullopt;
   }

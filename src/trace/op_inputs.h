@@ -14,6 +14,11 @@
 
 namespace llmprof {
 
+// Fused attention. Sizes mean nothing without the mask, so values are kept too.
+inline constexpr std::string_view kAttentionOps[] = {
+    "aten::_flash_attention_forward", "aten::_flash_attention_backward",
+    "aten::_efficient_attention_forward", "aten::_scaled_dot_product_cudnn_attention"};
+
 // Whether the inputs of an operator of this name are kept.
 bool has_kept_inputs(std::string_view op_name);
 // And whether the values of those that are not tensors are too.

@@ -7,9 +7,9 @@
 // as PyTorch's own kernels; Liger-Kernel and FlashAttention, which have RoPE.
 #include "analysis/findings/fused_paths.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include "base/text.h"
 
 namespace llmprof {
 namespace {
@@ -28,37 +28,18 @@ constexpr FusedPath kPaths[] = {
     {"SwiGLU", "silu mul", "torch.compile, or a fused SwiGLU (Liger-Kernel)", "silu_and_mul"},
 };
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool has_word_at(std::string_view text, std::size_t at, std::string_view word) {
-  if (text.size() - at < word.size()) {
-    return false;
-  }
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    if (lower(text[at + i]) != word[i]) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Whether the words occur one after the other, each at the beginning of a name or after a space.
 bool has_in_order(std::string_view kernels, std::string_view words) {
   std::size_t at = 0;
-  while (!words.empty()) {
-    const std::size_t length = std::min(words.find(' '), words.size());
-    const std::string_view word = words.substr(0, length);
+  for (const std::string_view word : split(words, ' ')) {
     while (at < kernels.size() &&
-           !((at == 0 || kernels[at - 1] == ' ') && has_word_at(kernels, at, word))) {
+           !((at == 0 || kernels[at - 1] == ' ') && kernels.substr(at).starts_with(word))) {
       ++at;
     }
     if (at >= kernels.size()) {
       return false;
     }
     at += word.size();
-    words.remove_prefix(std::min(length + 1, words.size()));
   }
   return true;
 }
@@ -66,8 +47,9 @@ bool has_in_order(std::string_view kernels, std::string_view words) {
 }  // namespace
 
 const FusedPath* fused_path_of(const std::string& kernels) {
+  const std::string lower = to_lower(kernels);
   for (const FusedPath& path : kPaths) {
-    if (has_in_order(kernels, path.words)) {
+    if (has_in_order(lower, path.words)) {
       return &path;
     }
   }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/capture_summary.h"
 #include "analysis/findings/rule.h"
 #include "analysis/host_chain.h"
 #include "base/json_path.h"
@@ -172,9 +173,7 @@ void check_launches(const FindingContext& context, const StageLedger& row, const
       share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
-  const bool has_stacks =
-      std::any_of(context.analysis.diagnostics.begin(), context.analysis.diagnostics.end(),
-                  [](const Diagnostic& one) { return one.kind == "python_stacks"; });
+  const bool has_stacks = has_diagnostic(context.analysis.diagnostics, "python_stacks");
   Finding& finding =
       add_gaps(context, "launch_bound", row, chain, IdleKind::kLaunching,
                fmt::format("for the CPU to launch the next kernel: {}{}", gaps_text(gaps),
