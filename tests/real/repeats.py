@@ -66,11 +66,14 @@ def check_model(program, folder):
     tpot = next(row for row in comparison["metrics"] if row["key"] == "aggregates.tpot.p50_ns")
     assert tpot["ratio"] > 1 and tpot["change"] in ("worse", "unclear"), tpot
     assert comparison["verdict"] in ("regress", "inconclusive"), comparison["sentence"]
-    # The matrix products are what has more bytes to read: they have most of the difference.
-    kinds = {row["kind"]: row["difference_ns"] for row in comparison["operators"]["kinds"]}
-    assert max(kinds, key=kinds.get).startswith("MUL_MAT"), kinds
+    # The matrix products are what differs. Which way, over prefill and decode together, is the processor's affair: some
+    # multiply F16 faster than they unpack Q8_0, and the prompt is all arithmetic.
     operators = comparison["operators"]
-    assert operators["difference_ns"] == sum(kinds.values()) + operators["not_in_rows_ns"] > 0, (kinds, operators)
+    kinds = {row["kind"]: row["difference_ns"] for row in operators["kinds"]}
+    largest = max(kinds, key=lambda kind: abs(kinds[kind]))
+    assert largest.startswith("MUL_MAT"), kinds
+    assert operators["difference_ns"] == sum(kinds.values()) + operators["not_in_rows_ns"], (kinds, operators)
+    assert operators["difference_ns"] * kinds[largest] > 0, (kinds, operators)
     print(f"Q8_0 against F16: {comparison['verdict']}, TPOT x {tpot['ratio']:.2f}, p {tpot['p']:.3g}")
 
 
