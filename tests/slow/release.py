@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/release.sh, twice, in clones with names of different lengths and without a compiler cache: the same files with the same
-bytes, and SHA256SUMS that fits them. Some twenty minutes on two cores."""
+"""packaging/release.sh, twice, in clones and build directories with names of different lengths and without a compiler cache: the same
+files with the same bytes, and SHA256SUMS that fits them. Some twenty minutes on two cores."""
 import argparse
 import hashlib
 import os
@@ -20,8 +20,11 @@ KINDS = (".tar.gz", ".deb", ".whl", ".spdx.json", "NOTES.md", "SHA256SUMS")
 def released(source):
     subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(source)], check=True)
     out = source / "release"
-    run = subprocess.run([str(source / "packaging/release.sh"), str(out)], env=dict(os.environ, CCACHE_DISABLE="1"),
-                         capture_output=True, text=True)
+    # It builds in a directory of its own below TMPDIR, so that has to differ too.
+    temporary = source.parent / source.name.replace(" ", "_").upper()
+    temporary.mkdir()
+    run = subprocess.run([str(source / "packaging/release.sh"), str(out)], capture_output=True, text=True,
+                         env=dict(os.environ, CCACHE_DISABLE="1", TMPDIR=str(temporary)))
     assert run.returncode == 0, (run.stdout[-3000:], run.stderr[-3000:])
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()}
 
