@@ -172,8 +172,9 @@ class Process {
     idle_from_ = gpu_;
   }
 
-  // Nothing is known before the first work. After that the host waits, then it is late until the
-  // launch has returned; what was launched before the gap is queued, or inside a graph.
+  // Before the first work the mark is open and the host has not launched. After that the host
+  // waits, then it is late until the launch has returned; what was launched before the gap is
+  // queued, or inside a graph.
   std::int64_t begin(std::int64_t thread, Name name) {
     host_ += pick(0, 3) == 0 ? pick(2000, 4000) : pick(50, 150);
     const std::int64_t launched = host_;
@@ -181,7 +182,7 @@ class Process {
     host_ += 40;
     const std::int64_t start = std::max(launched + 60, gpu_ + 10);
     if (num_kernels == 0) {
-      put("unrecorded", start - idle_from_);
+      put("launch_late", start - idle_from_);
     } else if (launched + 40 <= idle_from_) {
       put(name == kGraphLaunch ? "graph" : "queued", start - idle_from_);
     } else {

@@ -36,9 +36,9 @@ def main():
         # Two runs against one prove little, but equal files are never a regression.
         told = run("gate", "a.sqlite", "--baseline", "main", code=4)
         assert "inconclusive" in told and "What changed" in told, told
-        assert "cannot be a baseline" in run("baseline", "set", "mixed", "a.sqlite", "other.sqlite", code=4)
+        assert "cannot be a baseline" in run("baseline", "set", "mixed", "a.sqlite", "other.sqlite", code=7)
         assert not (pathlib.Path(folder) / ".llmprof/baselines/mixed.json").exists()
-        run("gate", "other.sqlite", "--baseline", "main", code=6)
+        run("gate", "other.sqlite", "--baseline", "main", code=7)
         assert "plain word" in run("baseline", "set", "../x", "a.sqlite", code=2)
     return 0
 

@@ -35,7 +35,7 @@ def main():
                                  f"artifacts.dir={folder / 'runs'}", "--", arguments.workload],
                                 capture_output=True, text=True, timeout=120,
                                 env={"PATH": os.environ["PATH"], "HOME": directory, "TMPDIR": directory, "LLMPROF_NCU": str(ncu)})
-        assert result.returncode == 4, result
+        assert result.returncode == 7, result
         bundle = next((folder / "runs").iterdir())
         plan = json.loads((bundle / "ncu/plan.json").read_text())
         metrics = json.loads((bundle / "metrics.json").read_text())

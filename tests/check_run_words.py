@@ -40,14 +40,14 @@ def check_repeats(program, folder):
     assert said.count("marks no stages") == 1, said
     assert said.count(": program ") == 3 and "n/a" not in said, said  # the warm-up and two runs
     told = subprocess.run([program, "gate", group, "--self-test"], capture_output=True, text=True)
-    assert "2 runs, dealt" in told.stdout and "length of the program: " in told.stdout, told
+    assert "2 runs: too few to test the gate, which needs at least 10;" in told.stdout and "length of the program: " in told.stdout, told
 
 
 def check_failure(program, folder):
     """A program that fails early is not fast, its log is named, and a log file gets no live progress."""
     told = subprocess.run([program, "run", "--out", folder, "--passes", "baseline", "--", sys.executable, "-c", "raise SystemExit(3)"],
                           capture_output=True, text=True, cwd=folder, env={**os.environ, "COLUMNS": "100"})
-    assert told.returncode == 4 and "\x1b" not in told.stderr, told
+    assert told.returncode == 7 and "\x1b" not in told.stderr, told
     bundle = pathlib.Path(folder, told.stdout.strip())
     summary = (bundle / "stakeholder_summary.md").read_text()
     assert "Fix the program; baseline/log.txt" in summary and "runs for" not in summary, summary
@@ -55,7 +55,7 @@ def check_failure(program, folder):
     limits = pathlib.Path(folder, "limits.yaml")
     limits.write_text("budgets:\n  aggregates.program_ns: {at_most: 60000000000}\n")
     gate = subprocess.run([program, "gate", bundle, "--budget", limits], capture_output=True, text=True)
-    assert gate.returncode == 6 and "exited with code 3" in gate.stdout, gate
+    assert gate.returncode == 7 and "exited with code 3" in gate.stdout, gate
 
 
 def check_interrupt(program, folder):

@@ -15,7 +15,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 
 from recording import make_recording
@@ -310,9 +309,10 @@ def check_speed(program, folder):
     """A key on every line, the same one or another: time grows as the file does."""
     for kind, line in (("same", lambda i: f"Authorization: Bearer {SHAPE}"), ("other", lambda i: f"{i} token=a{i:07}b{i * 7919:015}")):
         place = fill(folder / kind, {"a.log": "".join(line(i) + "\n" for i in range(40_000))})
-        start = time.monotonic()
+        start = os.times()
         scrub(program, place)
-        took = time.monotonic() - start
+        now = os.times()  # of the processor: the machine may be busy
+        took = now.children_user + now.children_system - start.children_user - start.children_system
         assert took < 10, f"{kind}: {took:.1f} s for 40,000 lines"
         print(f"speed: 40,000 lines with a key each ({kind}) in {took:.2f} s")
 

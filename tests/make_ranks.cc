@@ -77,7 +77,9 @@ struct Rank {
   std::int64_t step_ns[2] = {0, 0};  // compute of a prefill and of a decode step
 };
 
-Rank make_rank(const Job& job, std::int64_t rank, const std::vector<std::string>& names) {
+// Without `has_cells` only the times of steps, from the same numbers.
+Rank make_rank(const Job& job, std::int64_t rank, const std::vector<std::string>& names,
+               bool has_cells) {
   SteadyRandom random(static_cast<std::uint64_t>(rank) * 1'000'003 + 17);
   Rank made;
   made.summary.identity = {job.run,
@@ -100,22 +102,30 @@ Rank make_rank(const Job& job, std::int64_t rank, const std::vector<std::string>
     for (std::int64_t kernel = 0; kernel < job.num_kernels; ++kernel) {
       KernelCell cell;
       cell.stage = is_prefill ? "prefill" : "decode";
-      cell.kernel = names[static_cast<std::size_t>(kernel)];
+      cell.kernel = has_cells ? names[static_cast<std::size_t>(kernel)] : "";
       cell.family = kernel % 3 == 0 ? "gemm" : kernel % 3 == 1 ? "attention" : "elementwise";
       const double mean = static_cast<double>(base_ns(kernel, is_prefill)) *
                           job.factor(rank, kernel) * (1 + kNoise * random.normal());
       cell.calls = calls;
       cell.min_ns = INT64_MAX;
+      auto bin = cell.histogram.end();  // durations grow from call to call, and so do their bins
       for (std::int64_t call = 0; call < calls; ++call) {
         const double spread = 0.8 + 0.4 * static_cast<double>(call) / static_cast<double>(calls);
         const auto duration_ns = static_cast<std::int64_t>(mean * spread);
         cell.total_ns += duration_ns;
         cell.min_ns = std::min(cell.min_ns, duration_ns);
         cell.max_ns = std::max(cell.max_ns, duration_ns);
-        ++cell.histogram[bin_of(duration_ns)];
+        if (has_cells) {
+          if (bin == cell.histogram.end() || bin->first != bin_of(duration_ns)) {
+            bin = cell.histogram.emplace_hint(cell.histogram.end(), bin_of(duration_ns), 0);
+          }
+          ++bin->second;
+        }
       }
       made.step_ns[is_prefill ? 0 : 1] += cell.total_ns / std::max<std::int64_t>(calls, 1);
-      made.summary.kernels.push_back(std::move(cell));
+      if (has_cells) {
+        made.summary.kernels.push_back(std::move(cell));
+      }
     }
   }
   return made;
@@ -261,10 +271,7 @@ int main(int argc, char** argv) {
   // Twice: what a rank's kernels took decides how long all others wait.
   std::vector<Rank> ranks;
   for (std::int64_t rank = 0; rank < job.num_ranks; ++rank) {
-    Rank made = make_rank(job, rank, names);
-    made.summary.kernels.clear();
-    made.summary.kernels.shrink_to_fit();
-    ranks.push_back(std::move(made));
+    ranks.push_back(make_rank(job, rank, names, false));
   }
   const Truth truth = Simulation(job, ranks).run();
   std::uintmax_t bytes = 0;
@@ -273,7 +280,7 @@ int main(int argc, char** argv) {
     if (number == job.skipped) {
       continue;
     }
-    rank.summary.kernels = make_rank(job, number, names).summary.kernels;
+    rank.summary.kernels = make_rank(job, number, names, true).summary.kernels;
     close(job, rank);
     const auto folder = std::filesystem::path(argv[1]) / fmt::format("rank-{:06}", number);
     std::filesystem::create_directories(folder);

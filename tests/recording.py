@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builder of SQLite recordings from the SQL files of tests/golden."""
+"""Builder of SQLite recordings from the SQL files of tests/golden. `recording.py FILE` makes the one of README.md."""
 import pathlib
 import re
 import sqlite3
+import sys
 
 from make_engine_trace import engine_sql
 from make_requests import serving_sql
@@ -28,3 +29,7 @@ def make_sqlite(sql, path):
 def make_recording(path, case="analyze-model", name="run.sqlite.sql"):
     make_sqlite(GOLDEN / case / name, path)
     return pathlib.Path(path)
+
+
+if __name__ == "__main__":
+    make_recording(sys.argv[1])

@@ -68,13 +68,13 @@ function findingPlaces(page, timeline, finding) {
 // Evidence in a view of the page leads there.
 function linkEvidence(item) {
   for (const chip of item.querySelectorAll('.evidence li')) {
-    const code = chip.querySelector('code');
-    const parts = code ? evidenceParts(code.textContent) : null;
+    const words = chip.querySelector('span');
+    const parts = words ? evidenceParts(chip.dataset.evidence || '') : null;
     const view = parts ? kEvidenceViews[parts.list] : null;
     if (!view) continue;
     const link = el('a', { href: `#${view}`, 'data-view': view });
-    code.replaceWith(link);
-    link.append(code);
+    words.replaceWith(link);
+    link.append(words);
   }
 }
 

@@ -33,7 +33,7 @@ function tiles(metrics) {
   const stages = metrics.efficiency ? metrics.efficiency.stages : [];
   const place = Math.max(stages.findIndex((row) => row.stage === 'decode'), 0);
   const light = stages.length ? stages[place].sol.wall_fraction : null;
-  made.push(tile('Of theoretical peak', `efficiency.stages[${place}].sol.wall_fraction`, light, fraction(light), known(light) ? `${stages[place].stage}, ${stages[place].verdict}` : 'needs analyze --model'));
+  made.push(tile('Of theoretical peak', `efficiency.stages[${place}].sol.wall_fraction`, light, fraction(light), known(light) ? `${printable(stages[place].stage)}: of the speed this GPU could reach with this model` : 'needs analyze --model'));
   const best = metrics.findings.findIndex((row) => !row.blocker && row.saving_ns > 0);
   if (best >= 0) {
     const finding = metrics.findings[best];

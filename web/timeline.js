@@ -260,9 +260,22 @@ class Timeline extends Lanes {
     return pids.size ? pids : null;
   }
 
+  // Lanes with something in the view that the page opens with. A server that replays graphs has operators in its
+  // warm-up alone: their lanes would push the GPUs off the screen, and are there with all threads.
+  lanesOf(thread) {
+    const isUsed = (lane) => {
+      const slice = this.host.first(lane, this.work.start);
+      return slice < lane.to && this.host.slices.start[slice] < this.work.end;
+    };
+    return this.hostChoice === 'all' ? thread : { ...thread, scopes: thread.scopes.filter(isUsed), calls: thread.calls.filter(isUsed) };
+  }
+
   layHost(add) {
     let pid = null;
-    for (const thread of this.host.shown(this.hostChoice, this.pidsShown())) {
+    const threads = this.host.shown(this.hostChoice, this.pidsShown()).map((one) => this.lanesOf(one));
+    const used = threads.filter((thread) => thread.scopes.length + thread.calls.length > 0);
+    if (threads.length > 0 && used.length === 0) add({ kind: 'group', label: 'host  nothing in this view; all threads shows the rest', height: kGroup });
+    for (const thread of used) {
       if (thread.pid !== pid) add({ kind: 'group', label: `host  process ${thread.pid}`, height: kGroup });
       pid = thread.pid;
       const tid = this.hostChoice === 'all' ? `${thread.tid}` : '';

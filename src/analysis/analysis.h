@@ -105,6 +105,13 @@ struct StageLedger {
   // Of startup, steady and ending: where they lie.
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
+
+  // The time that shares are of: of a marked stage until its mark ends, else until the last work.
+  std::int64_t base_ns() const {
+    const bool is_marked = stage != "capture" && stage != "steady" && stage != "startup" &&
+                           stage != "ending" && stage != "all";
+    return is_marked ? ledger.window_ns - ledger.unrecorded_before_ns() : ledger.work_ns();
+  }
 };
 
 // A stage: number of instances, duration on the host, and GPU time of its launches.

@@ -12,7 +12,8 @@
 // long before the work started, the host was done and something else held the work back: that part
 // is a cause of its own. Before the first work of a GPU nothing is known of what ran, and while the
 // host waits for a GPU that seems idle, it runs what was not recorded: such time counts for no
-// step.
+// step. Inside a mark it is known: if the GPU's first kernel starts as soon as it is launched and
+// the host has waited for nothing since, the GPU was idle for lack of a launch.
 #include "analysis/gaps.h"
 
 #include <algorithm>
@@ -24,13 +25,18 @@ namespace {
 // this long it counts as the launch itself.
 constexpr std::int64_t kLaunchLatencyNs = 20'000;
 
+// The same for a first kernel, which takes longer (AMD: 21 to 24 us). One that waits for the work
+// of an earlier step takes milliseconds.
+constexpr std::int64_t kFirstLatencyNs = 100'000;
+
 // A shorter wait is the end of what was recorded.
 constexpr std::int64_t kUnrecordedNs = 1'000'000;
 
 class GapFinder {
  public:
-  GapFinder(const Trace& trace, const WaitCalls& waits, const AllWork& all)
-      : trace_(trace), waits_(waits), all_(all), cursor_(waits) {}
+  // `marked_ns` is INT64_MAX where idle time before the first work is not known.
+  GapFinder(const Trace& trace, const WaitCalls& waits, const AllWork& all, std::int64_t marked_ns)
+      : trace_(trace), waits_(waits), all_(all), marked_ns_(marked_ns), cursor_(waits) {}
 
   // Adds the gap that `next` ends, in up to three parts. `previous` is kNone before the first work.
   void add(std::uint32_t previous, std::uint32_t next, std::int64_t start_ns) {
@@ -50,7 +56,10 @@ class GapFinder {
       launched_ns = end_ns;
     }
     if (previous == kNone) {
-      put_host(start_ns, launched_ns, Bucket::kUnrecorded, call);
+      const std::int64_t idle_ns =
+          launched_ns == end_ns ? std::clamp(idle_since(call), start_ns, end_ns) : launched_ns;
+      put_host(start_ns, idle_ns, Bucket::kUnrecorded, call);
+      put_host(idle_ns, launched_ns, Bucket::kLaunchLate, call);
       put(launched_ns, end_ns, Bucket::kUnrecorded);
       return;
     }
@@ -78,6 +87,14 @@ class GapFinder {
   std::deque<Gap> finish() { return std::move(gaps_); }
 
  private:
+  // From when on a GPU is idle for certain that a call sends its first work: the mark is open, and
+  // the host has waited for nothing since.
+  std::int64_t idle_since(std::uint32_t call) const {
+    const std::int64_t call_ns = trace_.api_calls.start_ns[call];
+    const std::int64_t waited_ns = waits_.last_end_ns(trace_.api_calls.thread[call], call_ns);
+    return waited_ns > call_ns ? INT64_MAX : std::max(marked_ns_, waited_ns);
+  }
+
   // The host waited for the GPU, which ran nothing that was recorded: it ran something else. Where
   // there are several GPUs, the host may have waited for another one.
   bool waits_for_unrecorded(std::int64_t start_ns, std::int64_t end_ns) const {
@@ -108,19 +125,36 @@ class GapFinder {
   const Trace& trace_;
   const WaitCalls& waits_;
   const AllWork& all_;
+  std::int64_t marked_ns_;
   WaitCalls::Cursor cursor_;
   StringId last_name_{};        // of a call, as is_of_graph() was asked
   bool is_last_graph_ = false;  // what it answered
   std::deque<Gap> gaps_;
 };
 
+// Whether the first kernel of a GPU starts as soon as it is launched, or after recorded work. If
+// not, it waited for work that was not recorded, and copies before it may have run beside that.
+bool first_kernel_is_prompt(const Trace& trace, const AllWork& all, const DeviceWork& work) {
+  std::int64_t ready_ns = INT64_MIN;
+  for (const std::uint32_t number : work) {
+    if (all.kind(number) != Bucket::kCopy && all.end_ns(number) > all.start_ns(number)) {
+      const std::uint32_t call = all.call(number);
+      return call != kNone && all.start_ns(number) - kFirstLatencyNs <=
+                                  std::max(ready_ns, trace.api_calls.end_ns[call]);
+    }
+    ready_ns = std::max(ready_ns, all.end_ns(number));
+  }
+  return false;
+}
+
 }  // namespace
 
 std::deque<Gap> find_gaps(const Trace& trace, const WaitCalls& waits, const AllWork& all,
-                          const DeviceWork& work, std::int64_t start_ns, std::int64_t end_ns) {
-  GapFinder finder(trace, waits, all);
+                          const DeviceWork& work, const GapBounds& bounds) {
+  GapFinder finder(trace, waits, all,
+                   first_kernel_is_prompt(trace, all, work) ? bounds.marked_ns : INT64_MAX);
   std::uint32_t previous = kNone;
-  std::int64_t reach_ns = start_ns;  // busy until then
+  std::int64_t reach_ns = bounds.start_ns;  // busy until then
   for (const std::uint32_t number : work) {
     const std::int64_t work_start_ns = all.start_ns(number);
     const std::int64_t work_end_ns = all.end_ns(number);
@@ -133,8 +167,8 @@ std::deque<Gap> find_gaps(const Trace& trace, const WaitCalls& waits, const AllW
     reach_ns = std::max(reach_ns, work_end_ns);
     previous = number;
   }
-  if (reach_ns < end_ns) {
-    finder.add_tail(reach_ns, end_ns);
+  if (reach_ns < bounds.end_ns) {
+    finder.add_tail(reach_ns, bounds.end_ns);
   }
   return finder.finish();
 }

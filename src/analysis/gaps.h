@@ -25,10 +25,17 @@ struct Gap {
   std::int64_t in_call_ns = 0;  // in the call that the label names, else in its scope
 };
 
-// The idle times of a GPU from `start_ns` to `end_ns`, in time order. Stages, steps and phases that
-// cover a gap inherit its cause. A deque, because there may be one for each kernel, and a growing
-// vector exists twice while it is moved.
+// The time of a GPU in which gaps are looked for.
+struct GapBounds {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t marked_ns = INT64_MAX;  // the first mark with work of this GPU opens
+};
+
+// The idle times of a GPU, in time order. Stages, steps and phases that cover a gap inherit its
+// cause. A deque, because there may be one for each kernel, and a growing vector exists twice while
+// it is moved.
 std::deque<Gap> find_gaps(const Trace& trace, const WaitCalls& waits, const AllWork& all,
-                          const DeviceWork& work, std::int64_t start_ns, std::int64_t end_ns);
+                          const DeviceWork& work, const GapBounds& bounds);
 
 }  // namespace llmprof

@@ -30,7 +30,12 @@ constexpr int kMostBetween = 8;  // kernels between two products of an attention
 
 enum class ChainRole : std::uint8_t { kOther, kProduct, kSoftmax, kMover };
 
-ChainRole role_of(std::string_view family) {
+// What a library runs inside a convolution is not for others to fuse.
+bool is_of_convolution(std::string_view name) {
+  return converts_layout(name) || name.starts_with("SubTensorOp");
+}
+
+ChainRole role_of(std::string_view family, std::string_view name) {
   static constexpr std::array<std::string_view, 6> kMovers = {"elementwise", "activation", "norm",
                                                               "reduction",   "copy",       "rope"};
   if (family == "gemm" || family == "gemv") {
@@ -38,6 +43,9 @@ ChainRole role_of(std::string_view family) {
   }
   if (family == "softmax") {
     return ChainRole::kSoftmax;
+  }
+  if (is_of_convolution(name)) {
+    return ChainRole::kOther;
   }
   return std::find(kMovers.begin(), kMovers.end(), family) != kMovers.end() ? ChainRole::kMover
                                                                             : ChainRole::kOther;
@@ -113,6 +121,12 @@ bool is_sorted_by_stream(const Trace& trace) {
 
 }  // namespace
 
+bool converts_layout(std::string_view kernel_name) {
+  return kernel_name.starts_with("batched_transpose_") ||
+         kernel_name.find("nchwToNhwc") != std::string_view::npos ||
+         kernel_name.find("nhwcToNchw") != std::string_view::npos;
+}
+
 void KernelChains::add(const KernelChains& other) {
   num_attentions += other.num_attentions;
   attention_ns += other.attention_ns;
@@ -136,7 +150,7 @@ std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFam
   const Kernels& kernels = trace.kernels;
   std::vector<ChainRole> roles(trace.strings.size());
   for (const StringId name : families.names()) {
-    roles[static_cast<std::size_t>(name)] = role_of(families[name]);
+    roles[static_cast<std::size_t>(name)] = role_of(families[name], trace.strings[name]);
   }
   std::vector<std::uint32_t> rows;
   const bool is_sorted = is_sorted_by_stream(trace);

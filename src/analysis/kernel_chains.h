@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/attribution.h"
@@ -32,6 +33,9 @@ struct KernelChains {
 
   void add(const KernelChains& other);
 };
+
+// Kernels with which cuDNN and MIOpen convert between NCHW and NHWC around convolutions.
+bool converts_layout(std::string_view kernel_name);
 
 // `steady` has the steady phase of each device: its chains are there again as the stage `steady`.
 std::vector<KernelChains> find_kernel_chains(const Trace& trace, const KernelFamilies& families,

@@ -14,6 +14,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/median.h"
+#include "base/sort_runs.h"
 #include "base/units.h"
 
 namespace llmprof {
@@ -29,7 +30,7 @@ std::vector<const StageStep*> steps_in(const Analysis& analysis, const std::stri
       steps.push_back(&step);
     }
   }
-  std::sort(steps.begin(), steps.end(),
+  sort_runs(steps,
             [](const StageStep* a, const StageStep* b) { return a->start_ns < b->start_ns; });
   return steps;
 }
@@ -37,7 +38,9 @@ std::vector<const StageStep*> steps_in(const Analysis& analysis, const std::stri
 // The stage whose instances are decode steps, or loops of them; empty if there is none.
 std::string decode_stage(const Analysis& analysis) {
   for (const char* name : {"decode_step", "decode"}) {
-    if (!steps_in(analysis, name).empty()) {
+    if (std::any_of(analysis.steps.begin(), analysis.steps.end(), [&](const StageStep& step) {
+          return analysis.stages[step.stage].stage == name && !step.is_open;
+        })) {
       return name;
     }
   }

@@ -30,6 +30,7 @@
 #include "analysis/idle_causes.h"
 #include "analysis/ledger_sweep.h"
 #include "analysis/wait_calls.h"
+#include "analysis/warm_up.h"
 #include "base/error.h"
 #include "trace/device_label.h"
 #include "trace/filter.h"
@@ -101,6 +102,10 @@ class LedgerMaker {
         causes_(input.trace, input.stages, input.attribution),
         all_(input.trace, input.attribution, input.is_communication),
         devices_(work_by_device(input.trace, all_)),
+        is_marked_(std::any_of(
+            input.stages.names.begin(), input.stages.names.end(),
+            [](const std::string& stage) { return stage != "all" && stage != "warmup"; })),
+        warm_up_end_ns_(warm_up_end_ns(input.trace, input.stages)),
         windows_of_(input.trace.devices.size()),
         phases_(input.trace.devices.size()) {
     for (std::uint32_t i = 0; i < input.windows.size(); ++i) {
@@ -140,7 +145,9 @@ class LedgerMaker {
       from_ns = std::min(from_ns, input_.windows[i].start_ns);
       to_ns = std::max(to_ns, input_.windows[i].end_ns);
     }
-    std::deque<Gap> gaps = find_gaps(trace_, waits_, all_, devices_[device], from_ns, to_ns);
+    std::deque<Gap> gaps =
+        find_gaps(trace_, waits_, all_, devices_[device],
+                  {from_ns, to_ns, is_marked_ ? phases_[device].start_ns : INT64_MAX});
     causes_.name(device, gaps);
     include_what_follows(device);
     skip_warm_up(device, gaps);
@@ -261,11 +268,12 @@ class LedgerMaker {
   }
 
   // Where the model works on each GPU: its steps and stages if they are marked, else from the first
-  // kernel of the model to the last. Capturing graphs is start-up.
+  // kernel of the model to the last. Capturing graphs and warming up is start-up.
   void find_phases() {
-    if (stages_.names != std::vector<std::string>{"all"}) {
+    if (is_marked_) {
       for (const StepWindow& window : input_.windows) {
-        if (stages_.names[stages_.instances[window.instance].stage] != "graph_capture") {
+        const std::string& stage = stages_.names[stages_.instances[window.instance].stage];
+        if (stage != "graph_capture" && stage != "warmup") {
           phases_[window.device].cover(window.start_ns, window.end_ns);
         }
       }
@@ -294,7 +302,7 @@ class LedgerMaker {
   // are copied back.
   void include_what_follows(std::uint16_t device) {
     WorkPhase& phase = phases_[device];
-    if (stages_.names != std::vector<std::string>{"all"} || phase.start_ns >= phase.end_ns) {
+    if (is_marked_ || phase.start_ns >= phase.end_ns) {
       return;
     }
     for (const std::uint32_t work : devices_[device]) {
@@ -305,35 +313,69 @@ class LedgerMaker {
     }
   }
 
-  // A first pass that loads its code is start-up: the model works steadily after its last first use
-  // that leaves half of its kernels to come. Marks say themselves where a step begins.
+  // What the program calls warm-up is start-up, and so is a first pass that loads its code. Marks
+  // say themselves where a step begins.
   void skip_warm_up(std::uint16_t device, const std::deque<Gap>& gaps) {
-    WorkPhase& phase = phases_[device];
-    if (stages_.names != std::vector<std::string>{"all"} || phase.start_ns >= phase.end_ns) {
-      return;
+    if (!is_marked_ && phases_[device].start_ns < phases_[device].end_ns) {
+      skip_named_warm_up(device);
+      skip_first_uses(device, gaps);
     }
-    const DeviceWork& work = devices_[device];
-    const auto after = [&](std::int64_t time_ns) {
-      return std::lower_bound(
-          work.begin(), work.end(), time_ns,
-          [&](std::uint32_t one, std::int64_t t) { return all_.start_ns(one) < t; });
-    };
-    const auto last = after(phase.end_ns);
-    const std::ptrdiff_t num_all = last - after(phase.start_ns);
-    for (auto gap = gaps.rbegin(); gap != gaps.rend() && gap->end_ns > phase.start_ns; ++gap) {
+  }
+
+  // Ranges that are called warm-up in every step, as those of a pipeline, leave too little.
+  void skip_named_warm_up(std::uint16_t device) {
+    const auto [first, last] = work_of_phase(device);
+    auto next = first;
+    for (auto work = first; warm_up_end_ns_ != INT64_MIN && work != last; ++work) {
+      const std::uint32_t call = all_.call(*work);
+      const std::int64_t issued_ns =
+          call == kNone ? all_.start_ns(*work) : trace_.api_calls.start_ns[call];
+      next = issued_ns < warm_up_end_ns_ ? work + 1 : next;
+    }
+    if (next != first && (last - next) * 4 >= last - first) {
+      begin_at(next, last, device);
+    }
+  }
+
+  // The model works steadily after its last first use that leaves half of its kernels to come.
+  void skip_first_uses(std::uint16_t device, const std::deque<Gap>& gaps) {
+    const auto [first, last] = work_of_phase(device);
+    for (auto gap = gaps.rbegin(); gap != gaps.rend() && gap->end_ns > phases_[device].start_ns;
+         ++gap) {
       const bool is_first_use = causes_.labels()[gap->label].kind == IdleKind::kFirstUse;
       if (!is_first_use || gap->end_ns - gap->start_ns < kWarmUpNs) {
         continue;
       }
-      auto next = after(gap->end_ns);
-      while (next != last && all_.start_ns(*next) == all_.end_ns(*next)) {
-        ++next;  // would leave the boundary inside a gap
-      }
-      if (next != last && (last - next) * 2 >= num_all) {
-        phase.start_ns = all_.start_ns(*next);
+      const auto next = first_from(device, gap->end_ns);
+      if ((last - next) * 2 >= last - first && begin_at(next, last, device)) {
         return;
       }
     }
+  }
+
+  // The first work of a GPU that starts at a time or later.
+  DeviceWork::const_iterator first_from(std::uint16_t device, std::int64_t time_ns) const {
+    const DeviceWork& work = devices_[device];
+    return std::lower_bound(
+        work.begin(), work.end(), time_ns,
+        [&](std::uint32_t one, std::int64_t t) { return all_.start_ns(one) < t; });
+  }
+
+  std::pair<DeviceWork::const_iterator, DeviceWork::const_iterator> work_of_phase(
+      std::uint16_t device) const {
+    return {first_from(device, phases_[device].start_ns),
+            first_from(device, phases_[device].end_ns)};
+  }
+
+  // Work of zero length would leave the boundary inside a gap. False if there is no other.
+  bool begin_at(DeviceWork::const_iterator next, DeviceWork::const_iterator last,
+                std::uint16_t device) {
+    next = std::find_if(next, last,
+                        [&](std::uint32_t one) { return all_.start_ns(one) < all_.end_ns(one); });
+    if (next != last) {
+      phases_[device].start_ns = all_.start_ns(*next);
+    }
+    return next != last;
   }
 
   void name_main_call(std::int64_t start_ns, std::int64_t end_ns, StageLedger& row) const {
@@ -538,6 +580,8 @@ class LedgerMaker {
   IdleCauses causes_;
   AllWork all_;
   std::vector<DeviceWork> devices_;
+  bool is_marked_;                                      // a stage other than the warm-up is
+  std::int64_t warm_up_end_ns_;                         // as it is marked; INT64_MIN: it is not
   std::vector<std::vector<std::uint32_t>> windows_of_;  // by device, into LedgerInput::windows
   std::vector<WorkPhase> phases_;  // by device; of length 0 where nothing is known
   std::map<std::pair<std::uint32_t, std::uint16_t>, StageTotals> by_stage_;  // (stage, device)

@@ -167,6 +167,11 @@ std::vector<PossibleMark> possible_marks(const Stages& stages,
     std::erase_if(chosen, [&](const Candidate& one) {
       return one.mark.kernel_ns < most_ns / kLeastShare && !is_named_as_stage(one.name);
     });
+    // What comes once is the loop or the program; what repeats in it and has most of its work is a
+    // step, which tells more.
+    std::stable_partition(chosen.begin(), chosen.end(), [&](const Candidate& one) {
+      return one.mark.instances > 1 && one.mark.kernel_ns >= most_ns / 2;
+    });
   }
   std::vector<PossibleMark> marks;
   for (std::size_t i = 0; i < std::min(chosen.size(), kMostMarks); ++i) {

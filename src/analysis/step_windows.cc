@@ -30,6 +30,7 @@
 #include <unordered_map>
 
 #include "analysis/median.h"
+#include "base/sort_runs.h"
 
 namespace llmprof {
 namespace {
@@ -63,7 +64,7 @@ class Collector {
         window.gpu_start_ns = first_copy_ns_.at(key_of(window.instance, window.device));
       }
     }
-    std::sort(windows_.begin(), windows_.end(), [](const StepWindow& a, const StepWindow& b) {
+    sort_runs(windows_, [](const StepWindow& a, const StepWindow& b) {
       return std::pair(a.instance, a.device) < std::pair(b.instance, b.device);
     });
     return std::move(windows_);
@@ -125,7 +126,7 @@ std::vector<bool> processes_with_concurrent_steps(const Trace& trace, const Stag
       order.push_back(i);
     }
   }
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  sort_runs(order, [&](std::uint32_t a, std::uint32_t b) {
     return stages.instances[a].start_ns < stages.instances[b].start_ns;
   });
   std::vector<bool> is_concurrent(trace.processes.size());
@@ -189,7 +190,7 @@ std::vector<std::int64_t> ends_of_earlier_work(const Trace& trace, const Stages&
 // is the end of earlier work.
 void divide_lane(const Stages& stages, const std::vector<std::uint32_t>& parents,
                  std::int64_t reach_ns, std::vector<StepWindow*>& lane) {
-  std::sort(lane.begin(), lane.end(), [](const StepWindow* a, const StepWindow* b) {
+  sort_runs(lane, [](const StepWindow* a, const StepWindow* b) {
     return std::tuple(a->gpu_start_ns, a->gpu_end_ns, a->instance) <
            std::tuple(b->gpu_start_ns, b->gpu_end_ns, b->instance);
   });

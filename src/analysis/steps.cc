@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "analysis/median.h"
+#include "base/sort_runs.h"
 #include "trace/device_label.h"
 
 namespace llmprof {
@@ -64,9 +65,7 @@ std::vector<std::uint32_t> number_instances(const Trace& trace, const Stages& st
     const StageInstance& y = stages.instances[b];
     return std::tuple(x.start_ns, -x.end_ns, a) < std::tuple(y.start_ns, -y.end_ns, b);
   };
-  if (!std::is_sorted(order.begin(), order.end(), is_earlier)) {  // marks of one thread are
-    std::sort(order.begin(), order.end(), is_earlier);
-  }
+  sort_runs(order, is_earlier);
   std::vector<std::vector<std::int64_t>> starts_ns(trace.processes.size());
   std::vector<std::uint32_t> numbers(stages.instances.size());
   for (const std::uint32_t i : order) {
@@ -209,7 +208,7 @@ std::string mark_steady(const std::vector<std::string>& stage_names,
   }
   std::string words;
   for (auto& [key, loop] : loops) {
-    std::sort(loop.begin(), loop.end(),
+    sort_runs(loop,
               [](const StageStep* a, const StageStep* b) { return a->start_ns < b->start_ns; });
     std::vector<std::int64_t> periods;
     std::int64_t most_sequences = 0;

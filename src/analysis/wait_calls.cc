@@ -73,6 +73,14 @@ std::uint32_t WaitCalls::Cursor::at(std::uint32_t thread, std::int64_t time_ns) 
   return next == 0 || waits[next - 1].end_ns <= time_ns ? kNone : waits[next - 1].call;
 }
 
+std::int64_t WaitCalls::last_end_ns(std::uint32_t thread, std::int64_t before_ns) const {
+  const std::vector<Wait>& waits = by_thread_[thread];
+  const auto after =
+      std::lower_bound(waits.begin(), waits.end(), before_ns,
+                       [](const Wait& wait, std::int64_t time) { return wait.start_ns < time; });
+  return after == waits.begin() ? INT64_MIN : std::prev(after)->end_ns;
+}
+
 std::int64_t WaitCalls::waited_until_ns(std::uint32_t thread, std::int64_t time_ns) const {
   const std::vector<Wait>& waits = by_thread_[thread];
   const auto after =

@@ -35,6 +35,9 @@ class WaitCalls {
   // How long the thread waited between two times.
   std::int64_t waited_ns(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns) const;
 
+  // When the last wait of a thread ends that begins before a time; INT64_MIN if there is none.
+  std::int64_t last_end_ns(std::uint32_t thread, std::int64_t before_ns) const;
+
   // Whether one thread waited nine tenths of that time or more.
   bool waits_throughout(std::int64_t start_ns, std::int64_t end_ns) const;
 

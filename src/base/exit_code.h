@@ -14,6 +14,7 @@ enum ExitCode : int {
   kExitInconclusive = 4,
   kExitEnvironment = 5,
   kExitNotComparable = 6,
+  kExitIncomplete = 7,
   kExitInterrupted = 130,
 };
 
@@ -23,16 +24,16 @@ struct ExitCodeMeaning {
   const char* meaning;
 };
 
-inline constexpr std::array<ExitCodeMeaning, 8> kExitCodes = {{
+inline constexpr std::array<ExitCodeMeaning, 9> kExitCodes = {{
     {kExitOk, "what was asked for is done"},
     {kExitFailure, "llmprof failed, or a file is unreadable or not what it claims to be"},
     {kExitUsage, "the command line or a configuration is wrong"},
     {kExitRegression, "a gate found a regression"},
-    {kExitInconclusive,
-     "a gate cannot decide (too few runs), or a capture or bundle is not what it should be"},
+    {kExitInconclusive, "a gate cannot decide: too few runs"},
     {kExitEnvironment, "a tool, a permission, a driver or memory is missing"},
     {kExitNotComparable,
      "a gate was given runs that did different work, or work on different GPUs"},
+    {kExitIncomplete, "a run failed, or a capture, bundle or job is not what it should be"},
     {kExitInterrupted, "interrupted; what was captured is kept"},
 }};
 

@@ -36,7 +36,7 @@ class SqliteGuard {
 
  private:
   static constexpr int kStepsBetween = 10'000;
-  static constexpr std::uint64_t kFreeSteps = 100'000'000;
+  static constexpr std::uint64_t kFreeSteps = 10'000'000;
   static constexpr std::uint64_t kStepsPerByte = 256;
 
   static int count(void* self) {

@@ -8,12 +8,11 @@
 // before it is renamed: otherwise a crash soon after may leave the new name without contents.
 //
 // A signal that ends the program runs no destructors. So the names to unlink are kept in a table of
-// plain bytes that a signal handler may read. A name is entered before its file is created, so
-// there is no moment in which the file could be forgotten.
+// plain bytes that a signal handler may read: rows are added and used again, never freed. A name is
+// entered before its file is created, so there is no moment in which the file could be forgotten.
 //
-// What this gets wrong: SIGKILL leaves the temporary behind, and so does a signal if there are more
-// files at once than the table has rows. If a parent folder is replaced by a link while we write,
-// the link is followed.
+// What this gets wrong: SIGKILL leaves the temporary behind. If a parent folder is replaced by a
+// link while we write, the link is followed.
 #include "base/temporary_file.h"
 
 #include <array>
@@ -31,32 +30,47 @@
 #include "base/error.h"
 
 namespace llmprof {
-namespace {
 
 namespace fs = std::filesystem;
 
-// One row of the table for the signal handler: no pointers, no allocation.
+// One row of the table for the signal handler, which may come at any instant: a row is linked once
+// and for all, and its name counts while `is_set`.
 struct DoomedName {
-  std::atomic<bool> is_taken{false};
+  std::atomic<bool> is_taken{true};
   std::atomic<bool> is_set{false};
   std::array<char, PATH_MAX> path{};
+  DoomedName* next = nullptr;
 };
 
-constexpr int kMostDoomed = 16;
-std::array<DoomedName, kMostDoomed> doomed_names;
+namespace {
 
-// Enters a path into the table; -1 if it is full or the path is too long.
-int doom(const fs::path& path) {
-  const std::string& text = path.native();
-  for (int i = 0; i < kMostDoomed && text.size() < PATH_MAX; ++i) {
-    DoomedName& name = doomed_names[static_cast<std::size_t>(i)];
-    if (!name.is_taken.exchange(true)) {
-      std::memcpy(name.path.data(), text.c_str(), text.size() + 1);
-      name.is_set = true;
-      return i;
+static_assert(std::atomic<DoomedName*>::is_always_lock_free);
+
+std::atomic<DoomedName*> first_doomed{nullptr};
+
+DoomedName* free_row() {
+  for (DoomedName* row = first_doomed; row != nullptr; row = row->next) {
+    if (!row->is_taken.exchange(true)) {
+      return row;
     }
   }
-  return -1;
+  auto* row = new DoomedName;
+  row->next = first_doomed;
+  while (!first_doomed.compare_exchange_weak(row->next, row)) {
+  }
+  return row;
+}
+
+// Enters a path into the table; null if it is too long to be one.
+DoomedName* doom(const fs::path& path) {
+  const std::string& text = path.native();
+  if (text.size() >= PATH_MAX) {
+    return nullptr;
+  }
+  DoomedName* row = free_row();
+  std::memcpy(row->path.data(), text.c_str(), text.size() + 1);
+  row->is_set = true;
+  return row;
 }
 
 // A name in the same folder, so that rename() stays within one file system.
@@ -68,7 +82,7 @@ fs::path name_beside(const fs::path& path) {
 
 }  // namespace
 
-DoomedFile::DoomedFile(fs::path path) : path_(std::move(path)), slot_(doom(path_)) {}
+DoomedFile::DoomedFile(fs::path path) : path_(std::move(path)), row_(doom(path_)) {}
 
 DoomedFile::~DoomedFile() {
   if (!path_.empty()) {
@@ -79,17 +93,16 @@ DoomedFile::~DoomedFile() {
 
 void DoomedFile::spare() {
   path_.clear();
-  if (slot_ >= 0) {
-    DoomedName& name = doomed_names[static_cast<std::size_t>(std::exchange(slot_, -1))];
-    name.is_set = false;
-    name.is_taken = false;
+  if (DoomedName* row = std::exchange(row_, nullptr)) {
+    row->is_set = false;
+    row->is_taken = false;
   }
 }
 
 void remove_doomed_files() noexcept {
-  for (const DoomedName& name : doomed_names) {
-    if (name.is_set) {
-      ::unlink(name.path.data());
+  for (const DoomedName* row = first_doomed; row != nullptr; row = row->next) {
+    if (row->is_set) {
+      ::unlink(row->path.data());
     }
   }
 }

@@ -6,6 +6,8 @@
 
 namespace llmprof {
 
+struct DoomedName;
+
 // A file that must not outlive this object: unlinked by the destructor, and by
 // remove_doomed_files(). It need not exist yet.
 class DoomedFile {
@@ -20,7 +22,7 @@ class DoomedFile {
 
  private:
   std::filesystem::path path_;
-  int slot_ = -1;
+  DoomedName* row_ = nullptr;  // for signal handlers
 };
 
 // Unlinks the files of all live DoomedFiles. Async-signal-safe, for handlers of signals that end

@@ -143,8 +143,9 @@ void take_environment(std::string_view text, SqliteScrub& scrub) {
   scrub.keys.add(secret_values(environment));
 }
 
+// `bytes_left` is what texts of this and later tables may have in all.
 std::vector<Change> changes_in(sqlite3* database, const Table& table, const SecretValues& values,
-                               SqliteScrub& scrub) {
+                               std::uint64_t& bytes_left, SqliteScrub& scrub) {
   std::vector<Change> changes;
   std::string sql = table.has_rowid ? "SELECT rowid" : "SELECT 0";
   // Reads all rows first and changes them later: SQLite must not be written during a scan.
@@ -162,6 +163,12 @@ std::vector<Change> changes_in(sqlite3* database, const Table& table, const Secr
       }
       const std::int64_t row = sqlite3_column_int64(read.get(), 0);
       const std::string_view text = text_in(read.get(), column);
+      if (text.size() > bytes_left) {
+        throw Error(
+            ErrorKind::kFailure,
+            "cannot scrub the export: it is damaged, its rows use the same bytes many times");
+      }
+      bytes_left -= text.size();
       const std::string before(table.has_rowid ? std::string_view() : text);
       if (is_environment(text)) {
         take_environment(text, scrub);
@@ -260,8 +267,11 @@ SqliteScrub scrub_sqlite(const std::filesystem::path& sqlite, const SecretValues
   SqliteScrub scrub;
   // All changes in one transaction, then a copy without free pages replaces the file.
   run(opened, "PRAGMA journal_mode=DELETE; BEGIN");
+  // Text in UTF-8 may be longer than the UTF-16 of the file. In a hostile file many rows share one
+  // text, and the copy would fill the disk.
+  std::uint64_t bytes_left = 2 * std::filesystem::file_size(sqlite) + 1'000'000;
   for (const Table& table : tables_of(opened)) {
-    apply(opened, table, changes_in(opened, table, values, scrub));
+    apply(opened, table, changes_in(opened, table, values, bytes_left, scrub));
   }
   take_schema(opened, scrub);
   run(opened, "COMMIT");

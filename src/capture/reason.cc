@@ -10,7 +10,7 @@
 namespace llmprof {
 namespace {
 
-constexpr int kCapture = kExitInconclusive;
+constexpr int kCapture = kExitIncomplete;
 constexpr int kEnvironment = kExitEnvironment;
 constexpr int kInterrupted = kExitInterrupted;
 

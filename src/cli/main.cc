@@ -30,7 +30,7 @@ ExitCode exit_code_of(ErrorKind kind) {
     case ErrorKind::kUsage:
       return kExitUsage;
     case ErrorKind::kContract:
-      return kExitInconclusive;
+      return kExitIncomplete;
     case ErrorKind::kEnvironment:
       return kExitEnvironment;
   }

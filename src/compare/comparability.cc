@@ -77,13 +77,23 @@ class FactComparer {
  public:
   explicit FactComparer(const std::vector<std::string>& allowed) : allowed_(allowed) {}
 
-  void add(const std::string& fact, std::string base, std::string candidate) {
+  // `why`: instead of what the rule says.
+  void add(const std::string& fact, std::string base, std::string candidate,
+           const char* why = nullptr) {
     const auto* rule = std::find_if(std::begin(kFactRules), std::end(kFactRules),
                                     [&](const FactRule& one) { return one.fact == fact; });
     const bool is_allowed = std::find(allowed_.begin(), allowed_.end(), fact) != allowed_.end();
     const bool breaks = rule->breaks && !is_allowed;
     found_.push_back({fact, std::move(base), std::move(candidate), breaks,
-                      is_allowed ? "allowed to differ" : rule->why});
+                      is_allowed       ? "allowed to differ"
+                      : why != nullptr ? why
+                                       : rule->why});
+  }
+
+  // A difference that is told and breaks nothing.
+  void add_shown(const std::string& fact, std::string base, std::string candidate,
+                 std::string why) {
+    found_.push_back({fact, std::move(base), std::move(candidate), false, std::move(why)});
   }
 
   // A fact that is unknown on one side is not a difference.
@@ -150,17 +160,26 @@ Amounts amounts_of(const std::vector<RunSummary>& runs, Amount&& amount) {
   return amounts;
 }
 
+// `why_shown` says why a difference breaks nothing; empty: it does.
 template <typename Amount>
 void add_amounts(const std::string& fact, const std::vector<RunSummary>& base,
                  const std::vector<RunSummary>& candidate, Amount&& amount,
-                 FactComparer& comparer) {
+                 const std::string& why_shown, FactComparer& comparer) {
   const Amounts before = amounts_of(base, amount);
   const Amounts after = amounts_of(candidate, amount);
   for (const auto& [stage, range] : before) {
     const auto other = after.find(stage);
-    if (other != after.end() && differ(range, other->second)) {
-      comparer.add(fact, fmt::format("{} {}", stage, range.text()),
-                   fmt::format("{} {}", stage, other->second.text()));
+    if (other == after.end() || !differ(range, other->second)) {
+      continue;
+    }
+    const std::string of_base = fmt::format("{} {}", stage, range.text());
+    const std::string of_candidate = fmt::format("{} {}", stage, other->second.text());
+    // With few, one more is not the clock's doing.
+    constexpr std::int64_t kLeast = 5;
+    if (why_shown.empty() || std::min(range.low, other->second.low) < kLeast) {
+      comparer.add(fact, of_base, of_candidate);
+    } else {
+      comparer.add_shown(fact, of_base, of_candidate, why_shown);
     }
   }
 }
@@ -190,8 +209,17 @@ void add_stages(const std::vector<RunSummary>& base, const std::vector<RunSummar
   }
 }
 
+// Every run has the time from one pass of the model to the next, which judges unmarked work.
+bool have_pass_times(const std::vector<RunSummary>& runs) {
+  return std::all_of(runs.begin(), runs.end(), [](const RunSummary& run) {
+    return std::any_of(run.metrics.begin(), run.metrics.end(), [](const RunMetric& metric) {
+      return metric.is_gated && metric.key.starts_with("structure.passes[");
+    });
+  });
+}
+
 void add_launches(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
-                  FactComparer& comparer) {
+                  bool is_timed, FactComparer& comparer) {
   Range before;
   Range after;
   bool is_marked = true;
@@ -208,7 +236,16 @@ void add_launches(const std::vector<RunSummary>& base, const std::vector<RunSumm
   if ((before.low == 0) != (after.low == 0)) {
     comparer.add_lost(before.text() + " launches", after.text() + " launches");
   } else if (!is_marked && differ(before, after)) {
-    comparer.add("launches", before.text(), after.text());
+    if (is_timed && have_pass_times(base) && have_pass_times(candidate)) {
+      comparer.add_shown("launches", before.text(), after.text(),
+                         "recordings of equal length: the time of a pass is compared");
+    } else {
+      comparer.add("launches", before.text(), after.text(),
+                   is_timed
+                       ? "recordings of equal length hold more or fewer launches; name a range "
+                         "that repeats (--step NAME) to judge its time"
+                       : nullptr);
+    }
   }
 }
 
@@ -238,12 +275,20 @@ std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base
     comparer.add_texts(rule.fact, base, candidate);
   }
   add_stages(base, candidate, comparer);
+  // A clock ended these recordings, so the work is not that of a whole program: steps are compared.
+  const bool is_timed = are_equally_long(base, candidate);
   add_amounts(
       "instances", base, candidate,
-      [](const StageAmount& stage) { return std::optional(stage.instances); }, comparer);
+      [](const StageAmount& stage) { return std::optional(stage.instances); },
+      is_timed ? "recordings of equal length: times of one instance are compared" : "", comparer);
   add_amounts(
-      "tokens", base, candidate, [](const StageAmount& stage) { return stage.tokens; }, comparer);
-  add_launches(base, candidate, comparer);
+      "tokens", base, candidate,
+      [&](const StageAmount& stage) -> std::optional<std::int64_t> {
+        const bool is_of_one = is_timed && stage.tokens && stage.instances > 0;
+        return is_of_one ? *stage.tokens / stage.instances : stage.tokens;
+      },
+      "", comparer);
+  add_launches(base, candidate, is_timed, comparer);
   std::vector<FactDifference> found = comparer.found();
   std::stable_sort(
       found.begin(), found.end(),

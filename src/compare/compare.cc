@@ -43,12 +43,13 @@ const RunMetric* find_metric(const RunSummary& run, const std::string& key) {
   return metric == run.metrics.end() ? nullptr : &*metric;
 }
 
-// One value per run; empty if a run has none.
+// One value per run; empty if a run has none. The times of a run that failed are those of a part of
+// its work.
 std::vector<double> values_of(const std::vector<RunSummary>& runs, const std::string& key) {
   std::vector<double> values;
   for (const RunSummary& run : runs) {
     const RunMetric* metric = find_metric(run, key);
-    if (metric == nullptr) {
+    if (metric == nullptr || !run.absent.empty()) {
       return {};
     }
     values.push_back(metric->value);
@@ -207,6 +208,8 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
   row.is_larger_better = metric.is_larger_better;
   const MetricBudget* budget = budget_of(options, metric.key);
   row.is_gated = metric.is_gated || budget != nullptr;
+  row.at_most = budget == nullptr ? std::nullopt : budget->at_most;
+  row.at_least = budget == nullptr ? std::nullopt : budget->at_least;
   row.limit_fraction = budget != nullptr && budget->change_fraction ? *budget->change_fraction
                                                                     : options.smallest_effect;
   const std::vector<double> before = values_of(base, metric.key);
@@ -239,8 +242,6 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
     row.repeats_needed.reset();
   }
   if (budget != nullptr) {
-    row.at_most = budget->at_most;
-    row.at_least = budget->at_least;
     judge_value(*budget, after, row);
   }
   return row;
@@ -298,11 +299,13 @@ void decide(const CompareOptions& options, Comparison& comparison) {
                                     [](const MetricChange& row) { return row.is_gated; });
   if (!broken.empty()) {
     comparison.verdict = Verdict::kInvalid;
-    comparison.sentence = fmt::format("not comparable: {}", fmt::join(broken, "; "));
+    comparison.sentence =
+        fmt::format("{}: {}", has_base ? "not comparable" : "not judged", fmt::join(broken, "; "));
     for (MetricChange& row : metrics) {
       row.change = Change::kNotJudged;
       row.repeats_needed.reset();
-      row.reason = "the runs are not comparable";
+      row.reason =
+          has_failed_run(comparison) ? "a run failed or is empty" : "the runs are not comparable";
     }
   } else if (has_gated(metrics, Change::kWorse)) {
     comparison.verdict = Verdict::kRegress;
@@ -393,6 +396,13 @@ std::string metric_label(const std::string& key) {
         key.substr(kBefore.size(), key.size() - kBefore.size() - kAfter.size());
     return stage == "all" ? "length of the recording" : stage + " (median)";
   }
+  constexpr std::string_view kBeforePass = "structure.passes[pass=";
+  constexpr std::string_view kAfterPass = "].period_median_ns";
+  if (key.starts_with(kBeforePass) && key.ends_with(kAfterPass)) {
+    return fmt::format(
+        "time from one {} pass to the next (median)",
+        key.substr(kBeforePass.size(), key.size() - kBeforePass.size() - kAfterPass.size()));
+  }
   return key;
 }
 
@@ -467,14 +477,19 @@ std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
   return rows;
 }
 
+bool has_failed_run(const Comparison& comparison) {
+  return std::any_of(comparison.facts.begin(), comparison.facts.end(),
+                     [](const FactDifference& one) { return one.fact == "content" && one.breaks; });
+}
+
 Comparison judge_limits(const std::vector<RunSummary>& runs, const CompareOptions& options) {
   Comparison comparison;
   comparison.candidate = labels_of(runs);
   comparison.candidate_median = median_run(runs).label;
   for (const RunSummary& run : runs) {
     if (!run.absent.empty()) {
-      comparison.facts.push_back({"content", "", run.label, true,
-                                  fmt::format("{} cannot be judged: {}", run.label, run.absent)});
+      comparison.facts.push_back(
+          {"content", "", run.label, true, fmt::format("{}: {}", run.label, run.absent)});
     }
   }
   for (const MetricBudget& budget : options.budgets) {
@@ -500,8 +515,10 @@ Comparison compare_runs(const std::vector<RunSummary>& base,
   comparison.candidate_launches = after.launches;
   comparison.base_median = before.label;
   comparison.candidate_median = after.label;
-  diff_runs(before, after, comparison);
-  mark_significant_changes(base, candidate, options, comparison);
+  if (!has_failed_run(comparison)) {
+    diff_runs(before, after, comparison);
+    mark_significant_changes(base, candidate, options, comparison);
+  }
   decide(options, comparison);
   return comparison;
 }
@@ -532,9 +549,10 @@ SelfTest self_test(const std::vector<RunSummary>& runs, const CompareOptions& op
     decide(options, comparison);
     const auto num_gated = std::count_if(comparison.metrics.begin(), comparison.metrics.end(),
                                          [](const MetricChange& row) { return row.is_gated; });
-    test.can_alarm =
-        num_gated > 0 &&
-        test.runs_a_side >= least_repeats(options.alpha / static_cast<double>(num_gated));
+    if (num_gated > 0) {
+      test.least_runs = 2 * least_repeats(options.alpha / static_cast<double>(num_gated));
+      test.can_alarm = 2 * test.runs_a_side >= test.least_runs;
+    }
     test.alarms += comparison.verdict == Verdict::kRegress ? 1 : 0;
     test.passes += comparison.verdict == Verdict::kPass ? 1 : 0;
     test.inconclusive += comparison.verdict == Verdict::kInconclusive ? 1 : 0;

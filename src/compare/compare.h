@@ -62,6 +62,7 @@ struct OperatorAmount {
   std::string stage;  // empty: the source does not say
   std::int64_t total_ns = 0;
   std::int64_t calls = 0;
+  std::string shape = {};  // of its inputs; empty: not known, and the row may mix several
 };
 
 // A kind of pass through the layers of a model.
@@ -105,6 +106,7 @@ struct RunSummary {
   std::vector<LedgerAmount> ledgers;
   std::vector<OperatorAmount> operators;  // rows do not overlap
   std::int64_t operators_whole_ns = 0;    // what they are a part of
+  std::int64_t recording_ns = 0;          // how long was recorded; 0: not known
   std::string operators_time;             // whose time it is, in words
   std::vector<ModelPassAmount> model_passes;
   std::vector<ModelPartAmount> model_parts;  // in the order of a pass
@@ -262,6 +264,29 @@ struct ModelPassChange {
   std::int64_t candidate_ns() const;
 };
 
+// Two recordings of equal length, ended by a clock and not by the work: totals then say nothing
+// about speed, and the amount of work in that time does.
+struct PaceChange {
+  std::int64_t base_ns = 0;  // what was recorded
+  std::int64_t candidate_ns = 0;
+  double work_ratio = 1;  // calls of the same kernels, candidate / base
+
+  // How much longer the same work takes.
+  double time_ratio() const {
+    return static_cast<double>(candidate_ns) / static_cast<double>(base_ns) / work_ratio;
+  }
+};
+
+// Waiting that became less on one GPU and more on another.
+struct MovedWait {
+  std::string stage;
+  std::string bucket;
+  std::string from;  // the GPU that waits less
+  std::string to;
+  std::int64_t less_ns = 0;
+  std::int64_t more_ns = 0;
+};
+
 // The model on both sides.
 struct ModelComparison {
   std::string missing;  // why there are no passes; empty: there are
@@ -281,7 +306,9 @@ struct Comparison {
   std::string candidate_median;
   std::vector<FactDifference> facts;
   std::vector<MetricChange> metrics;
+  std::optional<PaceChange> pace;
   std::vector<LedgerChange> ledgers;
+  std::vector<MovedWait> moved_waits;
   std::vector<PartChange> stages;     // kernel time
   std::vector<PartChange> families;   // likewise, by the size of the difference
   std::vector<KernelChange> kernels;  // likewise
@@ -292,6 +319,10 @@ struct Comparison {
   std::int64_t base_launches = 0;  // of the median run, as kernel_ns
   std::int64_t candidate_launches = 0;
 };
+
+// Whether a run of either side failed or is empty. Then no number of the comparison means anything,
+// and none is given.
+bool has_failed_run(const Comparison& comparison);
 
 // Neither side may be empty.
 Comparison compare_runs(const std::vector<RunSummary>& base,
@@ -308,6 +339,12 @@ std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
 void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& comparison);
 OperatorComparison operator_changes(const RunSummary& base, const RunSummary& candidate);
 ModelComparison model_changes(const RunSummary& base, const RunSummary& candidate);
+// Whether runs were recorded for about the same time, all of them. Not if one does not say.
+bool are_equally_long(const std::vector<RunSummary>& base,
+                      const std::vector<RunSummary>& candidate);
+// nullopt if lengths or kernels differ, or as much work was done.
+std::optional<PaceChange> pace_change(const RunSummary& base, const RunSummary& candidate);
+std::vector<MovedWait> moved_waits(const std::vector<LedgerChange>& ledgers);
 // The part of a difference due to more or fewer calls, at the base's time per call. All of it if
 // one side has no calls.
 std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
@@ -338,7 +375,8 @@ struct SelfTest {
   std::int64_t passes = 0;
   std::int64_t inconclusive = 0;
   std::int64_t runs_a_side = 0;
-  bool can_alarm = false;  // that many runs a side could give an alarm at all
+  bool can_alarm = false;       // that many runs a side could give an alarm at all
+  std::int64_t least_runs = 0;  // of both sides, with which they could
 };
 SelfTest self_test(const std::vector<RunSummary>& runs, const CompareOptions& options,
                    std::int64_t most_deals = 500, std::uint64_t seed = 1);

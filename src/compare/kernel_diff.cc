@@ -226,7 +226,9 @@ std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
 }
 
 void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& comparison) {
+  comparison.pace = pace_change(base, candidate);
   comparison.ledgers = ledger_changes(base, candidate);
+  comparison.moved_waits = moved_waits(comparison.ledgers);
   comparison.stages = breakdown_by(base.kernels, candidate.kernels,
                                    [](const KernelAmount& kernel) { return kernel.stage; });
   comparison.families = breakdown_by(base.kernels, candidate.kernels,

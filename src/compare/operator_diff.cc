@@ -5,7 +5,8 @@
 // A program on the CPU launches no kernels, and only its operators show where time went. If a
 // framework names operators above kernels, they show what a replaced kernel was for. Rows are
 // operators of a stage, one run per side; they do not overlap, and time outside of them is the
-// rest. So rows and rest sum exactly to the difference.
+// rest. So rows and rest sum exactly to the difference. An operator whose inputs have known shapes
+// on both sides has a row for each: the same operator on other sizes is other work.
 //
 // What this gets wrong: operators that a program times itself are from a separate pass, in which
 // each waits for the previous one. Which of them changed is right; their sum does not say by how
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "compare/breakdown.h"
 #include "compare/compare.h"
@@ -20,12 +22,29 @@
 namespace llmprof {
 namespace {
 
-using OperatorMap = std::map<std::pair<std::string, std::string>, OperatorAmount>;
+using OperatorName = std::pair<std::string, std::string>;  // stage and name
+using OperatorMap = std::map<std::pair<OperatorName, std::string>, OperatorAmount>;
 
-OperatorMap operators_by_name(const RunSummary& run) {
-  OperatorMap rows;
+// Operators that ran with inputs of unknown shape.
+std::set<OperatorName> unshaped_of(const RunSummary& run) {
+  std::set<OperatorName> names;
   for (const OperatorAmount& row : run.operators) {
-    const auto [found, is_new] = rows.try_emplace({row.stage, row.name}, row);
+    if (row.shape.empty()) {
+      names.insert({row.stage, row.name});
+    }
+  }
+  return names;
+}
+
+// By name and shape; the shapes of those in `mixed` are summed.
+OperatorMap operators_by_name(const RunSummary& run, const std::set<OperatorName>& mixed) {
+  OperatorMap rows;
+  for (OperatorAmount row : run.operators) {
+    const OperatorName name{row.stage, row.name};
+    if (mixed.contains(name)) {
+      row.shape.clear();
+    }
+    const auto [found, is_new] = rows.try_emplace({name, row.shape}, row);
     if (!is_new) {
       found->second.total_ns += row.total_ns;
       found->second.calls += row.calls;
@@ -35,7 +54,7 @@ OperatorMap operators_by_name(const RunSummary& run) {
 }
 
 OperatorAmount none_of(const OperatorAmount& row) {
-  return {row.name, row.stage, 0, 0};
+  return {row.name, row.stage, 0, 0, row.shape};
 }
 
 void split(OperatorChange& change) {
@@ -77,8 +96,10 @@ OperatorComparison operator_changes(const RunSummary& base, const RunSummary& ca
                                    [](const OperatorAmount& row) { return row.stage; });
   comparison.kinds = breakdown_by(base.operators, candidate.operators, kind_of);
   // An operator of one run only is compared with one that took no time.
-  const OperatorMap before = operators_by_name(base);
-  OperatorMap after = operators_by_name(candidate);
+  std::set<OperatorName> mixed = unshaped_of(base);
+  mixed.merge(unshaped_of(candidate));
+  const OperatorMap before = operators_by_name(base, mixed);
+  OperatorMap after = operators_by_name(candidate, mixed);
   for (const auto& [key, row] : before) {
     const auto other = after.find(key);
     OperatorChange& change = comparison.rows.emplace_back();

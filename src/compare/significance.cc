@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <string>
 
 #include "compare/compare.h"
 #include "compare/statistics.h"
@@ -27,7 +29,15 @@ std::string key_of(const KernelAmount& kernel) {
 }
 
 std::string key_of(const OperatorAmount& row) {
-  return row.stage + '\n' + row.name;
+  return row.stage + '\n' + row.name + '\n' + row.shape;
+}
+
+// The row that stands for several of the same name.
+std::optional<std::string> key_of_all(const OperatorAmount& row) {
+  return row.shape.empty() ? std::nullopt : std::optional(row.stage + '\n' + row.name + '\n');
+}
+std::optional<std::string> key_of_all(const KernelAmount&) {
+  return std::nullopt;
 }
 
 // Times of a row in each run.
@@ -37,10 +47,16 @@ template <typename Amount>
 RowTimes times_of(const std::vector<RunSummary>& runs, std::vector<Amount> RunSummary::*rows) {
   RowTimes times;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const Amount& row : runs[i].*rows) {
-      std::vector<double>& of = times[key_of(row)];
+    const auto add = [&](const std::string& key, const Amount& row) {
+      std::vector<double>& of = times[key];
       of.resize(runs.size());
       of[i] += static_cast<double>(row.total_ns);
+    };
+    for (const Amount& row : runs[i].*rows) {
+      add(key_of(row), row);
+      if (const std::optional<std::string> all = key_of_all(row)) {
+        add(*all, row);
+      }
     }
   }
   return times;

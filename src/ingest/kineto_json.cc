@@ -10,6 +10,7 @@
 // `baseTimeNanoseconds` is the UTC time of the trace's zero; without it times count from 1970. A
 // truncated file yields what was read before, with a diagnostic.
 #include <algorithm>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -167,22 +168,35 @@ class KinetoLoader {
     if (all == distributed_.end() || !all->is_array()) {
       return;
     }
+    std::unordered_map<std::string, const Json*> by_name;
+    for (const Json& one : *all) {
+      const auto name = one.is_object() ? one.find("pg_name") : one.end();
+      if (name != one.end() && name->is_string()) {
+        by_name.try_emplace(name->get<std::string>(), &one);
+      }
+    }
     for (ProcessGroup& group : trace_.process_groups) {
-      const auto found = std::find_if(all->begin(), all->end(), [&](const Json& one) {
-        return one.is_object() && one.value("pg_name", Json()) == Json(group.name);
-      });
-      if (!group.ranks.empty() || group.name.empty() || found == all->end()) {
+      const auto found = by_name.find(group.name);
+      if (!group.ranks.empty() || group.name.empty() || found == by_name.end()) {
         continue;
       }
-      for (const Json& rank : found->value("ranks", Json::array())) {
-        if (!rank.is_number_integer() || rank.get<std::int64_t>() < 0) {
-          group.ranks.clear();
-          break;
-        }
-        group.ranks.push_back(rank.get<std::int64_t>());
-      }
-      std::sort(group.ranks.begin(), group.ranks.end());
+      const auto ranks = found->second->find("ranks");
+      group.ranks = ranks == found->second->end() ? std::vector<std::int64_t>() : ranks_in(*ranks);
+      by_name.erase(found);  // once: the list may be long, and there may be many groups
     }
+  }
+
+  // In order; empty if one of them is none.
+  static std::vector<std::int64_t> ranks_in(const Json& list) {
+    std::vector<std::int64_t> ranks;
+    for (const Json& rank : list) {
+      if (!rank.is_number_integer() || rank.get<std::int64_t>() < 0) {
+        return {};
+      }
+      ranks.push_back(rank.get<std::int64_t>());
+    }
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
   }
 
   // By number. If the numbers do not match, because a program saw the GPUs in another order, the

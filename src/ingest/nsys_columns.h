@@ -74,12 +74,13 @@ struct NvtxRow {
     kThread,
     kTextId,
     kDomainId,
+    kBinary,        // only with --include-blobs
     kFirstPayload,  // one column for each type of whole number
     kNumColumns = kFirstPayload + 4,
   };
-  static constexpr std::array kNames = {"start",      "end",         "eventType", "text",
-                                        "globalTid",  "textId",      "domainId",  "uint64Value",
-                                        "int64Value", "uint32Value", "int32Value"};
+  static constexpr std::array kNames = {"start",       "end",        "eventType",   "text",
+                                        "globalTid",   "textId",     "domainId",    "binaryData",
+                                        "uint64Value", "int64Value", "uint32Value", "int32Value"};
   static_assert(kNames.size() == kNumColumns);
 };
 

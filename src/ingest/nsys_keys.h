@@ -22,13 +22,14 @@ inline std::uint32_t pid_of(std::uint64_t global_id) {
   return static_cast<std::uint32_t>((global_id >> 24) & 0xffffff);
 }
 
-// Maps nsys' StringIds to texts of the pool. Ids are dense in real files, but need not be.
+// Maps nsys' StringIds to texts of the pool. Ids are dense in real files, but need not be: a vector
+// holds those that are not far beyond their number.
 class NameMap {
  public:
-  static constexpr std::int64_t kMostDense = 1 << 24;  // smaller ids are kept in a vector
+  static constexpr std::int64_t most_dense(std::int64_t num_ids) { return 4 * num_ids + 65'536; }
 
   void add(std::int64_t id, StringId name) {
-    if (id >= 0 && id < kMostDense) {
+    if (id >= 0 && id < most_dense(++num_ids_)) {
       if (static_cast<std::size_t>(id) >= dense_.size()) {
         dense_.resize(static_cast<std::size_t>(id) + 1);
       }
@@ -40,13 +41,17 @@ class NameMap {
 
   StringId operator[](std::int64_t id) const {
     if (id >= 0 && id < static_cast<std::int64_t>(dense_.size())) {
-      return dense_[static_cast<std::size_t>(id)];
+      const StringId name = dense_[static_cast<std::size_t>(id)];
+      if (name != StringId{} || sparse_.empty()) {
+        return name;
+      }
     }
     const auto found = sparse_.find(id);
     return found == sparse_.end() ? StringId{} : found->second;
   }
 
  private:
+  std::int64_t num_ids_ = 0;
   std::vector<StringId> dense_;
   std::unordered_map<std::int64_t, StringId> sparse_;
 };

@@ -12,6 +12,7 @@
 #include "ingest/nsys_outline.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -40,7 +41,7 @@ std::uint64_t largest_rowid(const SqliteFile& file, const char* table) {
   try {
     return number_from(file, fmt::format("SELECT max(rowid) FROM {}", table));
   } catch (const Error&) {  // WITHOUT ROWID, as nsys never writes it
-    return number_from(file, fmt::format("SELECT count(*) FROM {}", table));
+    return number_from(file, fmt::format("SELECT count(1) FROM {}", table));
   }
 }
 
@@ -56,15 +57,22 @@ TextSample sample_texts(const SqliteFile& file, const char* table, const char* c
   if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
     return sample;
   }
-  // A prefix is enough to tell texts apart; long ones would make the sample slow.
-  file.query(fmt::format("SELECT count(*), count(DISTINCT substr({1}, 1, 256)), "
-                         "avg(length(CAST({1} AS BLOB))) FROM (SELECT {1} FROM {0} LIMIT {2})",
-                         table, column, kSampledRows),
+  // A prefix is enough to tell texts apart.
+  constexpr std::size_t kPrefix = 256;
+  std::unordered_set<std::string> distinct;
+  std::uint64_t num_texts = 0;
+  std::uint64_t num_bytes = 0;
+  file.query(fmt::format("SELECT {} FROM {} LIMIT {}", column, table, kSampledRows),
              [&](const auto& row) {
-               sample.num_rows = static_cast<std::uint64_t>(row[0].as_integer());
-               sample.num_distinct = static_cast<std::uint64_t>(row[1].as_integer());
-               sample.mean_bytes = static_cast<std::uint64_t>(std::max(row[2].real, 0.0));
+               ++sample.num_rows;
+               if (row[0].kind == SqlValue::Kind::kText) {
+                 ++num_texts;
+                 num_bytes += row[0].text.size();
+                 distinct.emplace(row[0].text.substr(0, kPrefix));
+               }
              });
+  sample.num_distinct = distinct.size();
+  sample.mean_bytes = num_bytes / std::max<std::uint64_t>(num_texts, 1);
   return sample;
 }
 
@@ -76,7 +84,8 @@ void add_texts(std::uint64_t count, std::uint64_t mean_bytes, TraceOutline& outl
 
 void count_texts(const SqliteFile& file, TraceOutline& outline) {
   const std::uint64_t last_id = largest_rowid(file, "StringIds");
-  outline.name_ids = std::min<std::uint64_t>(last_id, NameMap::kMostDense);
+  const auto most_ids = static_cast<std::int64_t>(outline.file_bytes / kLeastRowBytes);
+  outline.name_ids = std::min(last_id, static_cast<std::uint64_t>(NameMap::most_dense(most_ids)));
   const TextSample names = sample_texts(file, "StringIds", "value");
   add_texts(names.num_rows < kSampledRows ? names.num_rows : last_id, names.mean_bytes, outline);
   const TextSample texts = sample_texts(file, "NVTX_EVENTS", "text");
@@ -104,7 +113,7 @@ TraceOutline outline_nsys_sqlite(const InputFile& input) {
   for (const char* table : {"TARGET_INFO_CUDA_GPU", "TARGET_INFO_GPU"}) {
     if (file.has_table(table)) {
       outline.num_devices = std::clamp<std::uint64_t>(
-          number_from(file, fmt::format("SELECT count(*) FROM {}", table)), 1, kMostDevices);
+          number_from(file, fmt::format("SELECT count(1) FROM {}", table)), 1, kMostDevices);
       break;
     }
   }

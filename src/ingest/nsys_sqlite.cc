@@ -24,6 +24,7 @@
 #include "base/units.h"
 #include "ingest/bounded_text.h"
 #include "ingest/ingest.h"
+#include "ingest/nsys_collectives.h"
 #include "ingest/nsys_columns.h"
 #include "ingest/nsys_graph_nodes.h"
 #include "ingest/nsys_keys.h"
@@ -117,7 +118,8 @@ void renumber(std::span<T> column, const std::vector<T>& numbers) {
 // Loads one export. Methods run in the order of run(); only the scan tasks are parallel.
 class Loader {
  public:
-  Loader(const SqliteFile& file, unsigned num_threads) : file_(file), num_threads_(num_threads) {}
+  Loader(const SqliteFile& file, unsigned num_threads)
+      : file_(file), num_threads_(num_threads), nccl_(file) {}
 
   Trace run() {
     read_strings();
@@ -125,6 +127,7 @@ class Loader {
     load_tables();
     numbers_.read_devices(file_);
     read_node_creations(file_, numbers_, trace_);
+    nccl_.add_groups(trace_);
     add_diagnostics();
     return std::move(trace_);
   }
@@ -176,9 +179,16 @@ class Loader {
       });
     }
     if (file_.has_table("DIAGNOSTIC_EVENT")) {
-      // Severity 1 is information, 2 a warning, 3 an error.
-      file_.query("SELECT text FROM DIAGNOSTIC_EVENT WHERE severity >= 2 ORDER BY timestamp, text",
-                  [&](const auto& row) { capture.messages.emplace_back(row[0].as_text()); });
+      // Severity 1 is information, 2 a warning, 3 an error. Sorted here: SQLite would write what it
+      // sorts into temporary files.
+      std::vector<std::pair<std::int64_t, std::string>> messages;
+      file_.query(
+          "SELECT timestamp, text FROM DIAGNOSTIC_EVENT WHERE severity >= 2",
+          [&](const auto& row) { messages.emplace_back(row[0].as_integer(), row[1].as_text()); });
+      std::sort(messages.begin(), messages.end());
+      for (auto& [time, text] : messages) {
+        capture.messages.push_back(std::move(text));
+      }
     }
   }
 
@@ -410,6 +420,7 @@ class Loader {
         ranges.thread[kept] = threads.id(global_tid);
         ranges.kind[kept] = *kind;
         ranges.payload[kept] = payload_of(row);
+        nccl_.add(static_cast<std::uint32_t>(kept), domain_id, row[NvtxRow::kBinary]);
         domain_ids[kept++] = domain_id;
       });
     }
@@ -519,6 +530,7 @@ class Loader {
   TraceNumbers numbers_{trace_};
   NameMap names_;
   NameMap api_names_;
+  NcclPayloads nccl_;
   std::vector<std::uint64_t> range_threads_;
   SeenTimes times_;
 };

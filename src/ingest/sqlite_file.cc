@@ -37,6 +37,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSqliteMagic("SQLite format 3\0", 16);
+constexpr const char* kAgain = "copy it again, or run nsys export again";
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& what, const std::string& hint) {
   throw Error(ErrorKind::kInput, fmt::format("{} {}", path.string(), what), hint);
@@ -100,7 +101,11 @@ void check_header(const fs::path& path, std::string_view bytes) {
     refuse(
         path,
         fmt::format("is cut short: {} of {}", format_bytes(bytes.size()), format_bytes(promised)),
-        "copy it again, or run nsys export again");
+        kAgain);
+  }
+  // SQLite reads the schema when it opens a file, whatever that costs.
+  if (!sqlite_pages::records_fit(layout, 1)) {
+    refuse(path, "is damaged inside its schema", kAgain);
   }
   std::error_code ignored;
   for (const char* suffix : {"-wal", "-journal"}) {
@@ -178,7 +183,7 @@ SqliteFile::SqliteFile(const fs::path& path) : path_(path), bytes_(map_file(path
     }
     guard_.guard(connection_, bytes_.size());
     sqlite3_exec(connection_, "PRAGMA cell_size_check = ON", nullptr, nullptr, nullptr);
-    query("SELECT count(*) FROM sqlite_master", [](const auto&) {});
+    query("SELECT 1 FROM sqlite_master LIMIT 1", [](const auto&) {});
   } catch (...) {
     sqlite3_close(connection_);
     ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
@@ -248,21 +253,28 @@ void SqliteFile::query(const std::string& sql,
   const Statement statement = prepare(connection_, path_, sql);
   std::vector<SqlValue> values(static_cast<std::size_t>(sqlite3_column_count(statement.get())));
   int state = SQLITE_OK;
+  constexpr std::size_t kLeastRow = 4;      // bytes of a record
+  constexpr std::size_t kFree = 1'000'000;  // of what SQLite itself says, and small files
+  constexpr std::size_t kLongest = 2;       // text in UTF-8 is longer than in UTF-16
+  std::size_t num_bytes = 0;
   while ((state = sqlite3_step(statement.get())) == SQLITE_ROW) {
+    num_bytes += kLeastRow;
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = value_at(statement.get(), static_cast<int>(i));
+      num_bytes += values[i].text.size();
+    }
+    if (num_bytes > kLongest * bytes_.size() + kFree) {
+      refuse(path_, "is damaged: its rows use the same bytes many times", kAgain);
     }
     row(values);
   }
   if (state != SQLITE_DONE) {
-    refuse(path_, fmt::format("is damaged: {}", sqlite3_errmsg(connection_)),
-           "copy it again, or run nsys export again");
+    refuse(path_, fmt::format("is damaged: {}", sqlite3_errmsg(connection_)), kAgain);
   }
 }
 
 void throw_damaged(const SqliteFile& file, const std::string& table) {
-  refuse(file.path(), fmt::format("is damaged inside table {}", table),
-         "copy it again, or run nsys export again");
+  refuse(file.path(), fmt::format("is damaged inside table {}", table), kAgain);
 }
 
 TableScan::TableScan(const SqliteFile& file, const std::string& table,
@@ -324,12 +336,17 @@ std::string TableScan::select_text() const {
     sql += i == 0 ? "" : ", ";
     sql += column_index_[i] < 0 ? "NULL" : sql_name(columns_[i]);
   }
-  return sql + " FROM " + sql_name(table_);
+  return sql + " FROM " + sql_name(table_) + " NOT INDEXED";
 }
 
+// Row by row: count(*) is one step of SQLite's machine, and no limit on steps ends it.
 void TableScan::plan_sqlite() {
-  file_.query("SELECT count(*) FROM " + sql_name(table_),
+  file_.query("SELECT count(1) FROM " + sql_name(table_) + " NOT INDEXED",
               [&](const auto& row) { num_rows_ = static_cast<std::size_t>(row[0].as_integer()); });
+  constexpr std::size_t kLeastRow = 4;
+  if (num_rows_ > file_.bytes().size() / kLeastRow) {
+    throw_damaged(file_, table_);
+  }
   chunks_ = {Chunk{}};
 }
 
@@ -340,55 +357,28 @@ void TableScan::scan_with_sqlite(const RowFunction& row) const {
       row(index++, values.data());
     }
   });
+  // An index may have other rows than its table: those that were promised are not there.
+  if (index < num_rows_) {
+    throw_damaged(file_, table_);
+  }
 }
 
 // Lists the leaf pages in order and counts their records. False if a page violates the format.
 bool TableScan::plan_pages(std::uint32_t root_page) {
-  constexpr int kInterior = 5;
-  constexpr int kLeaf = 13;
-  constexpr int kDeepest = 20;  // SQLite's own limit
   const sqlite_pages::Layout layout = sqlite_pages::layout_of(file_.bytes());
-  std::size_t visited = 0;
-  const std::function<bool(std::uint32_t, int)> visit = [&](std::uint32_t page, int depth) {
-    // Limits on depth and on visited pages end the walk in a b-tree with cycles.
-    if (page == 0 || page > layout.num_pages || depth > kDeepest || ++visited > layout.num_pages) {
-      return false;
-    }
-    const std::size_t start = static_cast<std::size_t>(page - 1) * layout.page_size;
-    const std::size_t header = start + (page == 1 ? sqlite_pages::kHeaderSize : 0);
-    const std::uint32_t type = sqlite_pages::big_endian(layout.bytes, header, 1);
-    const std::uint32_t cells = sqlite_pages::big_endian(layout.bytes, header + 3, 2);
-    if (type == kLeaf) {
-      if (header + 8 + 2 * static_cast<std::size_t>(cells) > start + layout.usable) {
-        return false;
-      }
-      leaf_pages_.push_back(page);
-      leaf_rows_.push_back(static_cast<std::uint16_t>(cells));
-      num_rows_ += cells;
-      file_.passed(layout.page_size);
-      return true;
-    }
-    if (type != kInterior ||
-        header + 12 + 2 * static_cast<std::size_t>(cells) > start + layout.usable) {
-      return false;
-    }
-    for (std::uint32_t i = 0; i < cells; ++i) {
-      const std::uint32_t offset =
-          sqlite_pages::big_endian(layout.bytes, header + 12 + 2 * static_cast<std::size_t>(i), 2);
-      if (offset + 4 > layout.usable ||
-          !visit(sqlite_pages::big_endian(layout.bytes, start + offset, 4), depth + 1)) {
-        return false;
-      }
-    }
-    return visit(sqlite_pages::big_endian(layout.bytes, header + 8, 4), depth + 1);
-  };
-  if (!visit(root_page, 0)) {
+  const bool is_whole = sqlite_pages::each_leaf(
+      layout, root_page, [&](std::uint32_t page, std::uint32_t num_records) {
+        leaf_pages_.push_back(page);
+        leaf_rows_.push_back(static_cast<std::uint16_t>(num_records));
+        num_rows_ += num_records;
+        file_.passed(layout.page_size);
+      });
+  if (!is_whole) {
     leaf_pages_.clear();
     leaf_rows_.clear();
     num_rows_ = 0;
-    return false;
   }
-  return true;
+  return is_whole;
 }
 
 // Some tens of chunks per table: enough for all threads, few enough to cost nothing.

@@ -47,7 +47,8 @@ class SqliteFile {
   // In table order; empty if there is no such table. Throws as above.
   std::vector<std::string> columns_of(const std::string& table) const;
 
-  // For small tables: runs a query on this connection and calls back for each row.
+  // For small tables: runs a query on this connection and calls back for each row. Throws kInput if
+  // it has more rows, or more bytes of text, than a file of this size can hold.
   void query(const std::string& sql,
              const std::function<void(const std::vector<SqlValue>&)>& row) const;
 
@@ -108,6 +109,7 @@ class TableScan {
   std::vector<Chunk> chunks_;
   std::size_t num_rows_ = 0;
   bool reads_pages_ = false;
+  mutable std::atomic<std::uint64_t> spilled_{0};  // bytes of records that continue elsewhere
 };
 
 // Thrown inside scan() if a page turns out to be damaged; never leaves ingest/.
@@ -120,7 +122,7 @@ void TableScan::scan(std::size_t chunk, Row&& row) const {
     return;
   }
   const sqlite_pages::Layout layout = sqlite_pages::layout_of(file_.bytes());
-  sqlite_pages::RecordReader reader(layout, slot_of_, rowid_slot_, columns_.size());
+  sqlite_pages::RecordReader reader(layout, slot_of_, rowid_slot_, columns_.size(), spilled_);
   const Chunk& mine = chunks_[chunk];
   std::size_t index = mine.first_row;
   for (std::size_t p = mine.first_page; p < mine.first_page + mine.num_pages; ++p) {

@@ -10,6 +10,11 @@
 // The header says where each column lies, and must be added up from its beginning. But rows of one
 // table mostly have one of few headers: numbers of the same sizes. So what a header says is worked
 // out once and kept, and a record with a known header costs a few instructions per wanted column.
+//
+// A hostile file may use the same bytes many times: interior pages that share leaves, pointers to
+// the same record, records that share overflow pages. A megabyte of file is then terabytes of rows.
+// No file that SQLite wrote has more pages in a table, more bytes of records in a page, or more
+// overflow in a table than its size allows, so that is where reading ends.
 #include "ingest/sqlite_pages.h"
 
 #include <algorithm>
@@ -184,6 +189,64 @@ bool gather(const Layout& layout, std::string_view local, std::uint32_t next,
 
 }  // namespace
 
+bool each_leaf(const Layout& layout, std::uint32_t root_page,
+               const std::function<void(std::uint32_t, std::uint32_t)>& leaf) {
+  constexpr int kInterior = 5;
+  constexpr int kLeaf = 13;
+  constexpr int kDeepest = 20;           // SQLite's own limit
+  constexpr std::size_t kLeastCell = 4;  // of a record
+  constexpr std::size_t kPointer = 2;    // to a record
+  std::size_t visited = 0;
+  const std::function<bool(std::uint32_t, int)> visit = [&](std::uint32_t page, int depth) {
+    // Limits on depth and on visited pages end the walk in a b-tree with cycles.
+    if (page == 0 || page > layout.num_pages || depth > kDeepest || ++visited > layout.num_pages) {
+      return false;
+    }
+    const std::size_t start = static_cast<std::size_t>(page - 1) * layout.page_size;
+    const std::size_t header = start + (page == 1 ? kHeaderSize : 0);
+    const std::uint32_t type = big_endian(layout.bytes, header, 1);
+    const std::size_t cells = big_endian(layout.bytes, header + 3, 2);
+    if (type == kLeaf) {
+      if (header + 8 + (kPointer + kLeastCell) * cells > start + layout.usable) {
+        return false;
+      }
+      leaf(page, static_cast<std::uint32_t>(cells));
+      return true;
+    }
+    if (type != kInterior || header + 12 + kPointer * cells > start + layout.usable) {
+      return false;
+    }
+    for (std::size_t i = 0; i < cells; ++i) {
+      const std::uint32_t offset = big_endian(layout.bytes, header + 12 + kPointer * i, 2);
+      if (offset + 4 > layout.usable ||
+          !visit(big_endian(layout.bytes, start + offset, 4), depth + 1)) {
+        return false;
+      }
+    }
+    return visit(big_endian(layout.bytes, header + 8, 4), depth + 1);
+  };
+  return visit(root_page, 0);
+}
+
+bool records_fit(const Layout& layout, std::uint32_t root_page) {
+  std::uint64_t sum = 0;
+  bool are_valid = true;
+  const bool is_tree =
+      each_leaf(layout, root_page, [&](std::uint32_t page, std::uint32_t num_records) {
+        const std::size_t start = static_cast<std::size_t>(page - 1) * layout.page_size;
+        const std::size_t pointers = start + (page == 1 ? kHeaderSize : 0) + 8;
+        for (std::size_t i = 0; i < num_records && are_valid; ++i) {
+          const std::uint32_t offset = big_endian(layout.bytes, pointers + 2 * i, 2);
+          const char* at = layout.bytes.data() + start + std::min(offset, layout.usable);
+          std::uint64_t size = 0;
+          are_valid = read_varint(at, layout.bytes.data() + start + layout.usable, size) &&
+                      size <= layout.bytes.size() - sum;
+          sum += are_valid ? size : 0;
+        }
+      });
+  return is_tree && are_valid;
+}
+
 bool RecordReader::make_plan(const char* payload, std::size_t header_size, Plan& plan) const {
   plan.numbers.clear();
   plan.constants.clear();
@@ -319,18 +382,24 @@ bool RecordReader::read(std::uint32_t page, std::uint32_t i) {
   }
   const char* payload = at;
   const char* end = nullptr;
+  page_used_ = i == 0 ? 0 : page_used_;
+  page_used_ += static_cast<std::uint64_t>(at - (layout_.bytes.data() + start + offset));
   // The part of a payload that stays on the page: section 1.6 of the file format.
   const std::uint64_t most_local = layout_.usable - 35;
   if (payload_size <= most_local) {
     end = payload + payload_size;
-    if (payload_size > static_cast<std::uint64_t>(page_end - payload)) {
+    page_used_ += payload_size;
+    if (payload_size > static_cast<std::uint64_t>(page_end - payload) ||
+        page_used_ > layout_.usable) {
       return false;
     }
   } else {
     const std::uint64_t least_local = (layout_.usable - 12) * 32 / 255 - 23;
     const std::uint64_t fitting = least_local + (payload_size - least_local) % (layout_.usable - 4);
     const std::uint64_t local = fitting <= most_local ? fitting : least_local;
-    if (local + 4 > static_cast<std::uint64_t>(page_end - payload)) {
+    page_used_ += local + 4;
+    if (local + 4 > static_cast<std::uint64_t>(page_end - payload) || page_used_ > layout_.usable ||
+        spilled_.fetch_add(payload_size, std::memory_order_relaxed) > layout_.bytes.size()) {
       return false;
     }
     const std::string_view here(payload, local);

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,14 +54,28 @@ struct Layout {
 // num_pages is 0 if the page size is impossible. The bytes include the file's header.
 Layout layout_of(std::string_view bytes);
 
-// Reads the records of one table's leaf pages. Not for several threads at once.
+// Calls leaf(page, number of records) for the leaf pages of a table, in order. False if a page
+// violates the format, or if there are more of them than the file has: pages that are used twice.
+bool each_leaf(const Layout& layout, std::uint32_t root_page,
+               const std::function<void(std::uint32_t, std::uint32_t)>& leaf);
+
+// Whether a table's records fit into the file. A hostile one uses the same bytes many times.
+bool records_fit(const Layout& layout, std::uint32_t root_page);
+
+// Reads the records of one table's leaf pages, each from its first to its last. Not for several
+// threads at once.
 class RecordReader {
  public:
   // `slot_of`: by column of the table, its place among the values, or -1. `rowid_slot`: the place
-  // of the row id itself, or -1.
+  // of the row id itself, or -1. `spilled` counts the bytes of all readers of the table on other
+  // pages than the record's own.
   RecordReader(const Layout& layout, const std::vector<int>& slot_of, int rowid_slot,
-               std::size_t num_slots)
-      : layout_(layout), slot_of_(slot_of), rowid_slot_(rowid_slot), values_(num_slots) {}
+               std::size_t num_slots, std::atomic<std::uint64_t>& spilled)
+      : layout_(layout),
+        slot_of_(slot_of),
+        rowid_slot_(rowid_slot),
+        values_(num_slots),
+        spilled_(spilled) {}
 
   // Reads the record of cell `i` into values(). False if the bytes violate the format.
   bool read(std::uint32_t page, std::uint32_t i);
@@ -100,7 +116,9 @@ class RecordReader {
   const std::vector<int>& slot_of_;
   int rowid_slot_;
   std::vector<SqlValue> values_;
-  std::string spill_;  // a payload that overflows its page
+  std::atomic<std::uint64_t>& spilled_;
+  std::uint64_t page_used_ = 0;  // by the records of this page so far
+  std::string spill_;            // a payload that overflows its page
   std::vector<Plan> plans_;
   std::array<std::uint16_t, kMostPlans> plan_at_{};  // by hash of the header: from 1; 0: none
   const Plan* last_ = nullptr;                       // of the record before

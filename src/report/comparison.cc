@@ -108,6 +108,7 @@ Json parts_json(const std::vector<PartChange>& parts, const char* what) {
 Json operator_change_json(const OperatorChange& row) {
   return {{"stage", row.base.stage},
           {"operator", row.base.name},
+          {"shape", text_or_null(row.base.shape)},
           {"base_ns", row.base.total_ns},
           {"candidate_ns", row.candidate.total_ns},
           {"base_calls", row.base.calls},
@@ -145,6 +146,14 @@ Json model_part_json(const ModelPartChange& row) {
           {"candidate_kernel", text_or_null(row.candidate_kernel)}};
 }
 
+Json pace_json(const std::optional<PaceChange>& pace) {
+  return pace ? Json{{"base_ns", pace->base_ns},
+                     {"candidate_ns", pace->candidate_ns},
+                     {"work_ratio", pace->work_ratio},
+                     {"time_ratio", pace->time_ratio()}}
+              : Json(nullptr);
+}
+
 // Times are of one pass, all layers together.
 Json model_json(const ModelComparison& model) {
   Json json = {{"missing", text_or_null(model.missing)}, {"passes", Json::array()}};
@@ -179,6 +188,16 @@ std::string comparison_json(const Comparison& comparison) {
   json["metrics"] = Json::array();
   for (const MetricChange& row : comparison.metrics) {
     json["metrics"].push_back(metric_json(row));
+  }
+  json["pace"] = pace_json(comparison.pace);
+  json["moved_waits"] = Json::array();
+  for (const MovedWait& row : comparison.moved_waits) {
+    json["moved_waits"].push_back({{"stage", row.stage},
+                                   {"bucket", row.bucket},
+                                   {"from", row.from},
+                                   {"to", row.to},
+                                   {"less_ns", row.less_ns},
+                                   {"more_ns", row.more_ns}});
   }
   json["ledgers"] = Json::array();
   for (const LedgerChange& row : comparison.ledgers) {

@@ -60,6 +60,18 @@ std::string kernel_change(const Comparison& comparison) {
   return text;
 }
 
+// A clock ended both recordings: the length says nothing, the work in it does.
+std::string pace_text(const PaceChange& pace) {
+  const double work = std::abs(pace.work_ratio - 1) * 100;
+  const double time = pace.time_ratio() - 1;
+  const char* less = pace.work_ratio < 1 ? "less" : "more";
+  return fmt::format(
+      "both recordings are {} long; the candidate did {:.1f} % {} work per second (its kernels ran {} "
+      "often), so the same work takes about {:.1f} % {}",
+      format_duration_ns(pace.candidate_ns), work, less, less, std::abs(time) * 100,
+      time > 0 ? "longer" : "less time");
+}
+
 // Without a base: the values that have limits.
 std::string measured_values(const Comparison& comparison) {
   std::vector<std::string> parts;
@@ -91,18 +103,23 @@ std::string limit_text(const MetricChange& metric) {
 }
 
 std::string measured_change(const Comparison& comparison) {
+  if (has_failed_run(comparison)) {
+    return fmt::format("Nothing was {}: a run failed or is empty.",
+                       comparison.base.empty() ? "judged" : "compared");
+  }
   if (comparison.base.empty()) {
     return measured_values(comparison);
   }
-  if (std::ranges::any_of(comparison.facts, [](const FactDifference& one) {
-        return one.fact == "content" && one.breaks;
-      })) {
-    return "Nothing was compared: a run failed or is empty.";
-  }
   std::vector<std::string> parts;
   const bool is_one_run = comparison.base.size() == 1 && comparison.candidate.size() == 1;
+  if (comparison.pace) {
+    parts.push_back(pace_text(*comparison.pace));
+  }
+  const std::size_t most = parts.size() + 2;
   for (const MetricChange& row : comparison.metrics) {
-    if (row.is_gated && row.base && row.candidate && *row.base > 0 && parts.size() < 2) {
+    const bool is_length = row.key == "stages[stage=all].host_median_ns";
+    if (row.is_gated && row.base && row.candidate && *row.base > 0 && parts.size() < most &&
+        !(comparison.pace && is_length)) {
       parts.push_back(metric_change(row, is_one_run));
     }
   }
@@ -116,6 +133,12 @@ std::string measured_change(const Comparison& comparison) {
     return "Nothing was measured on both sides.";
   }
   return with_capital(printable(fmt::format("{}", fmt::join(parts, "; ")))) + ".";
+}
+
+std::string moved_wait_text(const MovedWait& row) {
+  return fmt::format("Waiting moved from {0} to {1} ({2}): {0} waits {3} less, {1} {4} more.",
+                     printable(row.from), printable(row.to), bucket_in_words(row.bucket),
+                     format_duration_ns(row.less_ns), format_duration_ns(row.more_ns));
 }
 
 std::string runs_sentence(const Comparison& comparison) {

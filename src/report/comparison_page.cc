@@ -15,6 +15,7 @@
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
 #include "report/html_parts.h"
+#include "report/key_words.h"
 #include "report/section_parts.h"
 
 namespace llmprof {
@@ -39,8 +40,8 @@ std::string verdict_words(const Comparison& comparison) {
 
 // The sentence without the word that is already in the heading.
 std::string reasons_of(const std::string& sentence) {
-  for (const std::string_view said :
-       {"slower: ", "faster: ", "not decided: ", "not comparable: ", "outside its limit: "}) {
+  for (const std::string_view said : {"slower: ", "faster: ", "not decided: ", "not comparable: ",
+                                      "not judged: ", "outside its limit: "}) {
     if (sentence.starts_with(said)) {
       return sentence.substr(said.size());
     }
@@ -48,10 +49,22 @@ std::string reasons_of(const std::string& sentence) {
   return sentence;
 }
 
-// Keys of metrics.json stay as they are.
-std::string capitalized(std::string text) {
-  const bool is_key = text.find_first_of("[_") != std::string::npos;
-  return is_key ? text : with_capital(std::move(text));
+// A key that has no label of its own, in words.
+std::string label_words(const std::string& key) {
+  const std::string label = metric_label(key);
+  return label == key ? key_words(key) : label;
+}
+
+// Keys are for budgets; a page is for readers.
+void say_in_words(ReportTable& table) {
+  for (ReportRow& row : table.rows) {
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (const std::string* text = row.cells[i].text();
+          table.columns[i].field == "key" && text != nullptr) {
+        row.cells[i] = {label_words(*text), Unit::kText, row.cells[i].key};
+      }
+    }
+  }
 }
 
 bool is_change(const MetricChange& row) {
@@ -91,7 +104,7 @@ std::string tile_html(const MetricChange& row, std::size_t place) {
       "<li class=\"tile {}\"><div class=\"tile-label\">{}</div><div class=\"tile-value\">{}</div>"
       "<div class=\"tile-note\">{}</div><div class=\"tile-note\">{}{} now{}</div></li>\n",
       is_change(row) ? change_name(row.change) : "even",
-      html_words(capitalized(metric_label(row.key))), tile_value(row, ratio), note,
+      html_words(with_capital(label_words(row.key))), tile_value(row, ratio), note,
       row.base ? html_value(value("base", row.base, metric_unit(row))) + " before, " : "",
       html_value(value("candidate", row.candidate, metric_unit(row))),
       row.reason.empty() ? "" : "; " + html_words(row.reason));
@@ -103,11 +116,15 @@ std::string summary_html(const Comparison& comparison) {
   for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
     tiles += comparison.metrics[i].is_gated ? tile_html(comparison.metrics[i], i) : "";
   }
+  std::string moved;
+  for (const MovedWait& row : comparison.moved_waits) {
+    moved += "<p>" + html_words(moved_wait_text(row)) + "</p>\n";
+  }
   return fmt::format(
       "<section id=\"summary\" aria-labelledby=\"summary-title\">"
       "<h2 id=\"summary-title\" class=\"{}\">{}</h2>\n<p class=\"verdict\">{}</p>\n"
-      "<p>{}</p>\n<p class=\"hint\">Verdict: {}. {}</p>\n{}</section>\n",
-      verdict, verdict_words(comparison), html_words(measured_change(comparison)),
+      "{}<p>{}</p>\n<p class=\"hint\">Verdict: {}. {}</p>\n{}</section>\n",
+      verdict, verdict_words(comparison), html_words(measured_change(comparison)), moved,
       html_words(reasons_of(comparison.sentence)), verdict, html_words(runs_sentence(comparison)),
       tiles.empty() ? "" : "<ul class=\"tiles\">" + tiles + "</ul>\n");
 }
@@ -122,6 +139,7 @@ std::string other_metrics_html(const Comparison& comparison) {
     return "";
   }
   table.rows.resize(std::min(all, kMost));
+  say_in_words(table);
   Section section;
   section.id = "other-metrics";
   section.title = "Metrics without a significant change";
@@ -137,8 +155,13 @@ std::string other_metrics_html(const Comparison& comparison) {
 
 std::string core_html(const Comparison& comparison, std::size_t top) {
   if (comparison.base.empty()) {
+    Section limits = limits_section(comparison);
+    say_in_words(limits.tables.front());
+    return summary_html(comparison) + html_text({"", {limits, runs_section(comparison)}});
+  }
+  if (has_failed_run(comparison)) {
     return summary_html(comparison) +
-           html_text({"", {limits_section(comparison), runs_section(comparison)}});
+           html_text({"", {fingerprint_section(comparison), runs_section(comparison)}});
   }
   Document first;
   Document last;
@@ -165,6 +188,7 @@ std::string core_html(const Comparison& comparison, std::size_t top) {
   std::erase_if(metrics.notes, [](const std::string& note) {
     return note.find("--all-metrics") != std::string::npos;
   });
+  say_in_words(metrics.tables.front());
   first.sections.push_back(std::move(metrics));
   last.sections.push_back(runs_section(comparison));
   return summary_html(comparison) + html_text(first) + other_metrics_html(comparison) +

@@ -60,7 +60,7 @@ ReportTable parts_table(const std::vector<PartChange>& parts, const std::string&
                         const std::string& total_key, const char* rest) {
   constexpr std::size_t kMost = 12;
   ReportTable table;
-  table.columns = {{name, name, Unit::kText},
+  table.columns = {{name, name, Unit::kText, false, true},
                    {"difference", "difference_ns", Unit::kDifference, true},
                    {"base", "base_ns", Unit::kDuration},
                    {"candidate", "candidate_ns", Unit::kDuration}};
@@ -108,9 +108,7 @@ ReportRow bucket_row(const LedgerChange& ledger, const std::string& ledger_key,
                      const PartChange& part, const std::string& key) {
   return {{{ledger.base.stage, Unit::kName, ledger_key + "stage"},
            {ledger.base.device, Unit::kText, ledger_key + "device"},
-           // Baselines do not keep what the CPU did instead: the bucket is not divided here.
-           text_value(part.name == "launch_late" ? "waiting for the CPU"
-                                                 : std::string(bucket_label(part.name))),
+           text_value(bucket_in_words(part.name)),
            duration_of(part.base_ns, key + "base_ns"),
            duration_of(part.candidate_ns, key + "candidate_ns"),
            difference_of(part.difference_ns(), key + "difference_ns")},
@@ -146,17 +144,19 @@ ReportRow operator_row(const OperatorChange& row, std::size_t place) {
            calls_of(row),
            {row.base.stage, Unit::kName, key + "stage"},
            text_value(sureness(row)),
-           {row.base.name, Unit::kName, key + "operator"}},
+           {row.base.name, Unit::kName, key + "operator"},
+           {row.base.shape, Unit::kText, key + "shape"}},
           "",
           false};
 }
 
 // A row of the operator table that is not an operator.
 ReportRow other_operators_row(ReportValue difference, std::string name, bool is_sum) {
-  return {{std::move(difference), no_value(Unit::kDifference), no_value(Unit::kDifference),
-           text_value(""), text_value(""), text_value(""), text_value(std::move(name))},
-          "",
-          is_sum};
+  return {
+      {std::move(difference), no_value(Unit::kDifference), no_value(Unit::kDifference),
+       text_value(""), text_value(""), text_value(""), text_value(std::move(name)), text_value("")},
+      "",
+      is_sum};
 }
 
 // Adds the first `top` rows that differ; returns the sum of their differences.
@@ -183,7 +183,8 @@ ReportTable operators_table(const OperatorComparison& operators, const TotalChan
                    {"calls", "calls", Unit::kCount},
                    {"stage", "stage", Unit::kName},
                    {"significant", "p", Unit::kText},
-                   {"operator", "operator", Unit::kName}};
+                   {"operator", "operator", Unit::kName, false, true},
+                   {"input shapes", "shape", Unit::kText}};
   const std::int64_t shown_ns = add_moved(operators.rows, top, operator_row, table);
   const std::size_t others = operators.rows.size() - table.rows.size();
   if (others > 0) {
@@ -215,7 +216,7 @@ ReportTable model_parts_table(const ModelPassChange& pass, const std::string& ke
                    {"base per layer", "base_layer", Unit::kDuration},
                    {"candidate per layer", "candidate_layer", Unit::kDuration},
                    {"place", "place", Unit::kText},
-                   {"part", "part", Unit::kText},
+                   {"part", "part", Unit::kText, false, true},
                    {"kernel", "kernel", Unit::kName}};
   std::int64_t shown_ns = 0;
   for (std::size_t i = 0; i < pass.parts.size() && table.rows.size() < top; ++i) {
@@ -263,14 +264,33 @@ bool is_tested(const Comparison& comparison) {
   return comparison.base.size() > 1 && comparison.candidate.size() > 1;
 }
 
-// Removes the column if no row was tested.
-void drop_sureness(ReportTable& table) {
-  const auto sure = std::find_if(table.columns.begin(), table.columns.end(),
-                                 [](const ReportColumn& column) { return column.field == "p"; });
-  const std::ptrdiff_t place = sure - table.columns.begin();
-  table.columns.erase(sure);
+void drop_column(std::string_view field, ReportTable& table) {
+  const auto column = std::find_if(table.columns.begin(), table.columns.end(),
+                                   [&](const ReportColumn& one) { return one.field == field; });
+  const std::ptrdiff_t place = column - table.columns.begin();
+  table.columns.erase(column);
   for (ReportRow& row : table.rows) {
     row.cells.erase(row.cells.begin() + place);
+  }
+}
+
+// Removes the column if no row was tested.
+void drop_sureness(ReportTable& table) {
+  drop_column("p", table);
+}
+
+// Rows are of all the work in a recording: where that is less, so is their time.
+void add_pace_note(const Comparison& comparison, Section& section) {
+  if (comparison.pace && comparison.pace->work_ratio < 1) {
+    section.notes.push_back(fmt::format(
+        "The candidate did {:.1f} % less work in the same time, so less time in a row is "
+        "not more speed.",
+        (1 - comparison.pace->work_ratio) * 100));
+  } else if (comparison.pace) {
+    section.notes.push_back(fmt::format(
+        "The candidate did {:.1f} % more work in the same time, so more time in a row is "
+        "not less speed.",
+        (comparison.pace->work_ratio - 1) * 100));
   }
 }
 
@@ -281,6 +301,10 @@ std::string median_note(const Comparison& comparison) {
 }
 
 }  // namespace
+
+std::string bucket_in_words(const std::string& bucket) {
+  return bucket == "launch_late" ? "waiting for the CPU" : std::string(bucket_label(bucket));
+}
 
 TotalChange kernel_total(const Comparison& comparison) {
   return {comparison.base_kernel_ns, comparison.candidate_kernel_ns,
@@ -302,6 +326,7 @@ Section families_section(const Comparison& comparison) {
   section.tables.push_back(parts_table(comparison.families, "families", "family",
                                        kernel_total(comparison), "kernel_time.",
                                        "in no kernel's row"));
+  add_pace_note(comparison, section);
   section.notes.push_back(median_note(comparison));
   return section;
 }
@@ -313,7 +338,7 @@ Section buckets_section(const Comparison& comparison) {
   ReportTable table;
   table.columns = {{"stage", "stage", Unit::kName},
                    {"GPU", "device", Unit::kText},
-                   {"bucket", "bucket", Unit::kText},
+                   {"bucket", "bucket", Unit::kText, false, true},
                    {"base", "base_ns", Unit::kDuration},
                    {"candidate", "candidate_ns", Unit::kDuration},
                    {"difference", "difference_ns", Unit::kDifference, true}};
@@ -340,6 +365,7 @@ Section buckets_section(const Comparison& comparison) {
     section.missing = "n/a (no GPU activity with times on both sides)";
   } else {
     section.tables.push_back(std::move(table));
+    add_pace_note(comparison, section);
   }
   return section;
 }
@@ -362,7 +388,7 @@ Section moved_section(const Comparison& comparison, std::size_t top) {
                    {"stage", "stage", Unit::kName},
                    {"GPU", "device", Unit::kText},
                    {"significant", "p", Unit::kText},
-                   {"kernel", "kernel", Unit::kName}};
+                   {"kernel", "kernel", Unit::kName, false, true}};
   const std::int64_t shown_ns = add_moved(comparison.kernels, top, kernel_row, table);
   const TotalChange total = kernel_total(comparison);
   section.notes.push_back(
@@ -373,6 +399,7 @@ Section moved_section(const Comparison& comparison, std::size_t top) {
                       ? ""
                       : fmt::format(" but for {}, which no row has",
                                     shown({total.not_in_rows_ns(), Unit::kDifference, ""}))));
+  add_pace_note(comparison, section);
   section.notes.push_back(median_note(comparison));
   section.tables.push_back(std::move(table));
   if (!is_tested(comparison)) {
@@ -432,6 +459,14 @@ Section operator_moves_section(const Comparison& comparison, std::size_t top) {
     drop_sureness(section.tables.back());
   }
   section.notes.push_back(printable(operators.time_of));
+  if (std::ranges::any_of(operators.rows,
+                          [](const OperatorChange& row) { return !row.base.shape.empty(); })) {
+    section.notes.emplace_back(
+        "Operators whose input shapes both sides recorded have a row per shape; other rows may mix "
+        "shapes.");
+  } else {
+    drop_column("shape", section.tables.back());
+  }
   section.notes.push_back(median_note(comparison));
   return section;
 }
@@ -442,8 +477,9 @@ Section runs_section(const Comparison& comparison) {
   section.id = "runs";
   section.title = "Runs";
   ReportTable table;
-  table.columns = {
-      {"side", "side", Unit::kText}, {"run", "run", Unit::kName}, {"note", "note", Unit::kText}};
+  table.columns = {{"side", "side", Unit::kText},
+                   {"run", "run", Unit::kName, false, true},
+                   {"note", "note", Unit::kText}};
   const auto add_side = [&](const char* side, const std::vector<std::string>& runs,
                             const std::string& median) {
     for (std::size_t i = 0; i < std::min(runs.size(), kMost); ++i) {

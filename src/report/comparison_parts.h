@@ -28,6 +28,11 @@ TotalChange operator_total(const OperatorComparison& operators);
 // What was measured, in one sentence: the first gated metric, kernel time and launches. It never
 // says faster where one side did less work.
 std::string measured_change(const Comparison& comparison);
+// "Waiting moved from cuda:0 to cuda:1 (communication only): ..."
+std::string moved_wait_text(const MovedWait& row);
+// A bucket as comparisons call it. Baselines do not keep what the CPU did instead, so that waiting
+// for it is one bucket here.
+std::string bucket_in_words(const std::string& bucket);
 // "5 runs of the base, 5 of the candidate."
 std::string runs_sentence(const Comparison& comparison);
 

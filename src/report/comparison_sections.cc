@@ -53,6 +53,9 @@ Section verdict_section(const Comparison& comparison) {
   section.id = "summary";
   section.title = "Comparison";
   section.paragraphs.push_back(measured_change(comparison));
+  for (const MovedWait& row : comparison.moved_waits) {
+    section.paragraphs.push_back(moved_wait_text(row));
+  }
   section.paragraphs.push_back(fmt::format("Verdict: {}: {}", verdict_name(comparison.verdict),
                                            printable(comparison.sentence)));
   section.paragraphs.push_back(runs_sentence(comparison));
@@ -66,7 +69,7 @@ Section fingerprint_section(const Comparison& comparison) {
   section.id = "fingerprint";
   section.title = "What differs in the workload";
   ReportTable table;
-  table.columns = {{"fact", "fact", Unit::kText},
+  table.columns = {{"fact", "fact", Unit::kText, false, true},
                    {"effect", "breaks", Unit::kText},
                    {"base", "base", Unit::kName},
                    {"candidate", "candidate", Unit::kName},
@@ -116,7 +119,7 @@ ReportTable metrics_table(const Comparison& comparison, const MetricFilter& keep
                    {"change", "ratio", Unit::kRatio},
                    {"interval (level)", "ratio_low", Unit::kRate},
                    {"p", "p", Unit::kRate},
-                   {"metric", "key", Unit::kName},
+                   {"metric", "key", Unit::kName, false, true},
                    {"judged", "change", Unit::kText}};
   // Gated metrics first. The place is the index in the document, so it counts in both rounds.
   for (const bool gated : {true, false}) {
@@ -175,7 +178,7 @@ Section limits_section(const Comparison& comparison) {
   ReportTable table;
   table.columns = {{"median", "candidate", Unit::kDuration},
                    {"limit", "limit", Unit::kText},
-                   {"metric", "key", Unit::kName},
+                   {"metric", "key", Unit::kName, false, true},
                    {"judged", "change", Unit::kText}};
   for (std::size_t i = 0; i < comparison.metrics.size(); ++i) {
     const MetricChange& row = comparison.metrics[i];
@@ -194,6 +197,9 @@ Section limits_section(const Comparison& comparison) {
 Document comparison_document(const Comparison& comparison, std::size_t top, bool has_all_metrics) {
   if (comparison.base.empty()) {
     return {"", {verdict_section(comparison), limits_section(comparison)}};
+  }
+  if (has_failed_run(comparison)) {
+    return {"", {verdict_section(comparison), fingerprint_section(comparison)}};
   }
   Document document;
   document.sections = {verdict_section(comparison), fingerprint_section(comparison),

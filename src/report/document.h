@@ -75,6 +75,7 @@ struct ReportColumn {
   std::string field;  // of a row, as "mfu.wall_fraction"
   Unit unit = Unit::kText;
   bool has_bar = false;  // in HTML: drawn beside, more to the right and less to the left
+  bool is_name = false;  // in HTML on a phone: the head of a card that the row becomes
 };
 
 // One row of a table.

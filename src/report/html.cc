@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "report/document.h"
 #include "report/html_parts.h"
+#include "report/key_words.h"
 #include "report/metric_catalog.h"
 #include "report/section_parts.h"
 
@@ -92,15 +93,28 @@ std::string bar_html(double number, double scale) {
       number > 0 ? "more" : "less", number < 0 ? kHalf - length : kHalf, length);
 }
 
+// Its rows become cards where a page is narrow, and cells say what they are.
+bool has_names(const ReportTable& table) {
+  return std::ranges::any_of(table.columns, &ReportColumn::is_name);
+}
+
 std::string row_html(const ReportTable& table, const ReportRow& row,
                      const std::vector<double>& scales, bool has_details) {
+  const bool is_stacked = has_names(table);
   std::string text = row.is_sum ? "<tr class=\"sum\">" : "<tr>";
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
     if (i < table.columns.size() && table.columns[i].has_bar) {
       text += row.is_sum ? "<td></td>" : bar_html(row.cells[i].number().value_or(0), scales[i]);
     }
-    text += fmt::format("<td{}{}>{}</td>", is_number(row.cells[i].unit) ? " class=\"n\"" : "",
-                        attributes(row.cells[i]), value_html(row.cells[i]));
+    const bool has_label = is_stacked && i < table.columns.size();
+    const bool is_name = has_label && table.columns[i].is_name;
+    text += fmt::format(
+        "<td{}{}{}>{}</td>",
+        is_name                        ? " class=\"name\""
+        : is_number(row.cells[i].unit) ? " class=\"n\""
+                                       : "",
+        has_label && !is_name ? " data-label=\"" + escaped(table.columns[i].title) + "\"" : "",
+        attributes(row.cells[i]), value_html(row.cells[i]));
   }
   return text + (has_details ? "<td>" + html_words(row.detail) + "</td></tr>\n" : "</tr>\n");
 }
@@ -112,9 +126,10 @@ std::string table_html(const ReportTable& table, const std::string& label, std::
   }
   // Focusable, because it scrolls sideways if it is wider than the page.
   std::string text = fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table {} of {}\"><table>"
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table {} of {}\"><table{}>"
       "<caption{}>{}</caption><thead><tr>",
-      place + 1, html_words(label), table.title.empty() ? " class=\"same\"" : "",
+      place + 1, html_words(label), has_names(table) ? " class=\"cards\"" : "",
+      table.title.empty() ? " class=\"same\"" : "",
       html_words(table.title.empty() ? label : table.title));
   std::vector<double> scales;
   for (const ReportColumn& column : table.columns) {
@@ -152,7 +167,9 @@ std::string evidence_html(const std::string& key, const Json* metrics) {
   } catch (const Error&) {
     // Not a path: another program's metrics.json. The key is shown anyway.
   }
-  return fmt::format("<li><code>{}</code>{}</li>", html_words(cut_name(key)),
+  // The key itself is for those who ask `llmprof explain` about it.
+  return fmt::format("<li data-evidence=\"{0}\" title=\"{0}\"><span>{1}</span>{2}</li>",
+                     html_words(key.substr(0, kLongestKey)), html_words(key_words(key)),
                      value.is_known() ? fmt::format(" <b{}>{}</b>", attributes(value),
                                                     escaped(cut_name(shown(value))))
                                       : "");

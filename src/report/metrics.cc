@@ -12,6 +12,7 @@
 
 #include "analysis/latencies.h"
 #include "analysis/median.h"
+#include "base/sort_runs.h"
 
 namespace llmprof {
 namespace {
@@ -115,7 +116,7 @@ std::vector<StepMetrics> steps_of(const Analysis& analysis) {
   }
   std::vector<StepMetrics> rows;
   for (std::size_t i = 0; i < by_stage.size(); ++i) {
-    std::sort(by_stage[i].begin(), by_stage[i].end(), [](const StageStep* a, const StageStep* b) {
+    sort_runs(by_stage[i], [](const StageStep* a, const StageStep* b) {
       return std::tuple(a->start_ns, a->duration_ns) < std::tuple(b->start_ns, b->duration_ns);
     });
     StepMetrics& row = rows.emplace_back();

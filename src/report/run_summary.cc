@@ -133,6 +133,15 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
                &StageSummary::median_ns);
     add_member(path, row, {}, run, "", &StageSummary::kernel_ns);
   });
+  // Without marks, passes of the model are the steps there are: a recording that a clock ended has
+  // the same length however slow they are.
+  constexpr std::int64_t kLeastPasses = 4;
+  for_each_row(rows_at(metrics, &Metrics::structure, &StructureSummary::passes),
+               [&](const PassSummary& row, const auto& path) {
+                 const bool is_gated =
+                     !has_gate && !has_baseline && !run.is_marked && row.num_passes >= kLeastPasses;
+                 add_member(path, row, {"ns", false, is_gated}, run, "", &PassSummary::period_ns);
+               });
   for_each_row(rows_at(metrics, &Metrics::efficiency, &Efficiency::stages),
                [&](const StageEfficiency& row, const auto& path) {
                  for (const auto ratio : {&StageEfficiency::mfu, &StageEfficiency::mbu}) {
@@ -276,18 +285,57 @@ void add_kernels(const Metrics& metrics, RunSummary& run) {
   }
 }
 
+// Rates of operators that have one row: sizes do not say in which of several stages they were.
+std::map<std::string, std::vector<const GemmRate*>> rates_by_operator(const Metrics& metrics) {
+  std::map<std::string, int> num_rows;
+  for (const OperatorMetrics& row : metrics.operators->rows) {
+    ++num_rows[row.name];
+  }
+  std::map<std::string, std::vector<const GemmRate*>> rates;
+  for (const GemmRate& rate : metrics.gemm_rates) {
+    if (const auto rows = num_rows.find(rate.op); rows != num_rows.end() && rows->second == 1) {
+      rates[rate.op].push_back(&rate);
+    }
+  }
+  return rates;
+}
+
+// An operator's row by the sizes of its inputs, if all of its calls have known ones; else none.
+std::vector<OperatorAmount> by_shape(const OperatorMetrics& row,
+                                     const std::vector<const GemmRate*>& rates) {
+  std::vector<OperatorAmount> shapes;
+  std::int64_t sum_ns = 0;
+  std::int64_t sum_calls = 0;
+  for (const GemmRate* rate : rates) {
+    if (!may_add(rate->total_ns, sum_ns) || !may_add(rate->calls, sum_calls)) {
+      return {};
+    }
+    shapes.push_back({printable(row.name), printable(row.stage), rate->total_ns, rate->calls,
+                      printable(rate->dims + (rate->dtype.empty() ? "" : ", " + rate->dtype))});
+  }
+  return sum_ns == row.total_ns && sum_calls == row.calls ? shapes : std::vector<OperatorAmount>();
+}
+
 void add_operators(const Metrics& metrics, RunSummary& run) {
   if (!metrics.operators) {
     return;
   }
   run.operators_whole_ns = bounded(metrics.operators->whole_ns);
   run.operators_time = printable(metrics.operators->time_of);
+  const std::map<std::string, std::vector<const GemmRate*>> rates = rates_by_operator(metrics);
   std::int64_t sum_ns = 0;
   std::int64_t sum_calls = 0;
   for (const OperatorMetrics& row : metrics.operators->rows) {
-    if (may_add(row.total_ns, sum_ns) && may_add(row.calls, sum_calls)) {
+    if (!may_add(row.total_ns, sum_ns) || !may_add(row.calls, sum_calls)) {
+      continue;
+    }
+    const auto found = rates.find(row.name);
+    const std::vector<OperatorAmount> shapes =
+        found == rates.end() ? std::vector<OperatorAmount>() : by_shape(row, found->second);
+    if (shapes.empty()) {
       run.operators.push_back({printable(row.name), printable(row.stage), row.total_ns, row.calls});
     }
+    run.operators.insert(run.operators.end(), shapes.begin(), shapes.end());
   }
 }
 
@@ -316,6 +364,9 @@ void add_ledgers(const Metrics& metrics, RunSummary& run) {
     ledger.stage = printable(row.stage);
     ledger.device = printable(row.device);
     ledger.window_ns = bounded(row.window_ns);
+    if (ledger.stage == "capture") {
+      run.recording_ns = std::max(run.recording_ns, ledger.window_ns);
+    }
     for (std::size_t i = 0; i < kNumBuckets; ++i) {
       ledger.buckets_ns.emplace_back(kBucketNames[i], bounded(row.buckets_ns[i]));
     }
@@ -367,6 +418,13 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   if (failed != breaches.end()) {
     run.absent = printable(failed->sentence);
   }
+  // Half a recording has half of the kernel time.
+  const auto lost = std::ranges::find_if(metrics.findings, [](const Finding& finding) {
+    return finding.id == "data_loss" && finding.is_blocker;
+  });
+  if (lost != metrics.findings.end() && run.absent.empty()) {
+    run.absent = printable(lost->sentence);
+  }
   return run;
 }
 
@@ -403,7 +461,8 @@ Json compared_part(const Json& metrics) {
   part.update(kept<M>(metrics, &M::verdict, &M::contract, &M::capture, &M::environment,
                       &M::aggregates, &M::devices, &M::stages, &M::steps, &M::baseline,
                       &M::ledgers));
-  part.update(kept<M>(metrics, &M::efficiency, &M::kernels, &M::operators, &M::structure));
+  part.update(
+      kept<M>(metrics, &M::efficiency, &M::kernels, &M::operators, &M::gemm_rates, &M::structure));
   if (const Json& requests = field_of(metrics, path_of<M>(&M::requests)); requests.is_object()) {
     using Q = RequestsSummary;
     part[path_of<M>(&M::requests)] =
@@ -422,12 +481,17 @@ Json compared_part(const Json& metrics) {
   keep_rows(operators[path_of<O>(&O::rows)], [](const Json& row) {
     return kept<R>(row, &R::name, &R::stage, &R::total_ns, &R::calls);
   });
+  keep_rows(part[path_of<M>(&M::gemm_rates)], [](const Json& row) {
+    using G = GemmRate;
+    return kept<G>(row, &G::op, &G::dims, &G::dtype, &G::calls, &G::total_ns);
+  });
   using S = StructureSummary;
   Json& structure = part[path_of<M>(&M::structure)];
   structure = kept<S>(structure, &S::passes, &S::parts);
   keep_rows(structure[path_of<S>(&S::passes)], [](const Json& row) {
     using P = PassSummary;
-    return kept<P>(row, &P::pass, &P::num_passes, &P::num_layers, &P::is_backward, &P::kernel_ns);
+    return kept<P>(row, &P::pass, &P::num_passes, &P::num_layers, &P::is_backward, &P::kernel_ns,
+                   &P::period_ns);
   });
   keep_rows(structure[path_of<S>(&S::parts)], [](const Json& row) {
     using P = PartSummary;

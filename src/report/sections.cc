@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -80,6 +81,38 @@ Document without_empty_parts(Document document) {
   return document;
 }
 
+// A program that runs on the CPU alone lacks all of these for one reason, which is said once.
+Document with_gpu_parts_in_one(const Metrics& metrics, Document document) {
+  constexpr std::string_view kGpuParts[] = {"ledger",  "efficiency", "families",
+                                            "kernels", "counters",   "overhead"};
+  if (!metrics.devices.empty() || !metrics.kernels.empty()) {
+    return document;
+  }
+  const auto is_gone = [&](const Section& section) {
+    return !section.missing.empty() && std::ranges::count(kGpuParts, section.id) > 0;
+  };
+  const auto first = std::ranges::find_if(document.sections, is_gone);
+  if (first == document.sections.end()) {
+    return document;
+  }
+  Section gpu;
+  gpu.id = "gpu";
+  gpu.title = "GPU";
+  std::vector<std::string> titles;
+  for (const Section& section : document.sections) {
+    if (is_gone(section)) {
+      titles.push_back(section.title);
+    }
+  }
+  gpu.missing = fmt::format(
+      "n/a (no GPU activity was recorded, so these sections are empty: {}); llmprof doctor says "
+      "what a recording needs",
+      fmt::join(titles, ", "));
+  *first = std::move(gpu);
+  std::erase_if(document.sections, is_gone);
+  return document;
+}
+
 }  // namespace
 
 std::vector<std::string> section_ids() {
@@ -91,12 +124,13 @@ std::vector<std::string> section_ids() {
 }
 
 Document report_document(const Metrics& metrics, const SectionOptions& options) {
-  return without_empty_parts(
-      document_of("Report",
-                  {"summary", "files", "findings", "requests", "stages", "overhead", "efficiency",
-                   "ledger", "host_phases", "model", "families", "kernels", "counters", "operators",
-                   "gemm_rates", "environment", "quality"},
-                  metrics, options));
+  return with_gpu_parts_in_one(
+      metrics, without_empty_parts(document_of(
+                   "Report",
+                   {"summary", "files", "findings", "requests", "stages", "overhead", "efficiency",
+                    "ledger", "host_phases", "model", "families", "kernels", "counters",
+                    "operators", "gemm_rates", "environment", "quality"},
+                   metrics, options)));
 }
 
 Document page_document(const Metrics& metrics, const SectionOptions& options) {

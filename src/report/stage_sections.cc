@@ -332,6 +332,13 @@ Section host_phases_section(const Metrics& metrics, const SectionOptions& option
   if (section.tables[0].rows.empty()) {
     section.missing = "n/a (no phase of a step was marked)";
   }
+  const bool has_backward = std::ranges::any_of(metrics.host_phases, [](const HostPhase& phase) {
+    return phase.phase.find("backward") != std::string::npos;
+  });
+  if (has_backward) {
+    section.notes.emplace_back(
+        "GPU time launched by the phase's own thread: PyTorch launches the backward pass from another.");
+  }
   return section;
 }
 

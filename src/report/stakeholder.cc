@@ -57,6 +57,11 @@ std::string verdict_words(const Metrics& metrics) {
   return text;
 }
 
+bool has_blocker(const Metrics& metrics) {
+  return std::any_of(metrics.findings.begin(), metrics.findings.end(),
+                     [](const Finding& finding) { return finding.is_blocker; });
+}
+
 Section titled(const char* id, const char* title) {
   Section section;
   section.id = id;
@@ -78,10 +83,72 @@ Section what_ran(const Metrics& metrics) {
     section.paragraphs.push_back(model + ".");
     return section;
   }
-  section.paragraphs.push_back(
-      fmt::format("{} on {}, recorded for {} with {}.", model, gpus_of(metrics),
-                  format_duration_ns(metrics.capture.duration_ns), tool_of(metrics)));
+  const std::string date = printable(metrics.capture.recorded);
+  section.paragraphs.push_back(fmt::format("{} on {}, recorded{} for {} with {}.", model,
+                                           gpus_of(metrics), date.empty() ? "" : " on " + date,
+                                           format_duration_ns(metrics.capture.duration_ns),
+                                           tool_of(metrics)));
   return section;
+}
+
+// The time of one step: of the marked stage that takes most time, else of a pass of the model.
+// Empty if nothing repeats.
+std::string step_words(const Metrics& metrics) {
+  const StageSummary* longest = nullptr;
+  for (const StageSummary& stage : metrics.stages) {
+    if (stage.num_instances > 1 && !stage.is_nested && stage.stage != "all" &&
+        (longest == nullptr || stage.total_ns > longest->total_ns)) {
+      longest = &stage;
+    }
+  }
+  if (longest != nullptr) {
+    std::int64_t step_ns = longest->median_ns;
+    for (const StepMetrics& step : metrics.steps) {
+      if (step.stage == longest->stage) {
+        // A range may end before the GPU has done what was launched in it.
+        step_ns = step.period_median_ns ? *step.period_median_ns
+                                        : std::max(step_ns, step.gpu_window_median_ns.value_or(0));
+      }
+    }
+    return fmt::format("One {} takes {} (median of {}).", printable(longest->stage),
+                       format_duration_ns(step_ns), longest->num_instances);
+  }
+  if (metrics.structure) {
+    for (const PassSummary& pass : metrics.structure->passes) {
+      if (pass.period_ns && pass.num_passes > 1) {
+        return fmt::format("A new {} pass through the model ({}) begins every {} (median of {}).",
+                           printable(pass.pass), count_of(pass.num_layers, "layer"),
+                           format_duration_ns(*pass.period_ns), pass.num_passes);
+      }
+    }
+  }
+  return "";
+}
+
+// How far the times above are to be trusted: a profiler slows a program down.
+std::string overhead_words(const Metrics& metrics) {
+  const bool is_recorded = metrics.aggregates.source == "the recording";
+  const double slower =
+      !metrics.overhead || metrics.overhead->empty()
+          ? 0
+          : std::ranges::max_element(*metrics.overhead, {}, &StageOverhead::fraction)->fraction;
+  constexpr double kLeastShown = 0.01;
+  if (metrics.overhead && !is_recorded) {
+    return slower < kLeastShown
+               ? "The times are of a run without a profiler. The analysis is of a recorded run, which "
+                 "was about as fast."
+               : fmt::format(
+                     "The times are of a run without a profiler. The analysis is of a recorded run, "
+                     "which was up to {} slower.",
+                     format_fraction(slower));
+  }
+  return slower < kLeastShown
+             ? "The profiler was running when these times were taken, and it slows a program down: "
+               "how much is not known here (llmprof run measures it). Shares are more certain than "
+               "times."
+             : fmt::format(
+                   "These times include the profiler, which made the program up to {} slower.",
+                   format_fraction(slower));
 }
 
 Section how_fast(const Metrics& metrics) {
@@ -98,6 +165,11 @@ Section how_fast(const Metrics& metrics) {
             ? fmt::format(", {:.0f} tokens per second in total", *sums.decode_tokens_per_s)
             : ""));
   }
+  if (section.paragraphs.empty()) {
+    if (const std::string step = step_words(metrics); !step.empty()) {
+      section.paragraphs.push_back(step);
+    }
+  }
   // How long a program ran that failed says nothing.
   const std::vector<BreachMetrics> breaches =
       metrics.contract.value_or(std::vector<BreachMetrics>());
@@ -107,6 +179,9 @@ Section how_fast(const Metrics& metrics) {
                                              format_duration_ns(*sums.program_ns)));
   }
   section.paragraphs.push_back(verdict_words(metrics));
+  if (!metrics.devices.empty() && !has_blocker(metrics)) {
+    section.notes.push_back(overhead_words(metrics));
+  }
   return section;
 }
 
@@ -123,17 +198,16 @@ std::string gain_of(const Finding& finding) {
                                   : format_duration_ns(finding.saving_ns);
 }
 
-bool has_blocker(const Metrics& metrics) {
-  return std::any_of(metrics.findings.begin(), metrics.findings.end(),
-                     [](const Finding& finding) { return finding.is_blocker; });
-}
-
-// A share of the whole recording, or of its steady phase, is a share of a day that goes on like it.
-// A share of one stage is not. A shorter job frees all of its GPUs.
+// A share of the whole recording, of its steady phase or of the only stage there is, is a share of
+// a day that goes on like it. A share of one stage among others is not. A shorter job frees all of
+// its GPUs.
 std::string worth_of_day(const Metrics& metrics, const Finding& finding) {
+  const auto num_stages = std::ranges::count_if(
+      metrics.stages, [](const StageSummary& stage) { return !stage.is_nested; });
+  const bool is_all = finding.stage == "capture" || finding.stage == "steady" || num_stages == 1;
   const auto num_gpus = std::ranges::count_if(
       metrics.devices, [](const DeviceMetrics& device) { return device.num_kernels > 0; });
-  if ((finding.stage != "capture" && finding.stage != "steady") || num_gpus == 0) {
+  if (!is_all || num_gpus == 0) {
     return "";
   }
   const double share = finding.saving_fraction().value_or(0);
@@ -160,7 +234,7 @@ Section how_fast_possible(const Metrics& metrics) {
     }
     if (const auto speedup = finding.speedup()) {
       section.paragraphs.push_back(fmt::format(
-          "Up to {:.1f} times as fast{}, if the first point below were solved completely. "
+          "Up to {:.2f} times as fast{}, if the first point below were solved completely. "
           "This is an upper bound, not a forecast.{}",
           *speedup,
           finding.stage == "decode" || finding.stage == "prefill"
@@ -173,17 +247,28 @@ Section how_fast_possible(const Metrics& metrics) {
   if (metrics.efficiency) {
     for (const StageEfficiency& stage : metrics.efficiency->stages) {
       if (stage.sol.wall_fraction && *stage.sol.wall_fraction > 0) {
-        section.paragraphs.push_back(
-            fmt::format("{} reaches {} of what this GPU could do at best with this model.",
-                        printable(stage.stage), format_fraction(*stage.sol.wall_fraction)));
+        section.paragraphs.push_back(fmt::format(
+            "{} reaches {} of what this GPU could do at best with this model.",
+            with_capital(printable(stage.stage)), format_fraction(*stage.sol.wall_fraction)));
       }
     }
   }
   if (section.paragraphs.empty()) {
     section.paragraphs.emplace_back(
-        "Not known. Naming the model (llmprof analyze --model NAME) gives the limit of this GPU.");
+        !metrics.efficiency
+            ? "Not known. Naming the model (llmprof analyze --model NAME) gives the limit of this GPU."
+            : "Not known for this recording: report.html says under MFU what is missing.");
   }
   return section;
+}
+
+// "hours: warm up" after a colon of the sentence.
+std::string in_a_sentence(std::string_view words) {
+  std::string text(words);
+  if (const std::size_t colon = text.find(": "); colon != std::string::npos) {
+    text.replace(colon, 1, ",");
+  }
+  return text;
 }
 
 Section what_to_do(const Metrics& metrics) {
@@ -196,6 +281,7 @@ Section what_to_do(const Metrics& metrics) {
   const auto text = [](std::string words) {
     return ReportValue{std::move(words), Unit::kText, ""};
   };
+  const Opportunity* first = nullptr;
   for (const Finding& finding : metrics.findings) {
     const Opportunity* known = find_opportunity(finding.id);
     if (finding.is_blocker) {
@@ -209,10 +295,11 @@ Section what_to_do(const Metrics& metrics) {
       section.paragraphs.push_back(
           fmt::format("{}{}",
                       is_said ? ""
-                              : fmt::format("Nothing can be said about the GPU yet: {} Next: ",
-                                            sentence(finding.sentence)),
+                              : fmt::format("Nothing can be said about the GPU yet. {} Next: ",
+                                            with_capital(sentence(finding.sentence))),
                       is_said ? with_capital(sentence(finding.next)) : sentence(finding.next)));
     } else if (known != nullptr && finding.saving_ns > 0 && table.rows.size() < kMost) {
+      first = first == nullptr ? known : first;
       table.rows.push_back({{text(std::string(known->problem)), text(gain_of(finding)),
                              text(printable(finding.next)), text(printable(finding.confidence)),
                              text(std::string(known->effort)), text(std::string(known->risk))},
@@ -220,12 +307,22 @@ Section what_to_do(const Metrics& metrics) {
                             false});
     }
   }
+  if (first != nullptr) {
+    section.paragraphs.push_back(fmt::format("Start here: {}. Effort: {}. Risk: {}.",
+                                             first->problem, in_a_sentence(first->effort),
+                                             in_a_sentence(first->risk)));
+  }
   if (!table.rows.empty()) {
     section.tables.push_back(std::move(table));
-    section.notes.emplace_back("Gains do not add up: each is for that point alone.");
+    section.notes.emplace_back(
+        "In the order of gain and of how sure the cause is. Gains do not add up: each is for that point "
+        "alone.");
   } else if (section.paragraphs.empty()) {
-    section.paragraphs.emplace_back(
-        "No point was found whose gain can be estimated; report.html has the details.");
+    const bool has_next = !metrics.findings.empty() && !metrics.findings.front().next.empty();
+    section.paragraphs.push_back(
+        fmt::format("No point was found whose gain can be estimated{}.",
+                    has_next ? ". Next: " + printable(metrics.findings.front().next)
+                             : "; report.html has the details"));
   }
   return section;
 }

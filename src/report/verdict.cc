@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analysis/capture_summary.h"
+#include "analysis/findings/findings.h"
 #include "analysis/host_chain.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -57,9 +58,9 @@ std::vector<Waste> wastes_of(const StageLedger& row) {
        "it waited {} of the time for a long API call" + name(IdleKind::kBlocked)},
   };
   if (chain.waits_hold_back()) {
-    wastes.push_back({kind(IdleKind::kWaiting) + kind(IdleKind::kLaunching),
-                      "it was idle {} of the time because the CPU waited for its results" +
-                          name(IdleKind::kWaiting)});
+    wastes.push_back(
+        {kind(IdleKind::kWaiting) + kind(IdleKind::kLaunching),
+         "it was idle {} of the time because the CPU waited for it" + name(IdleKind::kWaiting)});
   } else {
     wastes.push_back(
         {kind(IdleKind::kLaunching), "it waited {} of the time for the CPU to launch kernels"});
@@ -123,7 +124,10 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
           ? " of work launched before the recording"
           : with_call(start, " of start-up"));
   add(before_ns, " without recorded GPU activity");
-  add(end == nullptr ? 0 : end->ledger.window_ns, with_call(end, " after the model's last kernel"));
+  const bool is_marked = std::ranges::any_of(
+      analysis.stages, [](const StageSummary& stage) { return !is_without_work(stage.stage); });
+  add(end == nullptr ? 0 : end->ledger.window_ns,
+      with_call(end, is_marked ? " after the last mark" : " after the model's last kernel"));
   add(after_ns, " after its last kernel");
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -132,39 +136,60 @@ std::string left_out(const Analysis& analysis, const std::string& device, std::i
   return text.empty() ? "" : ", of which " + text + " are left out";
 }
 
-// The sentence on the busiest GPU: its steady phase if there is one, else the whole capture.
-std::string sentence_on(const Analysis& analysis, const std::string& device) {
-  const StageLedger* steady = row_of(analysis, "steady", device);
-  const StageLedger* row = steady != nullptr ? steady : row_of(analysis, "capture", device);
-  if (row == nullptr && analysis.stages.size() == 1) {  // one stage was asked for
-    row = row_of(analysis, analysis.stages[0].stage, device);
+// The row of the only stage that is marked, as findings have it; nullptr where there are several,
+// or other work runs in its time.
+const StageLedger* only_stage(const Analysis& analysis, const std::string& device) {
+  const StageLedger* only = nullptr;
+  for (const StageSummary& stage : analysis.stages) {
+    const StageLedger* row = stage.is_nested || is_without_work(stage.stage)
+                                 ? nullptr
+                                 : row_of(analysis, stage.stage, device);
+    if (row != nullptr && only != nullptr) {
+      return nullptr;
+    }
+    only = row != nullptr ? row : only;
   }
+  if (only == nullptr) {
+    return nullptr;
+  }
+  const std::int64_t others_ns =
+      only->ledger[Bucket::kOtherStage] + only->ledger[Bucket::kUnattributed];
+  return others_ns * 20 < only->ledger.window_ns ? only : nullptr;
+}
+
+// The sentence on the busiest GPU: the only stage there is, else its steady phase, else the whole
+// capture.
+std::string sentence_on(const Analysis& analysis, const std::string& device) {
+  const StageLedger* stage = only_stage(analysis, device);
+  const StageLedger* steady = row_of(analysis, "steady", device);
+  const StageLedger* row = stage != nullptr    ? stage
+                           : steady != nullptr ? steady
+                                               : row_of(analysis, "capture", device);
   if (row == nullptr) {
     return fmt::format("{} of kernels ran on {}.", format_duration_ns(analysis.kernel_ns), device);
   }
   const Ledger& ledger = row->ledger;
-  // A twentieth of idle time around the work would not change the picture.
-  const auto counts = [&](std::int64_t time_ns) {
-    return time_ns * 20 >= ledger.window_ns ? time_ns : 0;
+  const std::int64_t time_ns = row->base_ns();
+  // A twentieth of idle time around the work is not worth a sentence of its own.
+  const auto counts = [&](std::int64_t part_ns) {
+    return part_ns * 20 >= ledger.window_ns ? part_ns : 0;
   };
   const std::int64_t before_ns = counts(ledger.unrecorded_before_ns());
-  const std::int64_t after_ns = counts(ledger[Bucket::kTail]);
-  const std::int64_t time_ns = ledger.window_ns - before_ns - after_ns;
+  const std::int64_t after_ns = stage != nullptr ? 0 : counts(ledger[Bucket::kTail]);
   const std::int64_t busy_ns =
       ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
-  const bool is_part = before_ns > 0 || after_ns > 0;
-  const bool is_stage = row->stage != "steady" && row->stage != "capture";
   const std::string length = format_duration_ns(time_ns);
-  const std::string when = is_stage ? fmt::format("the {} of {}", length, printable(row->stage))
+  const bool is_all = length == format_duration_ns(ledger.window_ns);
+  const std::string when = stage != nullptr ? fmt::format("the {} of {}", length, stage_words(*row))
                            : steady != nullptr ? fmt::format("its steady phase of {}", length)
-                           : is_part           ? length
-                                               : length + " recorded";
+                           : is_all            ? length + " recorded"
+                                               : length;
   std::string text =
       fmt::format("{} was busy {} of {}{}.", device, format_fraction(fraction_of(busy_ns, time_ns)),
                   when, largest_waste(*row, time_ns));
-  if (!is_stage && (steady != nullptr || is_part)) {
-    text += fmt::format(" {} were recorded{}.", format_duration_ns(analysis.capture_ns),
-                        left_out(analysis, device, before_ns, after_ns));
+  const std::string rest = left_out(analysis, device, before_ns, after_ns);
+  if (steady != nullptr || !rest.empty()) {
+    text += fmt::format(" {} were recorded{}.", format_duration_ns(analysis.capture_ns), rest);
   }
   return text;
 }
@@ -214,7 +239,10 @@ std::string verdict(const Analysis& analysis) {
     return "No kernel was recorded: the profiler counted in ranges instead (CUPTI range profiling).";
   }
   if (analysis.kernel_ns == 0) {
-    return "CUDA calls were recorded, but no kernels: the work ran elsewhere, or kernel tracing failed.";
+    return analysis.copies.empty()
+               ? "CUDA calls were recorded, but no kernels: the work ran elsewhere, or kernel tracing failed."
+               : "No kernel was recorded, only copies and memsets: this process launched none, or kernel "
+                 "tracing failed.";
   }
   if (analysis.opaque_graph_ns * 2 > analysis.kernel_ns) {
     return fmt::format(

@@ -277,15 +277,19 @@ Json verdict_json(const Config& config, const std::vector<Breach>& breaches, boo
           {"findings", contract_json(contract_of(breaches))}};
 }
 
-// The largest exit code wins: interrupted, then missing environment, then incomplete capture.
+// What the user did comes first, then what the machine lacks, which explains an incomplete capture.
 int exit_code_of(const std::vector<Breach>& breaches) {
-  int code = kExitOk;
-  for (const Breach& breach : breaches) {
-    if (breach.is_fatal) {
-      code = std::max(code, info_of(breach.reason).exit_code);
+  const auto has = [&](int code) {
+    return std::any_of(breaches.begin(), breaches.end(), [&](const Breach& breach) {
+      return breach.is_fatal && info_of(breach.reason).exit_code == code;
+    });
+  };
+  for (const int code : {kExitInterrupted, kExitEnvironment, kExitIncomplete}) {
+    if (has(code)) {
+      return code;
     }
   }
-  return code;
+  return kExitOk;
 }
 
 std::vector<Breach> breaches_of(const RunSetup& setup, const RunSession& session) {

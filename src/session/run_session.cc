@@ -300,9 +300,10 @@ void RunSession::run(const Pass& pass) {
   DoomedFile recording(artifacts_.path("nsys/run.sqlite"));
   DoomedFile report(artifacts_.path("nsys/run.nsys-rep"));
   std::list<DoomedFile> of_ranks;
+  constexpr std::int64_t kMostRanks = 256;  // of one machine, where the launcher decides
   const bool has_ranks = pass.kind == PassKind::kNsys && setup_.server && setup_.server->ranks;
   for (std::int64_t rank = 0; has_ranks && !setup_.options.keeps_report &&
-                              rank < setup_.server->ranks->num_ranks.value_or(0);
+                              rank < setup_.server->ranks->num_ranks.value_or(kMostRanks);
        ++rank) {
     of_ranks.emplace_back(artifacts_.path("nsys/" + rank_report(fmt::format("{}", rank))));
   }

@@ -8,6 +8,7 @@
 #include "trace/filter.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -53,7 +54,33 @@ void keep_where(Trace& trace, KeepWork keep_work, KeepHost keep_host) {
   keep(trace.functions, keep_host);
 }
 
+// Streams that no work is left of, so that none names a device that is dropped.
+void drop_idle_streams(Trace& trace) {
+  const std::array columns = {&trace.kernels.stream, &trace.copies.stream, &trace.graphs.stream};
+  std::vector<bool> works(trace.streams.size());
+  for (const Column<std::uint32_t>* column : columns) {
+    for (const std::uint32_t stream : *column) {
+      works[stream] = true;
+    }
+  }
+  std::vector<std::uint32_t> number(trace.streams.size());
+  std::vector<StreamInfo> streams;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    number[i] = static_cast<std::uint32_t>(streams.size());
+    if (works[i]) {
+      streams.push_back(trace.streams[i]);
+    }
+  }
+  for (Column<std::uint32_t>* column : columns) {
+    for (std::uint32_t& stream : column->span()) {
+      stream = number[stream];
+    }
+  }
+  trace.streams = std::move(streams);
+}
+
 void drop_idle_devices(Trace& trace) {
+  drop_idle_streams(trace);
   // New numbers of the devices that still have work, in their old order.
   std::vector<bool> works(trace.devices.size());
   const auto mark = [&](const Column<std::uint16_t>& device) {
@@ -77,6 +104,9 @@ void drop_idle_devices(Trace& trace) {
     for (std::uint16_t& device : column->span()) {
       device = number[device];
     }
+  }
+  for (StreamInfo& stream : trace.streams) {
+    stream.device = number[stream.device];
   }
   trace.devices = std::move(devices);
 }

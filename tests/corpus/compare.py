@@ -71,6 +71,13 @@ def check_nccl(program, folder):
     expect(code == 0 and found["verdict"] == "invalid", found["sentence"])
     expect([row["fact"] for row in found["fingerprint"] if row["breaks"]] == ["launches"], found["fingerprint"])
     expect(all(row["change"] == "not judged" for row in found["metrics"]), "an invalid comparison was judged")
+    # A clock ended both: nearly all kernels ran less often by one ratio, so that is the work, and less of it fits in.
+    calls = [sum(row[3] for row in kernel_sums(path)) for path in (before, after)]
+    pace = found["pace"]
+    expect(abs(pace["work_ratio"] * calls[0] / calls[1] - 1) < 0.01, (pace, calls))
+    expect(abs(pace["time_ratio"] * pace["work_ratio"] * pace["base_ns"] / pace["candidate_ns"] - 1) < 1e-9, pace)
+    # Known of this pair: the slow rank is the other one afterwards.
+    expect([(row["bucket"], row["from"], row["to"]) for row in found["moved_waits"]] == [("comm", "cuda:0", "cuda:1")], found["moved_waits"])
     code, found = compare(program, before, after, "--allow", "launches")
     expect(code == 0 and found["verdict"] == "inconclusive", found["sentence"])  # one run per side
     code, found = compare(program, before, before)
@@ -106,6 +113,10 @@ def check_vendors(program, folder):
     _, found = compare(program, h100, mi300)
     gpu = [row for row in found["fingerprint"] if row["fact"] == "gpu"]
     expect(found["verdict"] == "invalid" and gpu and gpu[0]["breaks"], found["fingerprint"])
+    # The same model on both: each product of a shape ran as often, and an operator of several shapes has a row for each.
+    shaped = [row for row in found["operators"]["rows"] if row["shape"]]
+    names = [row["operator"] for row in shaped]
+    expect(len(names) > len(set(names)) > 1 and all(row["base_calls"] == row["candidate_calls"] for row in shaped), shaped)
 
 
 def main():

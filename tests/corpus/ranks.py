@@ -151,7 +151,7 @@ def check_groups(program, path, scratch):
             expected[key][1] += round(event["dur"] * 1000)
     out = scratch / path.name
     run(program, "analyze", path, "--out", out)
-    groups = json.loads(run(program, "merge", out, "--json", codes=(0, 4)))["groups"]
+    groups = json.loads(run(program, "merge", out, "--json", codes=(0, 7)))["groups"]
     found = {(g["communicator"], g["ranks"], g["size"]): [g["calls"], g["collectives"]["total_ns"]] for g in groups}
     assert found == expected and expected, (found, expected)
     assert all(g["kind"] is None and g["evidence"] and g["present"] == 1 for g in groups), groups
@@ -189,7 +189,7 @@ def main():
             one, world_size = kineto_ranks(path)
             ranks.update(one)
         # Two of 128 ranks came: told, and by the exit code too.
-        fleet = json.loads(run(options.program, "merge", *(scratch / path.name for path in kineto), "--json", codes=(4,)))
+        fleet = json.loads(run(options.program, "merge", *(scratch / path.name for path in kineto), "--json", codes=(7,)))
         assert fleet["ranks"]["expected"] == world_size == 128 and fleet["ranks"]["missing"] == ["2-127"], fleet["ranks"]
         # The recordings are samples: the n-th collective of one rank is not the n-th of the other, so none is matched and nobody is late.
         assert all(len(rank) > 0 for rank in ranks.values()), "the files have collectives"

@@ -29,7 +29,7 @@ def main():
     assert "nsys says: CUDA profiling might have not been started" in metrics("cs336_nocuda")["verdict"]
 
     # Calls and copies, but no kernel table.
-    assert "no kernel" in metrics("alpa_report1")["verdict"]
+    assert metrics("alpa_report1")["verdict"].startswith("No kernel was recorded, only copies and memsets")
 
     # 99.999 % of the time in graphs recorded as a whole.
     graph = metrics("cudagraph")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """SQLite recordings made to waste a machine: each is refused with a sentence or analyzed, in time and memory that its size allows, and
-what it says as program (views, computed columns, triggers) is never run."""
+what it says as program (views, computed columns, triggers) is never run. Some use the same bytes many times: a megabyte of them is
+terabytes of rows."""
 import multiprocessing
 import os
 import sqlite3
@@ -10,9 +11,11 @@ import sys
 import time
 
 import common
+import pages
+from busy import slowness
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
-MOST_S = 30  # on a busy machine; without the limits each of them takes minutes or never ends
+MOST_S = 15  # of an idle machine; without the limits each of them takes minutes or never ends
 ENDLESS = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x AS start, x + 1 AS \"end\", 0 AS deviceId, 1 AS shortName FROM r"
 
 
@@ -73,6 +76,50 @@ def make_long_name(database):
                      (name, ))
 
 
+def make_index(database):
+    """An index that has more rows than its table: a count that asks it is wrong."""
+    database.execute("CREATE TABLE big AS WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 50000) SELECT n FROM i")
+    database.execute("CREATE INDEX of_big ON big (n)")
+    database.execute(f"ALTER TABLE {KERNELS} ADD COLUMN graphNodeId INTEGER DEFAULT 0")
+    database.execute(f"CREATE INDEX of_kernels ON {KERNELS} (gridX)")
+    database.execute("PRAGMA writable_schema = ON")
+    database.execute("UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'of_big') WHERE name = 'of_kernels'")
+
+
+def kernel_cell(rowid):
+    return pages.varint(22) + pages.varint(rowid) + bytes([4, 6, 6, 0]) + bytes(18)
+
+
+def share_names(path):
+    pages.share_texts(path, "StringIds", lambda i, size: [None, f"{i:08}" + "k" * size], num_rows=10_000, text_bytes=1_000_000)
+
+
+def share_messages(path):
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE DIAGNOSTIC_EVENT (timestamp INTEGER, severity INTEGER, text TEXT)")
+    pages.share_texts(path, "DIAGNOSTIC_EVENT", lambda i, size: [i, 3, f"{i:08}" + "k" * size], num_rows=10_000, text_bytes=1_000_000)
+
+
+def share_schema(path):
+    pages.share_texts(path, "sqlite_master", lambda i, size: ["table", f"t{i:05}", f"t{i:05}", 2, f"CREATE TABLE t{i:05}(a" + " " * size + ")"],
+                      num_rows=5_000, text_bytes=1_000_080)
+
+
+def share_leaves(path):
+    pages.share_leaves(path, KERNELS, [kernel_cell(1)], depth=12)
+
+
+def share_leaves_of_defaults(path):
+    """Read by SQLite, row by row, since a default must be filled in."""
+    with sqlite3.connect(path) as database:
+        database.execute(f"ALTER TABLE {KERNELS} ADD COLUMN graphNodeId INTEGER DEFAULT 0")
+    share_leaves(path)
+
+
+def share_records(path):
+    pages.share_records(path, KERNELS, kernel_cell(1), num_pages=10_000)
+
+
 def make_trigger(database):
     """For `scrub`, which writes: a change of a text would run it."""
     database.execute("INSERT INTO StringIds (id, value) VALUES (900001, ?)", (f"HF_TOKEN={common.SECRET}", ))
@@ -80,33 +127,47 @@ def make_trigger(database):
     database.execute(f"CREATE TRIGGER t AFTER UPDATE ON StringIds BEGIN INSERT INTO fired SELECT count(*) FROM ({ENDLESS}); END")
 
 
+def by_sql(change):
+    def make(path):
+        with sqlite3.connect(path) as database:
+            change(database)
+    return make
+
+
 # name -> how it is made, the words of its refusal (None: it is analyzed)
 RECORDINGS = {
-    "a view without an end": (make_view, "has a view under the name"),
-    "names in a view without an end": (make_view_of_names, "has a view under the name"),
-    "a computed column": (make_computed, "has a computed column"),
-    "computed names": (make_computed_names, "has a computed column"),
-    "a virtual table": (make_virtual, "has a virtual table under the name"),
-    "8,000 GPUs": (many("deviceId"), "more than 256 GPUs"),
-    "8,000 streams": (many("streamId"), None),
-    "8,000 contexts": (many("contextId"), None),
-    "a name of 21 MB": (make_long_name, None),
+    "a view without an end": (by_sql(make_view), "has a view under the name"),
+    "names in a view without an end": (by_sql(make_view_of_names), "has a view under the name"),
+    "a computed column": (by_sql(make_computed), "has a computed column"),
+    "computed names": (by_sql(make_computed_names), "has a computed column"),
+    "a virtual table": (by_sql(make_virtual), "has a virtual table under the name"),
+    "8,000 GPUs": (by_sql(many("deviceId")), "more than 256 GPUs"),
+    "8,000 streams": (by_sql(many("streamId")), None),
+    "8,000 contexts": (by_sql(many("contextId")), None),
+    "a name of 21 MB": (by_sql(make_long_name), None),
+    "an index of another table": (by_sql(make_index), None),
+    "names that share pages": (share_names, "is damaged"),
+    "messages that share pages": (share_messages, "is damaged"),
+    "a schema that shares pages": (share_schema, "is damaged inside its schema"),
+    "trees that share leaves": (share_leaves, "is damaged"),
+    "trees that share leaves, defaults": (share_leaves_of_defaults, "is damaged"),
+    "pointers to one record": (share_records, "is damaged"),
 }
 COMMANDS = {"kernels": ["kernels"], "analyze": ["analyze"], "analyze --out": ["analyze", "--out", "{}"], "report html": ["report", "--format", "html"]}
 
 
 def measured(words, folder):
-    start = time.monotonic()
+    start, most_s = time.monotonic(), MOST_S * slowness()
     with (folder / "said").open("w+") as said:
         process = subprocess.Popen([str(word) for word in words], stdout=said, stderr=subprocess.STDOUT, cwd=folder)
         while True:
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
             if ended:
                 break
-            if time.monotonic() - start > MOST_S:
+            if time.monotonic() - start > most_s:
                 process.kill()
                 os.wait4(process.pid, 0)
-                raise AssertionError(f"does not end within {MOST_S} s")
+                raise AssertionError(f"does not end within {most_s:.0f} s")
             time.sleep(0.02)
         process.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
@@ -121,16 +182,13 @@ def judge(asked, words, place, recording, refusal):
     if refusal and "--plan" not in words:
         assert code == 1 and refusal in said, (code, said[-500:])
     assert code in (0, 1), (code, said[-500:])
-    print(f"{recording.parent.name:32} {words[1]:8} {'refused' if code else 'analyzed':9} {took_s:5.1f} s {peak_bytes >> 20:5} MiB")
+    print(f"{recording.parent.name:34} {words[1]:8} {'refused' if code else 'analyzed':9} {took_s:5.1f} s {peak_bytes >> 20:5} MiB")
     return "refused" if code else "analyzed"
 
 
 def make_recording(path, make):
     common.make_recording(path)
-    database = sqlite3.connect(path)
-    make(database)
-    database.commit()
-    database.close()
+    make(path)
 
 
 def main(asked, scratch):
@@ -158,8 +216,11 @@ def main(asked, scratch):
     database = sqlite3.connect(recording)
     assert database.execute("SELECT count(*) FROM fired").fetchone() == (0, ), "the trigger was run"
     assert common.SECRET not in str(database.execute("SELECT value FROM StringIds").fetchall())
+    recording = scratch / "names_that_share_pages/run.sqlite"
+    outcomes.add("scrub", "names that share pages", lambda: judge(asked, [asked.program, "scrub", recording], place, recording, None))
+    assert recording.stat().st_size < 100_000_000, "the disk is filled"
     sys.stdout.flush()
-    return outcomes.finish(len(RECORDINGS) * (len(COMMANDS) + 1) + 1)
+    return outcomes.finish(len(RECORDINGS) * (len(COMMANDS) + 1) + 2)
 
 
 common.main(main)

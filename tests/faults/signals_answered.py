@@ -18,6 +18,7 @@ import sys
 import time
 
 import common
+from busy import slowness
 
 PLAYBACK = pathlib.Path(__file__).resolve().parent.parent / "playback_server.py"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -41,17 +42,15 @@ class ServerCommand(common.Command):
         return [word.replace("PORT", port) for word in super().words(folder)]
 
 
-def slowness():
-    """How much longer work takes here than the processor time it needs: others want the processor too."""
-    wall, used = time.monotonic(), time.thread_time()
-    while time.thread_time() - used < 0.02:
-        pass
-    return max(1.0, (time.monotonic() - wall) / (time.thread_time() - used))
-
-
 def num_files(folder, name):
     """Files of this name, or all; folders may go meanwhile."""
     return sum(name in ("", found) for _, _, names in os.walk(folder) for found in names)
+
+
+def is_ending(pid):
+    """It has ended, or called exit: the kernel drops the signals of such a process (PF_EXITING of include/linux/sched.h)."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return fields[0] in "ZX" or int(fields[6]) & 0x4 != 0
 
 
 def bundles_in(folder):
@@ -72,7 +71,8 @@ def judge(command, process, folder, took_s, sent_at, was_done, limit_s):
         assert command.is_done(folder), "exit 0, and not all was done"
         return "complete"
     if code == command.code:
-        # Its own end. A push waits for seconds: one that did not hear the signal would have gone on.
+        # Its own end, within the microseconds after it was seen running. A push waits for seconds: one that did not hear the signal would
+        # have gone on.
         assert took_s < AT_ITS_END_S * limit_s / ANSWER_S, f"exit {code} after {took_s:.2f} s: the signal was swallowed"
         return "complete"
     assert code == 130 or code < 0, f"exit {code}"
@@ -116,12 +116,14 @@ def signalled(outcomes, command, number, delay_s, place):
     with (place / "said").open("w") as said:
         process = subprocess.Popen(command.words(folder), stdout=said, stderr=said, cwd=folder, env=environment)
     time.sleep(delay_s)
-    if process.poll() is not None:
+    was_done = command.is_done(folder)
+    # Last, and by kill itself: Popen.send_signal sends nothing to a process that has ended, and the walk above takes a while.
+    if is_ending(process.pid):
+        process.wait()
         shutil.rmtree(place)
         return False
-    was_done = command.is_done(folder)
     start = time.monotonic()
-    process.send_signal(number)
+    os.kill(process.pid, number)
     sent_at = time.time()
     try:
         process.wait(timeout=60)
@@ -143,6 +145,7 @@ def signalled(outcomes, command, number, delay_s, place):
 
 
 def main(asked, scratch):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup the commands would be deaf to it, as they should
     seed = int(asked.seed) if asked.seed else random.SystemRandom().randrange(10**6)
     print(f"--seed {seed}")
     outcomes = common.Outcomes()

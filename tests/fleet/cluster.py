@@ -136,6 +136,12 @@ class Cluster:
             urllib.request.urlopen(self.url(n) + "/ping", timeout=2).read()
         self.until(150, f"node {n}", probe)
 
+    def has_session(self, n):
+        try:
+            urllib.request.urlopen(self.url(n) + "/", data=b"SELECT count() FROM system.zookeeper WHERE path = '/clickhouse/task_queue/ddl'", timeout=5).read()
+        except urllib.error.HTTPError as error:
+            raise ConnectionError(error.read().decode()[:200]) from error
+
     def until(self, seconds, what, probe):
         deadline = time.monotonic() + seconds
         while True:
@@ -160,6 +166,9 @@ class Cluster:
                 self.start(n)
             for n in NODES:
                 self.wait_up(n)
+            # 18.16 dies of a statement for the cluster that comes before its first session with ZooKeeper (zkutil::ZooKeeper::createImpl).
+            for n in NODES:
+                self.until(60, f"ZooKeeper's session of node {n}", lambda n=n: self.has_session(n))
         except BaseException:
             self.stop()
             raise

@@ -131,7 +131,7 @@ def check_age_limit(history):
     history.llmprof("init", *other)
     assert "toIntervalDay(7)" in history.rows(kept)[0]["q"]
     assert "toIntervalDay(7)" in history.rows(kept.replace("'kernels'", "'parts'"))[0]["q"]  # new, and like the others
-    refused = history.push(history.data, *other, spool="aged", code=4)
+    refused = history.push(history.data, *other, spool="aged", code=7)
     assert refused.stderr.count("drops rows from before") == 10 and "14 files" in refused.stderr, refused.stderr
     assert "sent 0 ranks" in refused.stdout
     history.llmprof("init", "--keep-days", "36500", *other)

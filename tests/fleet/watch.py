@@ -53,7 +53,7 @@ def check_sweeps(program, recording, scratch):
     age(folder / "job-1" / "broken.sqlite")
     shutil.copy(recording, folder / "job-1" / "rank-9.sqlite")  # just written
     command = [program, "watch", folder, "--out", out, "--once", "--metrics", metrics, "--label", "cluster=a", "--label", "engine_version=7"]
-    first = run(*command, codes=(4,))
+    first = run(*command, codes=(7,))
     assert first.stderr.count("summarised") == RANKS and "cannot read" in first.stderr, first.stderr
     assert len(sources(out)) == RANKS and len(list((out / "failed").iterdir())) == 1
     known = status(program, out)["runs"]
@@ -113,7 +113,7 @@ def check_space(program, recording, scratch):
     drop(recording, folder / "job-1")
     (folder / "job-1" / "broken.sqlite").write_bytes(b"nothing")
     age(folder / "job-1" / "broken.sqlite")
-    run(program, "watch", folder, "--out", out, "--once", "--keep-raw", "outliers", codes=(4,))
+    run(program, "watch", folder, "--out", out, "--once", "--keep-raw", "outliers", codes=(7,))
     left = sorted(path.name for path in folder.rglob("*.sqlite"))
     assert len(left) == 2 and "broken.sqlite" in left, left
     drop(recording, folder / "job-2", 3)

@@ -127,17 +127,93 @@ std::string marked_trace(const char* first, const char* second) {
   return Json{{"schemaVersion", 1}, {"traceEvents", events}}.dump();
 }
 
+// Two ranks' work: collectives with their groups, attention, modules in operators, an old kind of
+// annotation.
+const char* const kCollectives =
+    R"j({"schemaVersion": 1, "with_stack": 1, "cupti_version": 18, "deviceProperties": [{"id": 0, "name": "X", "numSms": 8,
+"computeMajor": 9, "computeMinor": 0, "totalGlobalMem": 80000000000}], "distributedInfo": {"rank": 0, "world_size": 2,
+"pg_config": [{"pg_name": "0", "ranks": [0, 1]}]}, "baseTimeNanoseconds": 1700000000000000000, "traceEvents": [
+{"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Traces", "tid": 0, "ts": 90, "dur": 90},
+{"ph": "X", "cat": "cpu_op", "name": "aten::scaled_dot_product_attention", "pid": 9, "tid": 9, "ts": 100, "dur": 9, "args":
+{"Input Dims": [[1, 8, 16, 64], [1, 8, 16, 64], [1, 8, 16, 64]], "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"],
+"Concrete Inputs": ["", "", "", "", "0.", "True"], "Module Hierarchy": "m.layers.0.attn"}},
+{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 9, "tid": 9, "ts": 110, "dur": 9, "args": {"Collective name":
+"allreduce", "dtype": "BFloat16", "In msg nelems": 4096, "Out msg nelems": 4096, "Group size": 2, "Process Group Name": "0",
+"Process Group Description": "tp", "Process Group Ranks": "[0, ...]"}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 103, "dur": 3, "args": {"correlation": 1}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernelExC", "pid": 9, "tid": 9, "ts": 113, "dur": 3, "args": {"correlation": 2}},
+{"ph": "X", "cat": "kernel", "name": "flash_fwd_kernel", "pid": 0, "tid": 7, "ts": 120, "dur": 8, "args": {"device": 0, "context": 1,
+"stream": 7, "correlation": 1, "grid": [8, 4, 1], "block": [128, 1, 1]}},
+{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "pid": 0, "tid": 8, "ts": 130, "dur": 6, "args":
+{"device": 0, "stream": 8, "correlation": 2, "Collective name": "allreduce", "dtype": "BFloat16", "In msg nelems": 4096,
+"Out msg nelems": 4096, "Group size": 2, "Process Group Name": "0", "Process Group Description": "tp", "Process Group Ranks": "[0, ...]"}},
+{"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 0, "tid": 7, "ts": 140, "dur": 1, "args": {"device": 0, "stream": 7,
+"correlation": 3, "bytes": 64}}]})j";
+// As the profiler before Kineto wrote it.
+const char* const kLegacyTrace =
+    R"j([{"name": "add", "ph": "X", "ts": 10.5, "dur": 9.0, "tid": 2, "pid": "CPU functions", "args": {}},
+{"name": "add", "ph": "s", "ts": 10.5, "tid": 2, "pid": "CPU functions", "id": 0, "cat": "cpu_to_cuda", "args": {}},
+{"name": "k", "ph": "f", "ts": 30.0, "tid": 1, "pid": "CUDA functions", "id": 0, "cat": "cpu_to_cuda", "args": {}},
+{"name": "k", "ph": "X", "ts": 30.0, "dur": 4.0, "tid": 1, "pid": "CUDA functions", "args": {}}])j";
+
+// Every table that is read, with a row or two.
+const char* const kAllTables = R"sql(
+CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);
+INSERT INTO StringIds VALUES (1, 'sm90_xmma_gemm_bf16'), (2, 'cudaLaunchKernel_v7000'), (3, 'decode'), (4, 'poll'), (5, '_Z4gemmv'),
+  (6, 'cudaGraphLaunch_v10000'), (7, 'cudaMemcpyAsync_v3020'), (8, 'LLM');
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, "end" INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER, mangledName INTEGER, gridX INTEGER, gridY INTEGER,
+  gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, graphNodeId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1100, 2000, 0, 1, 7, 1, 16777216, 1, 1, 5, 8, 1, 1, 128, 1, 1, NULL),
+  (5100, 6000, 0, 1, 7, 2, 16777216, 1, 1, 5, 8, 1, 1, 128, 1, 1, 77), (7100, 9000, 1, 1, 8, 9, 16777216, NULL, 1, NULL, 8, 1, 1, 64, 1, 1, NULL);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, "end" INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1000, 1050, 16777217, 1, 2), (5000, 5050, 16777217, 2, 6), (9100, 9900, 16777217, 4, 7);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INTEGER, "end" INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (9200, 9800, 0, 1, 7, 4, 16777216, 4096, 1, 0, 2), (9900, 9950, 0, 1, 7, 5, 16777216, 64, 2, 2, 1);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start INTEGER, "end" INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, bytes INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (9960, 9970, 0, 1, 7, 6, 16777216, 4096);
+CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start INTEGER, "end" INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, graphId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (10000, 12000, 0, 1, 7, 8, 16777216, 1);
+CREATE TABLE CUDA_GRAPH_NODE_EVENTS(start INTEGER, globalTid INTEGER, graphNodeId INTEGER, originalGraphNodeId INTEGER);
+INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (100, 16777217, 70, NULL), (200, 16777217, 77, 70);
+CREATE TABLE NVTX_EVENTS(start INTEGER, "end" INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, textId INTEGER, domainId INTEGER,
+  uint64Value INTEGER, int64Value INTEGER, uint32Value INTEGER, int32Value INTEGER);
+INSERT INTO NVTX_EVENTS VALUES (0, NULL, 75, 'LLM', 16777217, NULL, 1, NULL, NULL, NULL, NULL), (50, 300, 59, 'aten::mm', 16777217, NULL, 0, NULL, NULL, NULL, NULL),
+  (900, 3000, 59, 'prefill', 16777217, NULL, 1, 512, NULL, NULL, NULL), (4900, 9000, 59, NULL, 16777217, 3, 1, NULL, 1, NULL, NULL),
+  (9050, NULL, 60, 'decode', 16777217, NULL, 1, NULL, NULL, 1, NULL), (9060, NULL, 34, 'mark', 16777217, NULL, 1, NULL, NULL, NULL, 1);
+CREATE TABLE OSRT_API(start INTEGER, "end" INTEGER, globalTid INTEGER, nameId INTEGER);
+INSERT INTO OSRT_API VALUES (2000, 400000000, 16777217, 4);
+CREATE TABLE TARGET_INFO_GPU(id INTEGER, name TEXT, totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER,
+  cuDevice INTEGER, computeMajor INTEGER, computeMinor INTEGER);
+INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA H100 80GB HBM3', 85899345920, 3352000000000, 1980000000, 132, 0, 9, 0);
+CREATE TABLE TARGET_INFO_CUDA_DEVICE(gpuId INTEGER, cudaId INTEGER, pid INTEGER);
+INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (0, 0, 1);
+CREATE TABLE META_DATA_EXPORT(name TEXT, value TEXT);
+INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '3.20.5'), ('EXPORT_PRODUCT_VERSION', '2025.1.1');
+CREATE TABLE META_DATA_CAPTURE(name TEXT, value TEXT);
+INSERT INTO META_DATA_CAPTURE VALUES ('CUDA_GRAPH_TRACE_OPTIONS:MODE', 'node');
+CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER);
+INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000);
+CREATE TABLE ANALYSIS_DETAILS(duration INTEGER);
+INSERT INTO ANALYSIS_DETAILS VALUES (500000000);
+CREATE TABLE DIAGNOSTIC_EVENT(timestamp INTEGER, severity INTEGER, text TEXT);
+INSERT INTO DIAGNOSTIC_EVENT VALUES (5, 2, 'Some events were lost.'), (6, 1, 'All is well.');
+)sql";
+
 void write_seed(const fs::path& out, const char* target, const char* name, std::string_view bytes) {
   fs::create_directories(out / target);
   write_file(out / target / name, bytes);
 }
 
-void write_sqlite(const fs::path& golden, const char* name, const fs::path& out) {
+void write_sqlite(const fs::path& out, const char* name, const std::string& sql) {
   const fs::path file = out / "nsys_sqlite" / name;
   fs::create_directories(file.parent_path());
   fs::remove(file);
   // Small pages: most of a small database is empty otherwise, and a fuzzer changes emptiness.
-  execute_sql(file, "PRAGMA page_size=512;" + read_file(golden / name / "run.sqlite.sql"));
+  execute_sql(file, "PRAGMA page_size=512;" + sql);
 }
 
 // One message of each kind.
@@ -182,8 +258,12 @@ std::string page_seed() {
 void run(const fs::path& golden, const fs::path& out) {
   for (const char* name :
        {"analyze-model", "analyze-graph", "analyze-graph-nodes", "analyze-nocuda"}) {
-    write_sqlite(golden, name, out);
+    write_sqlite(out, name, read_file(golden / name / "run.sqlite.sql"));
   }
+  write_sqlite(out, "all-tables", kAllTables);
+  write_sqlite(out, "utf-16", std::string("PRAGMA encoding='UTF-16le';") + kAllTables);
+  write_seed(out, "kineto", "collectives.json", kCollectives);
+  write_seed(out, "kineto", "legacy.json", kLegacyTrace);
   write_seed(out, "kineto", "trace.json", read_file(golden / "analyze-kineto/trace.json"));
   write_seed(out, "kineto", "vllm.json",
              marked_trace("execute_context_1(512)_generation_2(2)",

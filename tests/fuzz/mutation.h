@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
-#include <random>
 #include <string>
 #include <string_view>
 
 #include <malloc.h>
+
+#include "fuzz/random.h"
 
 namespace {
 
@@ -53,12 +54,6 @@ void operator delete(void* memory, const std::nothrow_t&) noexcept {
 }
 
 namespace llmprof {
-
-using Random = std::mt19937_64;
-
-inline std::size_t pick(Random& random, std::size_t limit) {
-  return limit == 0 ? 0 : random() % limit;
-}
 
 // One change of a kind that parsers stumble over.
 inline void mutate(std::string& bytes, const std::string& other, Random& random) {

@@ -27,6 +27,7 @@
 #include "fleet/merge/merge.h"
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/summary_file.h"
+#include "fuzz/structure.h"
 #include "ingest/graph_annotations.h"
 #include "ingest/ingest.h"
 #include "ingest/ncu_csv.h"
@@ -260,8 +261,8 @@ bool answered(std::string_view bytes) {
 }
 
 constexpr std::array kTargets = {
-    FuzzTarget{"nsys_sqlite", answered<run_trace>},
-    FuzzTarget{"kineto", answered<run_trace>},
+    FuzzTarget{"nsys_sqlite", answered<run_trace>, changed_sqlite, grown_sqlite},
+    FuzzTarget{"kineto", answered<run_trace>, changed_kineto, grown_kineto},
     FuzzTarget{"ncu_rep", answered<run_ncu_rep>},
     FuzzTarget{"ncu_csv", answered<run_ncu_csv>},
     FuzzTarget{"nsys_csv", answered<run_nsys_csv>},

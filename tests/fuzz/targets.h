@@ -5,14 +5,24 @@
 // defect, as is a sum that does not add up.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "fuzz/random.h"
+
 namespace llmprof {
+
+// structure.h describes both; null where random bytes do well enough.
+using StructuralChange = std::optional<std::string> (*)(std::string_view bytes,
+                                                        std::size_t num_bytes, Random& random);
 
 struct FuzzTarget {
   const char* name;
   bool (*run)(std::string_view bytes);  // false: refused
+  StructuralChange changed = nullptr;
+  StructuralChange grown = nullptr;
 };
 std::span<const FuzzTarget> fuzz_targets();
 

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Traces of PyTorch's profiler of tensor x pipeline x data parallel trainings, one per rank: `analyze` of all of them and `merge` of
-their summaries must recover the groups, in the same words. Without descriptions and without layers nothing may be claimed."""
+their summaries must recover the groups, in the same words. Without descriptions and without layers nothing may be claimed.
+
+The same as nsys exports with the payloads of NCCL's NVTX ranges, which have an id for each communicator and no list of its ranks."""
 import argparse
 import gzip
+import hashlib
 import itertools
 import json
 import pathlib
 import random
+import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -46,6 +51,8 @@ class Layout:
 
 
 class Trace:
+    ending = "json.gz"
+
     def __init__(self, layout, rank):
         self.layout, self.rank, self.events, self.time, self.correlation = layout, rank, [], 1000.0, 1
 
@@ -102,6 +109,67 @@ class Trace:
             json.dump(trace, file)
 
 
+class NsysTrace(Trace):
+    """The layouts of payloads are NCCL's own; the blobs are as `nsys export --include-blobs=true` writes them."""
+    ending = "sqlite"
+    TABLES = """
+        CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName, mangledName,
+            gridX, gridY, gridZ, blockX, blockY, blockZ, graphNodeId);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
+        CREATE TABLE NVTX_EVENTS (start, end, eventType, text TEXT, globalTid, textId, domainId, binaryData TEXT);
+        CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES (domainId, schemaId, idx, flags, type, name, description, arrayOrUnionDetail, offset);
+        CREATE TABLE TARGET_INFO_GPU (id, name, smCount);
+        INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA H100 80GB HBM3', 132);
+        INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 7, 0, NULL, 18, 'NCCL communicator ID', NULL, NULL, NULL),
+            (1, 7, 1, NULL, 22, 'Message size [bytes]', NULL, NULL, 8), (1, 7, 2, NULL, 5, 'Peer rank', NULL, NULL, 16),
+            (1, 8, 0, NULL, 18, 'NCCL communicator ID', NULL, NULL, NULL), (1, 8, 1, NULL, 22, 'Message size [bytes]', NULL, NULL, 8);
+        INSERT INTO NVTX_EVENTS VALUES (0, NULL, 75, 'NCCL', 16777217, NULL, 1, NULL);"""
+    CALLS = {"allreduce": "ncclAllReduce", "_reduce_scatter_base": "ncclReduceScatter", "send": "ncclSend", "recv": "ncclRecv"}
+    THREAD = 16777217
+
+    def __init__(self, layout, rank):
+        super().__init__(layout, rank)
+        self.names, self.kernels, self.calls, self.ranges = {}, [], [], []
+
+    def kernel(self, name, duration, stream=7, **_):
+        self.correlation += 1
+        start = round(self.time * 1000)
+        number = self.names.setdefault(name, len(self.names) + 1)
+        launch = self.names.setdefault("cuLaunchKernelEx", len(self.names) + 1)
+        self.kernels.append((start, start + duration * 1000, 0, 1, stream, self.correlation, 16777216, number, number, None, 8, 1, 1, 128, 1, 1, None))
+        self.calls.append((start - 5000, start - 3000, self.THREAD, self.correlation, launch))
+        self.time += duration + 1
+
+    def mark(self, name, start, end, schema=None, fields=b""):
+        blob = struct.pack("<4Q", 1, schema, len(fields), 32) + fields if schema else None
+        self.ranges.append((start, end, 59, name, self.THREAD, None, 1, blob))
+
+    def collective(self, operation, dimension, kernel, duration=20):
+        members = self.layout.group(self.rank, dimension)
+        if len(members) < 2:
+            return
+        start, communicator = round(self.time * 1000), hashlib.sha256(repr((dimension, members)).encode()).digest()[:8]
+        # All on one stream, as where nothing but the payloads tells the groups apart.
+        self.kernel(kernel, duration, 20)
+        if operation in ("send", "recv"):  # in a group: the kernel is launched at its end
+            self.mark("ncclGroupStart", start - 9000, start - 8900)
+            self.mark(self.CALLS[operation], start - 8800, start - 8700, 7, communicator + struct.pack("<Qii", 4096, 1, 0))
+            self.mark("ncclGroupEnd", start - 6000, start - 2000)
+        else:
+            self.mark(self.CALLS[operation], start - 9000, start - 2000, 8, communicator + struct.pack("<Q", 4096))
+
+    def write(self, path):
+        for _ in range(self.layout.steps):
+            self.step()
+        with sqlite3.connect(path) as file:
+            file.executescript(self.TABLES)
+            file.executemany("INSERT INTO StringIds VALUES (?, ?)", [(number, name) for name, number in self.names.items()])
+            for table, rows in (("CUPTI_ACTIVITY_KIND_KERNEL", self.kernels), ("CUPTI_ACTIVITY_KIND_RUNTIME", self.calls), ("NVTX_EVENTS", self.ranges)):
+                file.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+        file.close()
+
+
 def ranks_text(ranks):
     steps = {b - a for a, b in zip(ranks, ranks[1:])}
     if len(steps) > 1 or (len(ranks) == 2 and steps != {1}):
@@ -109,11 +177,11 @@ def ranks_text(ranks):
     return f"{ranks[0]}-{ranks[-1]}" + ("" if steps == {1} else f" by {steps.pop()}")
 
 
-def check(program, layout, folder):
+def check(program, layout, folder, writer):
     folder.mkdir()
-    files = [folder / f"rank-{rank}.json.gz" for rank in range(layout.ranks)]
+    files = [folder / f"rank-{rank}.{writer.ending}" for rank in range(layout.ranks)]
     for rank, path in enumerate(files):
-        Trace(layout, rank).write(path)
+        writer(layout, rank).write(path)
         run(program, "analyze", path, "--out", folder / f"out-{rank}", "--run-id", "job")
     fleet = json.loads(run(program, "merge", *(folder / f"out-{rank}" for rank in range(layout.ranks)), "--json"))
     is_told = layout.has_layers or layout.is_described
@@ -146,7 +214,9 @@ def main():
         for number in range(options.layouts):
             sizes = chance.choice([(2, 2, 2), (2, 1, 2), (4, 1, 1), (1, 2, 2), (2, 2, 1), (2, 4, 1)])
             layout = Layout(sizes, chance.choice(orders), number % 3 != 2, number % 3 == 1)
-            check(options.program, layout, pathlib.Path(scratch) / str(number))
+            check(options.program, layout, pathlib.Path(scratch) / str(number), Trace)
+            if not layout.is_described:  # NCCL does not know what a program calls its groups
+                check(options.program, layout, pathlib.Path(scratch) / f"{number}-nsys", NsysTrace)
             print(f"{sizes} in order {layout.order}: groups recovered" if layout.has_layers or layout.is_described else f"{sizes}: nothing claimed", flush=True)
     return 0
 

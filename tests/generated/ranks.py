@@ -54,7 +54,7 @@ def tree(program, files, scratch, chance):
         chance.shuffle(files)
         group, files = files[:7], files[7:]
         out = scratch / f"tree-{count}.llmprof"
-        run(program, "merge", *group, "--out", out, codes=(0, 4))
+        run(program, "merge", *group, "--out", out, codes=(0, 7))
         files.append(out)
         count += 1
     return files[0].read_bytes()
@@ -86,15 +86,15 @@ def main():
         assert again == fleet
         # A rank that is not there is named; and a folder without a summary is a rank that began.
         (job / "rank-000017/summary.llmprof").unlink()
-        words = run(options.program, "merge", job, codes=(4,))
+        words = run(options.program, "merge", job, codes=(7,))
         assert "63 of 64 ranks; missing 17" in words and "ranks 17 began attempt 0" in words, words
         # Recordings go where they were asked to go, and nowhere else.
         for rank in (1, truth["slow_rank"]):
             (job / f"rank-{rank:06}/nsys").mkdir()
             (job / f"rank-{rank:06}/nsys/run.sqlite").write_text("recording")
-        run(options.program, "merge", job, codes=(4,))
+        run(options.program, "merge", job, codes=(7,))
         assert (job / "rank-000001/nsys/run.sqlite").is_file()
-        run(options.program, "merge", job, "--keep-raw", "outliers", codes=(4,))
+        run(options.program, "merge", job, "--keep-raw", "outliers", codes=(7,))
         assert not (job / "rank-000001/nsys/run.sqlite").is_file()
         assert (job / f"rank-{truth['slow_rank']:06}/nsys/run.sqlite").is_file()
     return 0

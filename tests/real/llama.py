@@ -264,14 +264,14 @@ def check_failures(llama):
     """A model that cannot be made or loaded ends the run, with its reason, before the other passes."""
     tiny = [f"model.config={llama.runner.directory}/none.gguf", "model.target=llama_tiny"]
     unmade = llama.run("llama_tiny", *tiny, "model.workload.prepare=[/bin/true]")
-    assert unmade.code == 4 and "left no" in unmade.findings()["workload_failed"]["sentence"], unmade
+    assert unmade.code == 7 and "left no" in unmade.findings()["workload_failed"]["sentence"], unmade
     assert unmade.step("baseline")["reason"] == "prepare_failed" and unmade.step("nsys")["status"] == "skipped"
     damaged = llama.runner.directory / "damaged.gguf"
     damaged.write_bytes(b"GGUF" + b"\xff" * 100)
     broken = llama.run("llama_tiny", f"model.config={damaged}")
-    assert broken.code == 4 and broken.findings()["pass_failed"]["pass"] == "prepare", broken
+    assert broken.code == 7 and broken.findings()["pass_failed"]["pass"] == "prepare", broken
     silent = llama.run("llama_tiny", "model.workload.operators=[--threads, '1']", "--passes", "baseline,operators")
-    assert silent.code == 4 and "no table" in silent.findings()["report_missing"]["sentence"], silent
+    assert silent.code == 7 and "no table" in silent.findings()["report_missing"]["sentence"], silent
 
 
 def main():

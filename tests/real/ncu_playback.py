@@ -114,11 +114,11 @@ def main():
         assert run.step("ncu")["status"] == "done" and "==PROF==" in (run.bundle / "ncu/log.txt").read_text()
 
         hung = runner.run(*passes, "run.ncu_no_progress_s=3", DOUBLE_MODE="hang", **environment)
-        assert hung.code == 4 and "no_progress" in hung.findings(), hung
+        assert hung.code == 7 and "no_progress" in hung.findings(), hung
         assert hung.step("ncu")["steps"][-1]["ended_by"] == "no_progress"
         assert list((hung.bundle / "ncu").glob("*.ncu-rep")), "the partial report is kept"
         nothing = runner.run(*passes, DOUBLE_MODE="nothing", **environment)
-        assert nothing.code == 4 and "no_kernels_profiled" in nothing.findings(), nothing
+        assert nothing.code == 7 and "no_kernels_profiled" in nothing.findings(), nothing
         assert len(nothing.step("ncu")["steps"]) == len(plan["commands"]), "nothing is run again without its filter"
         forbidden = runner.run(*passes, DOUBLE_MODE="forbidden", **environment)
         assert forbidden.code == 5 and "counter_permission" in forbidden.findings(), forbidden

@@ -83,17 +83,17 @@ def check_whole(runner):
 
 def check_gates(runner):
     refused = runner.run("run.gate=LLM:nosuch")
-    assert refused.code == 4 and "gate_not_fired" in refused.findings(), refused
+    assert refused.code == 7 and "gate_not_fired" in refused.findings(), refused
     assert not (refused.bundle / "nsys/log.txt").exists(), "nsys was started for a gate that cannot fire"
     assert "LLM:" in refused.err, refused
     silent = runner.run("--passes", "nsys", "run.gate=LLM:nosuch")
-    assert silent.code == 4 and "gate_not_fired" in silent.findings(), silent
+    assert silent.code == 7 and "gate_not_fired" in silent.findings(), silent
     expect_report(silent)
     # What nsys itself answers here is not the same on every machine; the reason is.
     assert not (silent.bundle / "nsys/run.nsys-rep").exists(), silent
     assert "llmprof run --passes nsys" in silent.err and "run.gate=none -- " in silent.err, silent
     never = runner.run("--passes", "nsys", "run.gate=LLM:request", command=[runner.workload, "--no-ranges"])
-    assert never.code == 4 and "gate_not_fired" in never.findings(), never
+    assert never.code == 7 and "gate_not_fired" in never.findings(), never
     for wrong, why in (("request@LLM", "swapped"), ("prefill:LLM", "swapped"), ("LLM:*", "wildcards"),
                        ("LLM:prefill,LLM:decode_all", "one range"), ("LLM:", "no name"), ("prefill", "no domain")):
         bad = runner.run(f"run.gate={wrong}")
@@ -112,7 +112,7 @@ def check_gates(runner):
 
 def check_ends(runner):
     failed = runner.run(command=[runner.workload, "--exit", "3"])
-    assert failed.code == 4 and "code 3" in failed.findings()["workload_failed"]["sentence"], failed
+    assert failed.code == 7 and "code 3" in failed.findings()["workload_failed"]["sentence"], failed
     assert failed.step("nsys")["status"] == "skipped", "a program that fails bare is not run again"
     expect_report(failed)
     assert "code 3" in failed.json("metrics.json")["verdict"], failed
@@ -123,13 +123,13 @@ def check_ends(runner):
     assert allowed.code == 0 and (allowed.bundle / "nsys/run.nsys-rep").exists(), allowed
     assert allowed.step("nsys")["steps"][-1]["exit_code"] == 3
     crashed = runner.run("--passes", "nsys", command=[runner.workload, "--segfault"])
-    assert crashed.code == 4 and "SIGSEGV" in crashed.findings()["workload_failed"]["sentence"], crashed
+    assert crashed.code == 7 and "SIGSEGV" in crashed.findings()["workload_failed"]["sentence"], crashed
     assert (crashed.bundle / "metrics.json").exists(), "what was recorded before the crash is analysed"
     for _ in range(3):  # on a busy machine nsys has taken its events before the program ends
         lost = runner.run(command=[runner.workload, "--_exit"])
         if lost.code != 0:
             break
-    assert lost.code == 4 and "dropped_events" in lost.findings(), lost
+    assert lost.code == 7 and "dropped_events" in lost.findings(), lost
     window = runner.run("--passes", "nsys", "pipeline.nsys.duration_s=1", command=[runner.workload, "--hang"])
     assert window.code == 0 and window.step("nsys")["steps"][-1]["exit_code"] == 143, window
 
@@ -137,13 +137,13 @@ def check_ends(runner):
 def check_children(runner):
     forked = runner.run(command=[runner.workload, "--fork-first"])
     finding = forked.findings().get("children_not_traced")
-    assert forked.code == 4 and finding, forked
+    assert forked.code == 7 and finding, forked
     assert "pipeline.nsys.trace_fork_before_exec=true -- " in forked.err, forked
     followed = runner.run("pipeline.nsys.trace_fork_before_exec=true", command=[runner.workload, "--fork-first"])
     assert followed.code == 0, followed
     # nsys does not know a domain that was made before the fork, whatever it is told.
     late = runner.run("pipeline.nsys.trace_fork_before_exec=true", command=[runner.workload, "--fork"])
-    assert late.code == 4 and "children_not_traced" in late.findings(), late
+    assert late.code == 7 and "children_not_traced" in late.findings(), late
     spawned = runner.run(command=[runner.workload, "--spawn"])
     assert spawned.code == 0, spawned
     replaced = runner.run(command=[runner.workload, "--exec"])
@@ -156,17 +156,17 @@ def check_children(runner):
 def check_limits(runner):
     hung = runner.run("--passes", "baseline,nsys", "run.timeout_s=2", "contract.workload_may_fail=true",
                       command=[runner.workload, "--hang"])
-    assert hung.code == 4 and "timeout" in hung.findings(), hung
+    assert hung.code == 7 and "timeout" in hung.findings(), hung
     assert hung.step("baseline")["steps"][-1]["ended_by"] == "timeout"
     deaf = runner.run("--passes", "nsys", "run.timeout_s=5",  # nsys alone takes two to start on a busy machine
                       command=[runner.workload, "--hang", "--ignore-sigterm"])
-    assert deaf.code == 4 and "timeout" in deaf.findings(), deaf
+    assert deaf.code == 7 and "timeout" in deaf.findings(), deaf
     assert (deaf.bundle / "nsys/run.sqlite").exists(), "what was recorded is kept"
     large = runner.run("--passes", "nsys", "run.max_report_bytes=1000",
                        command=[runner.workload, "--steps", "100000"])
     assert not large.findings()["too_large"]["fatal"] and large.step("nsys")["steps"][-1]["ended_by"] == "too_large", large
     full = runner.run("--passes", "baseline", f"run.min_free_bytes={2**60}", command=[runner.workload, "--hang"])
-    assert full.code == 4 and "disk_full" in full.findings(), full
+    assert full.code == 7 and "disk_full" in full.findings(), full
 
 
 def pending_signals(pid):
@@ -201,12 +201,12 @@ def check_interrupts(runner):
 
 def check_contract(runner):
     vision = runner.run("contract.stages=[prefill, vision]", "--passes", "baseline")
-    assert vision.code == 4 and "vision" in vision.findings()["stage_missing"]["sentence"], vision
+    assert vision.code == 7 and "vision" in vision.findings()["stage_missing"]["sentence"], vision
     often = runner.run("contract.stages=[decode_step]", "contract.min_instances=20")
     assert often.code == 0, often
     # A mark that fits nothing was asked for and is not in the bundle.
     mistyped = runner.run("--mark", "answer=no-such-range")
-    assert mistyped.code == 4 and "no-such-range" in mistyped.findings()["marks_incomplete"]["sentence"], mistyped
+    assert mistyped.code == 7 and "no-such-range" in mistyped.findings()["marks_incomplete"]["sentence"], mistyped
     if not shutil.which("nvidia-smi"):
         wanted = runner.run("contract.gpu=required")
         assert wanted.code == 5 and "no_gpu" in wanted.err and not wanted.out, wanted
@@ -245,14 +245,14 @@ def check_neighbours(runner):
     forgotten = subprocess.run([runner.program, "run", "run.mode=light", "python3", "x.py"], capture_output=True, text=True)
     assert forgotten.returncode == 2 and "llmprof run run.mode=light -- python3 x.py" in forgotten.stderr, forgotten
     nothing = runner.run("--passes", "ncu")
-    assert nothing.code == 4 and "nothing_captured" in nothing.findings(), nothing
+    assert nothing.code == 7 and "nothing_captured" in nothing.findings(), nothing
     no_plan = runner.run("--plan", str(folder))
     assert no_plan.code != 0 and no_plan.bundle is None, no_plan
     script = folder / "script"
     script.write_text("echo hi\n")
     script.chmod(0o755)
     no_shebang = runner.run(command=[str(script)])
-    assert no_shebang.code == 4 and "#!" in no_shebang.err and no_shebang.bundle, no_shebang
+    assert no_shebang.code == 7 and "#!" in no_shebang.err and no_shebang.bundle, no_shebang
 
 
 def check_secrets(runner):

@@ -84,11 +84,11 @@ def check_whole(serve, has_nsys):
 
 
 def check_failures(serve):
-    died = serve.run("--passes", "baseline", code=4, server=("--die-after", "3"))
+    died = serve.run("--passes", "baseline", code=7, server=("--die-after", "3"))
     assert "server_died" in died.findings() and "exited with code 9 under load" in died.err, died
-    never = serve.run("--passes", "baseline", "--ready-timeout", "2", code=4, server=("--slow-start", "60"))
+    never = serve.run("--passes", "baseline", "--ready-timeout", "2", code=7, server=("--slow-start", "60"))
     assert "server_not_ready" in never.findings(), never
-    client = serve.run("--passes", "baseline", code=4, client="sh -c 'echo cannot connect >&2; exit 5'")
+    client = serve.run("--passes", "baseline", code=7, client="sh -c 'echo cannot connect >&2; exit 5'")
     assert "client_failed" in client.findings() and "cannot connect" in client.err, client
     missing = subprocess.run([serve.program, "run", "--client", "true", "--", "true"], capture_output=True, text=True)
     assert missing.returncode == 2 and "--ready" in missing.stderr, missing
@@ -121,7 +121,7 @@ def check_attach(serve, corpus):
                     file.unlink()
                 steps = subprocess.run([serve.program, "attach", url, "--traces", traces, "--steps", "20", "--seconds", "1", "-o",
                                         pathlib.Path(folder) / "steps"], capture_output=True, text=True, timeout=240)
-                assert steps.returncode == 4 and steps.stderr.count("recorded ") == 1 and "window_short" in steps.stderr, steps
+                assert steps.returncode == 7 and steps.stderr.count("recorded ") == 1 and "window_short" in steps.stderr, steps
                 print(f"attach: {trace.name} analyzed")
             finally:
                 server.kill()
@@ -170,7 +170,7 @@ def killed(serve, who, when):
             listed = subprocess.run([serve.program, "artifacts", bundle], capture_output=True, text=True)
             assert listed.returncode != 0 and "did not finish" in listed.stderr, listed
         else:
-            assert process.returncode == 4, (who, when, process.returncode, err)
+            assert process.returncode == 7, (who, when, process.returncode, err)
         shutil.rmtree(bundle)
     finally:
         end([process.pid])

@@ -94,7 +94,7 @@ def check_own_profilers(serve):
              "sglang": ["/start_profile {}", "/stop_profile"]}
     steps = '"num_steps": 20, "max_iterations": 20'
     for engine, posts in cases.items():
-        for number, code in ((20, 0), (5, 4)):
+        for number, code in ((20, 0), (5, 7)):
             log.unlink(missing_ok=True)
             trace = make_trace(serve.directory / "trace.json", engine, 2, number)
             run = serve.run("--passes", "torch", "--steps", "20", "--stage", "decode", f"workload={engine}", code=code, load=load,
@@ -132,10 +132,10 @@ def check_seconds(serve, has_nsys):
     if has_nsys:
         recorded = run.json("metrics.json")["capture"]["duration_ns"]
         assert recorded < closed - opened + 20e9, (recorded, closed - opened)
-    short = serve.run("--passes", "baseline" if not has_nsys else "nsys", "--seconds", "60", code=4 if has_nsys else 0)
+    short = serve.run("--passes", "baseline" if not has_nsys else "nsys", "--seconds", "60", code=7 if has_nsys else 0)
     if has_nsys:
         assert "60 s were asked for, and the load ended after" in short.findings()["window_short"]["sentence"], short
-    late = serve.run("--passes", "baseline", "--after", "60", code=4)
+    late = serve.run("--passes", "baseline", "--after", "60", code=7)
     assert "the load ended before the window opened" in late.findings()["window_failed"]["sentence"], late
     print(f"2 s, 1 s after the load began: {(closed - opened) / 1e9:.3f} s ({passes})")
 
@@ -149,7 +149,7 @@ def check_steps_under_nsys(serve, has_nsys):
     try:
         for engine, number in (("vllm", 20), ("sglang", 20), ("trtllm", 20), ("trtllm", 90)):
             log.unlink(missing_ok=True)
-            run = serve.run("--passes", "nsys", "--steps", str(number), f"workload={engine}", code=0 if number == 20 else 4,
+            run = serve.run("--passes", "nsys", "--steps", str(number), f"workload={engine}", code=0 if number == 20 else 7,
                             server=("--log", log, "--profiler-config.profiler", "cuda"))
             command = (run.bundle / "nsys/cmd.txt").read_text()
             assert "--capture-range=cudaProfilerApi --capture-range-end=stop" in command and " start " not in command, command
@@ -166,7 +166,7 @@ def check_steps_under_nsys(serve, has_nsys):
         os.environ.pop("FAULT", None)
         del os.environ["LLMPROF_NSYS"]
     if has_nsys:
-        run = serve.run("--passes", "nsys", "--steps", "20", "workload=sglang", code=4, server=("--traces", serve.directory))
+        run = serve.run("--passes", "nsys", "--steps", "20", "workload=sglang", code=7, server=("--traces", serve.directory))
         assert "gate_not_fired" in run.findings(), run
         assert "window_failed" not in run.findings(), run
     print("steps under nsys: the recording opens and closes with cudaProfilerStart and Stop")
@@ -191,7 +191,7 @@ def check_ranks(serve, has_nsys):
         # Both ranks mark each step, and it counts once.
         assert sum(steps_of(run).values()) == 24 and len(run.json("metrics.json")["devices"]) == 2, steps_of(run)
         os.environ["FAULT"] = "1"
-        lost = serve.run("--passes", "nsys", "workload=trtllm", code=4)
+        lost = serve.run("--passes", "nsys", "workload=trtllm", code=7)
         assert lost.findings()["gate_not_fired" if "gate_not_fired" in lost.findings() else "report_missing"]["sentence"].startswith(
             "rank 1: "), lost
     finally:
@@ -225,7 +225,7 @@ def check_attach(serve):
         url = f"http://127.0.0.1:{port}"
         attach = [serve.program, "attach", url, "--traces", traces, "-o", serve.directory / "report"]
         wait_until(lambda: subprocess.run([serve.program, "load", url, "--requests", "1", "-q"], capture_output=True).returncode == 0)
-        for wanted, code in ((20, 0), (40, 4)):
+        for wanted, code in ((20, 0), (40, 7)):
             done = subprocess.run([*attach, "--steps", str(wanted), "--stage", "decode", "--seconds", "1"], capture_output=True, text=True,
                                   timeout=120)
             assert done.returncode == code and ("window_short: 40 steps of decode" in done.stderr) == bool(code), done

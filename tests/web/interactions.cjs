@@ -135,6 +135,30 @@ async function checkLaunches(page, check) {
   check(found.early <= found.linked * 0.01, `${found.early} of ${found.linked} kernels start before their launch`);
 }
 
+// The page opens without lanes that have nothing to show; all of them are there when asked for.
+async function checkHostLanes(page, check) {
+  const found = await page.evaluate(() => {
+    const { timeline } = window.llmprof;
+    const { host, work } = timeline;
+    if (!host) return null;
+    const count = (choice) => {
+      timeline.hostChoice = choice;
+      timeline.resize();
+      return timeline.lanes.filter((lane) => lane.kind === 'host');
+    };
+    const all = count('all').length;
+    const opened = count('main');
+    const isEmpty = ({ host: lane }) => {
+      for (let i = lane.from; i < lane.to; i += 1) if (host.slices.start[i] < work.end && host.slices.start[i] + host.slices.duration[i] > work.start) return false;
+      return true;
+    };
+    return { empty: opened.filter(isEmpty).length, missing: host.data.lanes.length - all };
+  });
+  if (!found) return;
+  check(found.empty === 0, `opens with ${found.empty} empty lanes of the host`);
+  check(found.missing === 0, `${found.missing} lanes of the host are not there with all threads`);
+}
+
 async function checkAddress(browser, page, one, check) {
   const wanted = await page.evaluate(() => { const { timeline } = window.llmprof; const d = timeline.data.duration_ns; timeline.show(d * 0.25, d * 0.5); return { ...timeline.view }; });
   const start = `#t=${Number((wanted.start / 1e6).toFixed(6))}ms-`;
@@ -169,6 +193,7 @@ async function checkDownloads(page, one, check) {
 async function checkInteractions(browser, page, one, check) {
   await checkDownloads(page, one, check);
   if (!await page.evaluate(() => window.llmprof.timeline !== null)) return;
+  await checkHostLanes(page, check);
   await checkWheel(page, check);
   await checkKeys(page, check);
   await checkGap(page, check);

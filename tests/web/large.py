@@ -14,7 +14,7 @@ def main():
     browser.needed()
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
-        for kernels, ready_ms in ((50_000, 1000), (500_000, 1000)):
+        for kernels in (50_000, 500_000):
             subprocess.run([asked.make_trace, folder / f"{kernels}.sqlite", str(kernels)], check=True,
                            stdout=subprocess.DEVNULL)
         pages = [browser.page(asked.program, folder / "50000.sqlite", folder, "slices-50k", ready_ms=1000),

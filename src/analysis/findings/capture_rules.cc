@@ -37,7 +37,8 @@ void check_gpu_activity(const FindingContext& context) {
   }
   Finding& finding = context.block("no_gpu_activity");
   finding.sentence =
-      !analysis.absent.empty() ? "there is no recording: " + printable(analysis.absent)
+      !analysis.absent.empty()   ? "there is no recording: " + printable(analysis.absent)
+      : !analysis.copies.empty() ? "only copies and memsets were recorded on the GPU, no kernel"
       : analysis.capture.has_cuda
           ? "CUDA calls were recorded, but no kernel"
           : "no CUDA activity was recorded, so there is nothing to report about the GPU";
@@ -276,6 +277,12 @@ std::string rate_words(const Analysis& analysis, const GemmRate* rate) {
                            *rate->flops_per_s / 1e12, format_fraction(*rate->peak_fraction));
 }
 
+// The roofline is that of a language model.
+bool is_language_model(const FindingContext& context) {
+  return !context.workload.engine.empty() || has_family(context.analysis, "attention") ||
+         has_family(context.analysis, "rope") || has_family(context.analysis, "kv_cache");
+}
+
 std::string largest_part_advice(const FindingContext& context, const std::string& family,
                                 const GemmRate* rate) {
   constexpr double kFarBelow = 0.6;  // of the peak
@@ -287,12 +294,12 @@ std::string largest_part_advice(const FindingContext& context, const std::string
     return rate != nullptr && *rate->peak_fraction < kFarBelow && context.workload.is_pytorch
                ? "let PyTorch choose among the products of hipBLASLt and rocBLAS: "
                  "PYTORCH_TUNABLEOP_ENABLED=1; or measure the kernel with rocprof-compute"
-           : rate != nullptr
+           : rate != nullptr || !is_language_model(context)
                ? "measure the kernel with rocprof-compute"
                : "compare it with the GPU's roofline: --model NAME; or measure the kernel "
                  "with rocprof-compute";
   }
-  return context.analysis.efficiency || rate != nullptr
+  return context.analysis.efficiency || rate != nullptr || !is_language_model(context)
              ? "measure it with ncu: llmprof plan names the launch"
              : "compare it with the GPU's roofline: --model NAME; or measure the kernel with ncu: "
                "llmprof plan names the launch";

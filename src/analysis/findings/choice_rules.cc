@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rules on which kernels were chosen: attention in parts, kernels of an older GPU generation,
-// launches that leave most of the GPU empty.
+// layouts that must be converted, launches that leave most of the GPU empty.
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -163,6 +163,40 @@ void check_flash_generation(const FindingContext& context) {
   }
 }
 
+// Convolutions on matrix units compute in NHWC. Around a model in NCHW, the library converts.
+void check_layouts(const FindingContext& context) {
+  for (const StageLedger& row : context.scopes) {
+    std::int64_t time_ns = 0;
+    std::int64_t calls = 0;
+    const KernelRecord* largest = nullptr;
+    for (const KernelRecord& kernel : context.analysis.kernels) {
+      if (is_kernel_in(kernel, row) && converts_layout(kernel.kernel_name)) {
+        time_ns += time_in_row(kernel, row);
+        calls += kernel.calls;
+        largest = largest == nullptr ? &kernel : largest;
+      }
+    }
+    time_ns = std::min(time_ns, row.ledger[Bucket::kCompute]);
+    if (share_of(time_ns, row) < kLeastKernelShare) {
+      continue;
+    }
+    Finding& finding = context.add("layout_conversion", row, Bucket::kCompute, time_ns);
+    finding.confidence = "high";
+    finding.sentence = fmt::format(
+        "{} is conversion between NCHW and NHWC around convolutions ({} launches; most time: {})",
+        time_in(time_ns, row), calls, printable(largest->short_name));
+    finding.next = !context.workload.is_pytorch
+                       ? "keep images in NHWC from end to end"
+                       : fmt::format(
+                             "keep model and input in NHWC: "
+                             ".to(memory_format=torch.channels_last) on both{}",
+                             context.workload.is_amd
+                                 ? ", with PYTORCH_MIOPEN_SUGGEST_NHWC=1 in the environment"
+                                 : "");
+    finding.evidence = {kernel_evidence(*largest, row)};
+  }
+}
+
 namespace {
 
 constexpr double kWarpsOfFullSm = 64;
@@ -221,7 +255,7 @@ void check_empty_sms(const FindingContext& context) {
         is_openmp(largest->kernel_name)
             ? "launch more teams: target teams distribute parallel for on the outer loops, or a larger "
               "num_teams"
-            : "launch more blocks: a larger grid or batch, or split the reduction (split-K)";
+            : "launch more blocks: a larger grid or batch, or split-K";
     finding.evidence = {fmt::format("devices[device={}].sms", row.device)};
   }
 }

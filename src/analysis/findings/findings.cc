@@ -26,6 +26,7 @@
 namespace llmprof {
 namespace {
 
+// clang-format off
 constexpr void (*kFindingRules[])(const FindingContext&) = {
     check_gpu_activity,
     check_opaque_graphs,
@@ -43,6 +44,7 @@ constexpr void (*kFindingRules[])(const FindingContext&) = {
     check_fusion,
     check_unfused_attention,
     check_flash_generation,
+    check_layouts,
     check_empty_sms,
     check_families,
     check_roofs,
@@ -55,12 +57,7 @@ constexpr void (*kFindingRules[])(const FindingContext&) = {
     check_few_kernels,
     check_largest_part,
 };
-
-// No stage of the workload: none is marked, an engine captures its graphs, or a rank has no
-// requests.
-bool is_without_work(const std::string& stage) {
-  return stage == "all" || stage == "graph_capture" || stage == "idle";
-}
+// clang-format on
 
 // Stages if marked, else the part of the capture in which the model works. Start-up and what
 // follows the last work of the model are in the verdict: no step becomes faster without them.
@@ -143,6 +140,20 @@ void merge_devices(std::vector<Finding>& found) {
   found = std::move(merged);
 }
 
+// Faster kernels gain little while the CPU is late with the next ones: that comes first.
+void add_order(std::vector<Finding>& found) {
+  constexpr double kMuch = 0.10;  // of the row
+  for (Finding& finding : found) {
+    const auto late = std::find_if(found.begin(), found.end(), [&](const Finding& one) {
+      return (one.id == "launch_bound" || one.id == "host_work") && one.stage == finding.stage &&
+             one.device == finding.device && one.saving_fraction().value_or(0) >= kMuch;
+    });
+    if (finding.bucket == "compute" && finding.saving_ns > 0 && late != found.end()) {
+      finding.next += fmt::format(" (after {})", late->id);
+    }
+  }
+}
+
 void mark_overlaps(std::vector<Finding>& found) {
   std::set<std::tuple<std::string, std::string, std::string>> taken;
   for (Finding& finding : found) {
@@ -162,7 +173,7 @@ Finding& FindingContext::add(const char* id, const StageLedger& row, Bucket buck
   finding.device = row.device;
   finding.bucket = kBucketNames[static_cast<std::size_t>(bucket)];
   finding.saving_ns = saving_ns;
-  finding.window_ns = row.ledger.work_ns();
+  finding.window_ns = row.base_ns();
   return finding;
 }
 
@@ -200,19 +211,30 @@ bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row) {
   return is_in_row(kernel.device, kernel.stage, row);
 }
 
-double share_of(std::int64_t time_ns, const StageLedger& row) {
-  return fraction_of(time_ns, row.ledger.work_ns());
+bool has_family(const Analysis& analysis, std::string_view family) {
+  return std::any_of(analysis.families.begin(), analysis.families.end(),
+                     [&](const FamilyTotal& one) { return one.family == family; });
 }
 
-std::string stage_words(const std::string& stage) {
-  return stage == "steady"    ? "the steady phase"
-         : stage == "capture" ? "the recording"
-                              : printable(stage);
+double share_of(std::int64_t time_ns, const StageLedger& row) {
+  return fraction_of(time_ns, row.base_ns());
+}
+
+bool is_without_work(const std::string& stage) {
+  return stage == "all" || stage == "graph_capture" || stage == "idle" || stage == "warmup";
+}
+
+std::string stage_words(const StageLedger& row) {
+  return row.stage == "steady"    ? "the steady phase"
+         : row.stage == "capture" ? "the recording"
+         : row.stage == "mixed"   ? "mixed steps"
+         : row.stage == "step"    ? (row.num_instances == 1 ? "the step" : "the steps")
+                                  : printable(row.stage);
 }
 
 std::string time_in(std::int64_t time_ns, const StageLedger& row) {
   return fmt::format("{} ({}) of {} on {}", format_duration_ns(time_ns),
-                     format_fraction(share_of(time_ns, row)), stage_words(row.stage), row.device);
+                     format_fraction(share_of(time_ns, row)), stage_words(row), row.device);
 }
 
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
@@ -235,6 +257,7 @@ Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
                      return std::tuple(b.is_blocker, weight_of(b), a.id, a.stage, a.device) <
                             std::tuple(a.is_blocker, weight_of(a), b.id, b.stage, b.device);
                    });
+  add_order(findings.found);
   merge_devices(findings.found);
   mark_overlaps(findings.found);
   return findings;

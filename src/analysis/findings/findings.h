@@ -10,6 +10,7 @@
 namespace llmprof {
 
 struct Analysis;
+struct StageLedger;
 
 // Something worth fixing, with its maximum saving.
 struct Finding {
@@ -87,5 +88,12 @@ Findings find_findings(const Analysis& analysis, const FindingFacts& facts);
 // Limits beyond which opaque graphs or profiler overhead invalidate the other figures.
 inline constexpr double kMostOpaque = 0.5;     // of GPU time in graphs without names
 inline constexpr double kMostOverhead = 0.25;  // of a profiler, beyond which its times are its own
+
+// No stage of the workload: none is marked, an engine captures its graphs or warms up, or a rank
+// has no requests.
+bool is_without_work(const std::string& stage);
+
+// A stage in a sentence: "decode", "the steps", "the steady phase", "the recording".
+std::string stage_words(const StageLedger& row);
 
 }  // namespace llmprof

@@ -142,12 +142,12 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
                 "{} was idle for {} ({}) of {} because the CPU waited for it ({}{}). The CPU's own work is {}, "
                 "the GPU's {}: without the waits the CPU would run ahead",
                 row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
-                stage_words(row.stage), format_duration_ns(chain.wait_ns), names_of(waits),
+                stage_words(row), format_duration_ns(chain.wait_ns), names_of(waits),
                 format_duration_ns(chain.host_ns), format_duration_ns(chain.gpu_ns))
           : fmt::format(
                 "{} was idle for {} ({}) of {} while the CPU was still waiting for earlier work, {}{}",
                 row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
-                stage_words(row.stage), gaps_text(waits), place_of(waits));
+                stage_words(row), gaps_text(waits), place_of(waits));
   finding.next = sync_advice(context.workload, waits.call);
   finding.evidence = evidence_of(row, is_late ? IdleKind::kLaunching : IdleKind::kWaiting);
   finding.evidence.push_back(
@@ -162,7 +162,7 @@ Finding& add_gaps(const FindingContext& context, const char* id, const StageLedg
   finding.confidence = "high";
   finding.sentence =
       fmt::format("{} waited {} ({}) in {} {}", row.device, format_duration_ns(time_ns),
-                  format_fraction(share_of(time_ns, row)), stage_words(row.stage), what);
+                  format_fraction(share_of(time_ns, row)), stage_words(row), what);
   finding.evidence = evidence_of(row, kind);
   return finding;
 }
@@ -198,10 +198,42 @@ std::string system_call_advice(std::string_view call) {
          "of nsys";
 }
 
+// Whether an operator launched kernels itself.
+bool runs_on_gpu(const Analysis& analysis, const std::string& scope) {
+  return analysis.operators && analysis.operators->is_gpu_time &&
+         std::any_of(
+             analysis.operators->rows.begin(), analysis.operators->rows.end(),
+             [&](const OperatorRecord& row) { return row.name == scope && row.num_kernels > 0; });
+}
+
+// Parts of PyTorch's training loop that have a faster form.
+std::string known_scope_advice(std::string_view scope) {
+  if (scope.find("flatten_dense_tensors") != std::string_view::npos) {
+    return "DistributedDataParallel sends the model's buffers before each forward pass: "
+           "DistributedDataParallel(broadcast_buffers=False), where they need not be equal";
+  }
+  if (scope.starts_with("Optimizer.step")) {
+    return "use the fused form of the optimizer (fused=True), or foreach=True";
+  }
+  if (scope.starts_with("Optimizer.zero_grad")) {
+    return "drop gradients instead of clearing them: zero_grad(set_to_none=True)";
+  }
+  return "";
+}
+
 std::string work_advice(const FindingContext& context, const StageLedger& row,
                         const KindOfGaps& gaps) {
   if (gaps.scope.ends_with("()")) {
     return system_call_advice(gaps.scope);
+  }
+  const std::string& main_scope =
+      gaps.scope.empty() && !gaps.scopes.empty() ? gaps.scopes.front().first : gaps.scope;
+  if (std::string advice = known_scope_advice(main_scope); !advice.empty()) {
+    return advice;
+  }
+  if (runs_on_gpu(context.analysis, main_scope)) {
+    return "these operators run on the GPU, and their CPU side is slow: if only a first call is (libraries, "
+           "autotuning, compilation), run some steps before recording; if every call is, use CUDA graphs";
   }
   const auto is_of_model = [](std::string_view scope) {
     return scope.starts_with("aten::") || scope.starts_with("nn.Module");
@@ -211,21 +243,25 @@ std::string work_advice(const FindingContext& context, const StageLedger& row,
     return fmt::format(
         "'{}' takes this long on the CPU in every {}: run it on the GPU, or prepare its result in another "
         "thread",
-        printable(gaps.scope), stage_words(row.stage));
+        printable(gaps.scope), printable(row.stage));
   }
   if (is_of_model(gaps.scope) ||
       std::any_of(gaps.scopes.begin(), gaps.scopes.end(), is_any_of_model)) {
-    return "find out why they take so long on the CPU: run them on the GPU, or prepare their results in "
-           "another thread; if only a first call is slow (libraries, compilation), run some steps before "
+    return "find out why they take so long on the CPU: what computes there can run on the GPU or in another "
+           "thread; if only a first call is slow (libraries, compilation), run some steps before "
            "recording";
   }
   if (!gaps.scopes.empty()) {
     return "move these to another thread, overlap them with GPU work, or do less of them";
   }
   if (gaps.scope.empty()) {
-    return context.workload.is_pytorch
+    // Options of the profiler that made this recording.
+    return context.analysis.capture.format.tool_id == "kineto"
                ? "find out what it does: record with with_stack=True, or put "
                  "torch.profiler.record_function around parts of the loop"
+           : context.workload.is_pytorch
+               ? "find out what it does: put torch.cuda.nvtx.range around parts of the loop, or look "
+                 "at the CPU rows of nsys"
                : "find out what it does: put NVTX ranges around parts of the loop, or look at the CPU "
                  "rows of nsys";
   }

@@ -47,8 +47,14 @@ OffTensorCores off_tensor_cores(const KernelRecord& kernel) {
                                                                  : OffTensorCores::kNot;
 }
 
-// Tensor cores against fp32 on CUDA cores, where the table has no row of the GPU. Consumer GPUs
-// from Ampere on have twice the rate, accumulating in fp32.
+// Workstation GPUs have all of the rate that GeForce GPUs have when they accumulate in fp16.
+bool is_workstation(std::string_view gpu) {
+  const auto has = [&](std::string_view word) { return gpu.find(word) != std::string_view::npos; };
+  return has("Ada Generation") || has("RTX A") || has("RTX PRO");
+}
+
+// Tensor cores against fp32 on CUDA cores. From Ampere on it depends on the line of products; GPUs
+// for data centers have rows in the table, and of others nothing is claimed.
 TensorCores cores_of(const FindingContext& context, const StageLedger& row) {
   const DeviceSummary* device = device_of(context.analysis, row);
   if (device == nullptr) {
@@ -59,10 +65,23 @@ TensorCores cores_of(const FindingContext& context, const StageLedger& row) {
       return *cores;
     }
   }
+  const auto& kernels = context.analysis.kernels;
+  const bool is_volta = device->compute_major == 0 &&
+                        std::any_of(kernels.begin(), kernels.end(), [](const KernelRecord& kernel) {
+                          return kernel.kernel_name.starts_with("volta_");
+                        });
+  if (is_volta) {
+    return {8, false, 7};
+  }
   if (context.workload.is_amd || device->compute_major < 7) {
     return {};
   }
-  return device->compute_major == 7 ? TensorCores{4, false, 7} : TensorCores{2, true, 8};
+  if (device->compute_major == 7) {
+    return {4, false, 7};
+  }
+  const bool is_geforce = device->name.find("GeForce") != std::string::npos;
+  const double speedup = is_workstation(device->name) ? 4 : is_geforce ? 2 : 0;
+  return {speedup, true, static_cast<int>(device->compute_major)};
 }
 
 // Time of the kernels in a scope selected by `wanted`, at most the stage's compute time.
@@ -87,11 +106,6 @@ std::vector<std::string> largest_kernels(const FindingContext& context, const St
     }
   }
   return keys;
-}
-
-bool has_family(const Analysis& analysis, std::string_view family) {
-  return std::any_of(analysis.families.begin(), analysis.families.end(),
-                     [&](const FamilyTotal& one) { return one.family == family; });
 }
 
 bool has_convolutions(const Analysis& analysis) {
@@ -159,8 +173,8 @@ void check_tensor_cores(const FindingContext& context) {
                                               (1 - kLeastFp32Efficiency / cores.speedup)));
     finding.confidence = "medium";
     finding.sentence = fmt::format(
-        "{} is {} on CUDA cores; the tensor cores of this GPU are {:.0f}x faster, more where a product is "
-        "below its peak",
+        "{} is {} on CUDA cores; the tensor cores of this GPU are {:.0f}x faster (the bound assumes 60 % "
+        "of the FP32 peak today)",
         time_in(time_ns, row),
         fmt::format("{} {}", is_half ? "half-precision" : "FP32",
                     has_convolutions(context.analysis) ? "GEMMs and convolutions" : "GEMMs"),
@@ -226,8 +240,8 @@ void check_fusion(const FindingContext& context) {
     finding.confidence = "low";
     const FusedPath* path = fused_path_of(chains.row_kernels);
     finding.sentence = fmt::format(
-        "{} is {} memory-bound kernels that run back to back (pointwise, copies, reductions) and could "
-        "be fused{}",
+        "{} is {} memory-bound kernels (pointwise, copies, reductions), most of them one after the other, "
+        "so that they could be fused{}",
         time_in(time_ns, row), chains.num_movers, largest_row(chains, path));
     finding.next = fusion_advice(context, path);
     finding.evidence = {chain_evidence(row, "mover_ns")};

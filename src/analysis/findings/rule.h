@@ -61,6 +61,9 @@ bool is_in_graphs(const Analysis& analysis, const StageLedger& row);
 // The GPU of a row; nullptr if nothing is known of it.
 const DeviceSummary* device_of(const Analysis& analysis, const StageLedger& row);
 
+// Whether any kernel of the recording is of a family.
+bool has_family(const Analysis& analysis, std::string_view family);
+
 // Chains of kernels in a row, as kernels count in it.
 KernelChains chains_in(const Analysis& analysis, const StageLedger& row);
 // The key of one of their fields.
@@ -68,9 +71,6 @@ std::string chain_evidence(const StageLedger& row, std::string_view field);
 
 // Share of the row's time from its first recorded work to its last.
 double share_of(std::int64_t time_ns, const StageLedger& row);
-
-// A stage in a sentence: "decode", "the steady phase", "the recording".
-std::string stage_words(const std::string& stage);
 
 // "1.20 ms (12.3 %) of decode on cuda:0".
 std::string time_in(std::int64_t time_ns, const StageLedger& row);
@@ -99,6 +99,7 @@ void check_tensor_cores(const FindingContext& context);
 void check_fusion(const FindingContext& context);
 void check_unfused_attention(const FindingContext& context);
 void check_flash_generation(const FindingContext& context);
+void check_layouts(const FindingContext& context);
 void check_empty_sms(const FindingContext& context);
 void check_families(const FindingContext& context);
 void check_roofs(const FindingContext& context);

@@ -37,7 +37,8 @@ constexpr BucketRule kBucketRules[] = {
     {"started_late", Bucket::kStartedLate, kLeastVagueShare,
      "{2} was idle for {0} ({1}) of {3} although the next launch call had already returned",
      "check for another process on the GPU, lazy loading of modules or graphs at their first launch, "
-     "and clocks of CPU and GPU that do not agree"},
+     "clocks of CPU and GPU that do not agree, and on Windows a driver that sends launches in batches "
+     "(WDDM)"},
 };
 
 // A collective, by words in the names of its kernels without '_', and what helps against it.
@@ -45,6 +46,7 @@ struct CollectiveAdvice {
   const char* name;
   std::array<std::string_view, 3> words;
   const char* next;
+  const char* next_in_engine = nullptr;  // where an engine serves a model, if that is another thing
 };
 
 constexpr CollectiveAdvice kCollectiveAdvice[] = {
@@ -54,7 +56,9 @@ constexpr CollectiveAdvice kCollectiveAdvice[] = {
      "within a node"},
     {"all-reduce",
      {"allreduce", "crossdevicereduce"},
-     "overlap it with compute, or send less: larger buckets, smaller groups, fused all-reduce"},
+     "overlap it with compute, or send less: larger buckets, smaller groups, fused all-reduce",
+     "overlap it with compute, or fuse it with the norm that follows it; custom or symmetric-memory all-reduce "
+     "is faster than NCCL's for small messages"},
     {"all-gather",
      {"allgather"},
      "overlap it with compute, or gather less: smaller groups, fewer and larger calls"},
@@ -110,7 +114,9 @@ void add_collective_advice(const FindingContext& context, const StageLedger& row
     const bool is_all_to_all = std::string_view(most->first->name) == "send and receive" &&
                                calls_all_to_all(context.analysis);
     const CollectiveAdvice& one = is_all_to_all ? kCollectiveAdvice[0] : *most->first;
-    finding.next = fmt::format("most of it is {}: {}", one.name, one.next);
+    const bool is_served = !context.workload.engine.empty() && one.next_in_engine != nullptr;
+    finding.next =
+        fmt::format("most of it is {}: {}", one.name, is_served ? one.next_in_engine : one.next);
   }
 }
 
@@ -210,10 +216,15 @@ void check_bucket(const FindingContext& context, const BucketRule& rule, const S
   }
   Finding& finding = context.add(rule.id, row, rule.bucket, time_ns);
   finding.sentence = fmt::format(fmt::runtime(rule.sentence), format_duration_ns(time_ns),
-                                 format_fraction(share), row.device, stage_words(row.stage));
+                                 format_fraction(share), row.device, stage_words(row));
   finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.{}",
                                   path_value(row.stage), row.device, finding.bucket)};
-  finding.confidence = rule.bucket == Bucket::kStartedLate ? "medium" : "high";
+  // Communication may overlap with work that was not recorded.
+  constexpr double kMuchUnknown = 0.25;
+  const bool is_unknown =
+      rule.bucket == Bucket::kComm &&
+      share_of(row.ledger.between_ns + row.ledger[Bucket::kGraph], row) > kMuchUnknown;
+  finding.confidence = is_unknown ? "low" : rule.bucket == Bucket::kStartedLate ? "medium" : "high";
   finding.next = rule.next;
   if (rule.bucket == Bucket::kComm) {
     add_collective_advice(context, row, finding);
@@ -257,10 +268,9 @@ void check_unrecorded(const FindingContext& context) {
     }
     Finding& finding = context.add("unrecorded_work", row, Bucket::kUnrecorded, 0);
     finding.confidence = "medium";
-    const std::string part =
-        fmt::format("{} ({}) of {} on {}", format_duration_ns(time_ns),
-                    format_fraction(fraction_of(time_ns, row.ledger.window_ns)),
-                    stage_words(row.stage), row.device);
+    const std::string part = fmt::format(
+        "{} ({}) of {} on {}", format_duration_ns(time_ns),
+        format_fraction(fraction_of(time_ns, row.ledger.window_ns)), stage_words(row), row.device);
     if (row.ledger.between_ns * 2 > time_ns) {
       finding.sentence =
           part +
@@ -366,7 +376,7 @@ void check_rank_skew(const FindingContext& context) {
       finding.confidence = "low";
       finding.sentence = fmt::format(
           "{} spends {} more in communication than {} in {}: it waits for that slower rank",
-          row->device, format_duration_ns(waits_ns), last->device, stage_words(stage));
+          row->device, format_duration_ns(waits_ns), last->device, stage_words(*row));
       finding.next = fmt::format(
           "find out why {} is late: compare its kernels, copies and CPU time", last->device);
       finding.evidence = {fmt::format("ledgers[stage={},device={}].buckets_ns.comm",

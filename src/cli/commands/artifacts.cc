@@ -65,7 +65,7 @@ int run_artifacts(const ArtifactsOptions& options, Context& context) {
   } else {
     print(manifest, shown, context.console);
   }
-  return found.empty() ? kExitOk : kExitInconclusive;
+  return found.empty() ? kExitOk : kExitIncomplete;
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ Command artifacts_command() {
   command.summary = "List the files of a run bundle; --verify checks each against its hash";
   command.options = {
       required({"BUNDLE", "", "Folder of a run", &options->bundle}),
-      {"--verify", "", "Hash every file; exit with 4 when one differs", &options->verify},
+      {"--verify", "", "Hash every file; exit with 7 when one differs", &options->verify},
       json_option(options->json),
   };
   command.run = [options](Context& context) { return run_artifacts(*options, context); };

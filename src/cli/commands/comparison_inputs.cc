@@ -94,8 +94,8 @@ void print_comparison(const Comparison& comparison, const JudgeOptions& options,
   }
 }
 
-int exit_code_of(Verdict verdict) {
-  switch (verdict) {
+int exit_code_of(const Comparison& comparison) {
+  switch (comparison.verdict) {
     case Verdict::kPass:
       return kExitOk;
     case Verdict::kRegress:
@@ -105,7 +105,7 @@ int exit_code_of(Verdict verdict) {
     case Verdict::kInvalid:
       break;
   }
-  return kExitNotComparable;
+  return has_failed_run(comparison) ? kExitIncomplete : kExitNotComparable;
 }
 
 fs::path baseline_file(const std::string& directory, const std::string& name) {

@@ -42,7 +42,7 @@ void write_page(const Comparison& comparison, const JudgeOptions& options,
 void print_comparison(const Comparison& comparison, const JudgeOptions& options,
                       const ComparisonOutput& output, Context& context);
 
-int exit_code_of(Verdict verdict);
+int exit_code_of(const Comparison& comparison);
 
 // Plain files: <directory>/<name>.json.
 inline constexpr const char* kBaselineDirectory = ".llmprof/baselines";

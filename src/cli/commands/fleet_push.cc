@@ -108,7 +108,7 @@ int push_summaries(const PushRequest& options, Context& context) {
     context.console.err(fmt::format("the server refuses {}\n", printable(sentence)));
   }
   say_skipped(spooled.skipped, context.console);
-  const std::int64_t num_sealed = seal_runs(server, sent.run_keys);
+  const std::int64_t num_sealed = seal_runs(server, sent.run_keys, sent.ranks);
   context.console.out(
       fmt::format("sent {} ranks, {} rows in {} batches ({} retries); {} runs sealed\n", sent.ranks,
                   sent.rows, sent.batches, server.num_retries(), num_sealed));
@@ -118,7 +118,7 @@ int push_summaries(const PushRequest& options, Context& context) {
                     count_of(static_cast<std::int64_t>(spooled.sent_before), "rank")));
   }
   return !sent.set_aside.empty()    ? kExitFailure
-         : !spooled.skipped.empty() ? kExitInconclusive
+         : !spooled.skipped.empty() ? kExitIncomplete
                                     : kExitOk;
 }
 

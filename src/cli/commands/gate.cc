@@ -88,16 +88,18 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
   };
   if (options.output.json || options.output.format == "json") {
     context.console.out(self_test_json(test, runs.size()));
+  } else if (!test.can_alarm) {
+    // Shares of verdicts that cannot be an alarm would look like a gate that works.
+    context.console.out(fmt::format(
+        "{} runs: too few to test the gate{}; how far they are apart:\n{}", runs.size(),
+        test.least_runs > 0 ? fmt::format(", which needs at least {}", test.least_runs) : "",
+        spreads_text(test)));
   } else {
     context.console.out(fmt::format(
         "{} runs, dealt {} times to two sides of {}: {:.2f} % false alarms, {:.2f} % pass, "
         "{:.2f} % inconclusive\n{}",
         runs.size(), test.deals, test.runs_a_side, share(test.alarms), share(test.passes),
         share(test.inconclusive), spreads_text(test)));
-    if (!test.can_alarm) {
-      context.console.out(
-          "with so few runs per side the gate cannot raise any alarm, so this does not test it\n");
-    }
   }
   return test.can_alarm && share(test.alarms) <= compare_options.alpha * 100 ? kExitOk
                                                                              : kExitInconclusive;
@@ -176,7 +178,7 @@ int run_gate(const GateCommandOptions& options, Context& context) {
     context.console.err(
         fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
   }
-  return exit_code_of(comparison.verdict);
+  return exit_code_of(comparison);
 }
 
 }  // namespace
@@ -186,7 +188,8 @@ Command gate_command() {
   Command command;
   command.name = "gate";
   command.summary =
-      "Fail on performance regressions: exit 0 pass, 3 regression, 4 too few runs, 6 not comparable";
+      "Fail on performance regressions: exit 0 pass, 3 regression, 4 too few runs, 6 not comparable, "
+      "7 a run failed";
   command.options = {
       required({"BUNDLE", "", "The runs to judge; also a folder of them, as run --repeat writes",
                 &options->runs}),

@@ -109,6 +109,18 @@ struct MergedRanks {
   std::vector<std::string> unreadable;     // files without a usable summary, and why
 };
 
+// Recordings of several ranks are the likely mistake.
+std::string recordings_hint(const std::vector<fs::path>& files) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(files.size(), 2); ++i) {
+    names += " " + printable(files[i].string());
+  }
+  return fmt::format(
+      "merge joins summaries (summary.llmprof). Recordings of one job, a file per rank: llmprof "
+      "analyze{}{}",
+      names, files.size() > 2 ? " ..." : "");
+}
+
 MergedRanks merge_files(const std::vector<fs::path>& files) {
   FleetMerge merge;
   MergedRanks merged;
@@ -125,7 +137,7 @@ MergedRanks merge_files(const std::vector<fs::path>& files) {
       // One damaged file among thousands must not cost the answer. The report names it.
       merged.unreadable.emplace_back(error.what());
       if (merged.unreadable.size() == files.size()) {
-        throw;
+        throw Error(error.kind(), error.what(), recordings_hint(files));
       }
     }
   }
@@ -193,7 +205,7 @@ int run_merge(const MergeCommandOptions& options, Context& context) {
     context.console.err(prune(merged, report));
   }
   const bool is_whole = report.num_missing == 0 && merged.unreadable.empty();
-  return is_whole ? kExitOk : kExitInconclusive;
+  return is_whole ? kExitOk : kExitIncomplete;
 }
 
 }  // namespace

@@ -69,6 +69,16 @@ int run_report(const ReportCommandOptions& given, Context& context) {
     return kExitOk;
   }
   if (!options.ci.empty()) {
+    // A dashboard would show how fast the program failed.
+    const std::vector<BreachMetrics> breaches =
+        metrics.contract.value_or(std::vector<BreachMetrics>());
+    const auto failed = std::ranges::find_if(breaches, &BreachMetrics::is_fatal);
+    if (failed != breaches.end() && options.ci != "github") {
+      context.console.err(fmt::format("{}: no times are given, because the run failed: {}\n",
+                                      printable(options.files.front()),
+                                      printable(failed->sentence)));
+      return kExitIncomplete;
+    }
     context.console.out(options.ci == "github"    ? github_summary(metrics)
                         : options.ci == "bencher" ? bencher_json(metrics)
                                                   : google_benchmark_json(metrics));
@@ -80,7 +90,7 @@ int run_report(const ReportCommandOptions& given, Context& context) {
           "{}: no kernel was recorded, so there is no time of kernels to follow; llmprof report {} "
           "--section findings says what to do\n",
           printable(options.files.front()), printable(options.files.front())));
-      return kExitInconclusive;
+      return kExitIncomplete;
     }
     return kExitOk;
   }

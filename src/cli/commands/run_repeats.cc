@@ -188,7 +188,7 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
         fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
   }
   say(runs, context, fmt::format("\nReport: {}", (runs.group / "compare.html").string()));
-  return exit_code_of(comparison.verdict);
+  return exit_code_of(comparison);
 }
 
 }  // namespace

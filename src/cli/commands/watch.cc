@@ -91,7 +91,7 @@ int run_watch(WatchCommandOptions& options, Context& context) {
     }
     is_first = false;
     if (options.is_once) {
-      return num_failed > 0 ? kExitInconclusive : kExitOk;
+      return num_failed > 0 ? kExitIncomplete : kExitOk;
     }
     wait_until(next);
   }
@@ -127,7 +127,7 @@ Command watch_command() {
       at_most(86400, {"--interval", "SECONDS", "Between two sweeps", &options->interval_s}),
       {"--memory-limit", "BYTES", "Recordings that need more are not read",
        &options->watch.recording.memory_limit_bytes},
-      {"--once", "", "One sweep; exit 4 if a recording could not be read", &options->is_once},
+      {"--once", "", "One sweep; exit 7 if a recording could not be read", &options->is_once},
   };
   command.examples =
       "  llmprof watch /shared/traces --out /shared/watch --metrics /var/lib/node_exporter/llmprof.prom\n"

@@ -56,6 +56,10 @@ struct KnownRun {
   std::uint64_t kernel_rows = 0;
   std::uint64_t stage_rows = 0;
   std::uint64_t part_rows = 0;
+  // The sums of `content` over those rows, modulo 2^64; only a server's.
+  std::uint64_t kernel_check = 0;
+  std::uint64_t stage_check = 0;
+  std::uint64_t part_check = 0;
   std::uint64_t fingerprint = 0;  // of the summaries it is made of
   bool is_sealed = false;         // complete, checked, and summed over its ranks
   std::uint64_t sealed_rows = 0;

@@ -8,6 +8,10 @@
 //
 // GLOBAL IN: on a cluster, the list of valid summaries is computed once and sent along; without
 // GLOBAL every shard would query every other.
+//
+// FINAL and the list of summaries cost several times what the sums themselves do. So rows are first
+// read as they are stored, and their number and check sum say whether these are the rows that
+// count; `ranks` has what both must be.
 #include "fleet/history/history_queries.h"
 
 #include <algorithm>
@@ -55,10 +59,16 @@ std::string wide_sum(const char* column) {
 
 constexpr const char* kHistogram = "(sumMap(hist_steps, hist_counts) AS h).1, h.2";
 
-std::string kernel_columns() {
+// `check` is the column whose sum proves which rows these are.
+std::string kernel_columns(const char* check) {
   return fmt::format(
-      "stage_key, kernel_key, min(family_key), count(), {}, {}, min(min_ns), max(max_ns), {}",
-      wide_sum("calls"), wide_sum("total_ns"), kHistogram);
+      "stage_key, kernel_key, min(family_key), count(), {}, {}, min(min_ns), max(max_ns), {}, "
+      "sum({})",
+      wide_sum("calls"), wide_sum("total_ns"), kHistogram, check);
+}
+
+const char* final_or_not(RowChoice choice) {
+  return choice == RowChoice::kCounted ? " FINAL" : "";
 }
 
 }  // namespace
@@ -67,8 +77,9 @@ std::string HistoryQueries::runs(const RunFilter& filter) const {
   return fmt::format(
       "SELECT run_key, attempt, count(), min(run_id), max(num_ranks), min(model), min(gpu), "
       "min(engine), min(engine_version), min(started_unix_s), sum(kernel_rows), sum(stage_rows), "
-      "sum(content), min(labels), sum(part_rows) FROM {}.ranks FINAL WHERE {} GROUP BY run_key, attempt "
-      "FORMAT TabSeparated",
+      "sum(content), min(labels), sum(part_rows), sum(content * kernel_rows), "
+      "sum(content * stage_rows), sum(content * part_rows) FROM {}.ranks FINAL WHERE {} GROUP BY "
+      "run_key, attempt FORMAT TabSeparated",
       database_, condition(filter));
 }
 
@@ -79,53 +90,57 @@ std::string HistoryQueries::seals(const RunFilter& filter) const {
       database_, condition(filter));
 }
 
-std::string HistoryQueries::rows_that_count(std::span<const KnownRun> runs) const {
+std::string HistoryQueries::rows_of(const char* table, std::span<const KnownRun> runs,
+                                    RowChoice choice) const {
+  if (choice == RowChoice::kStored) {
+    return fmt::format("{}.{} WHERE run_key IN {}", database_, table, run_keys(runs));
+  }
   const std::string current = pairs(runs, [](const KnownRun& run) { return run.attempt; });
   return fmt::format(
-      "run_key IN {} AND content GLOBAL IN (SELECT content FROM {}.ranks FINAL WHERE (run_key, "
-      "attempt) IN {})",
-      run_keys(runs), database_, current);
+      "{0}.{1} FINAL WHERE run_key IN {2} AND content GLOBAL IN (SELECT content FROM {0}.ranks FINAL "
+      "WHERE (run_key, attempt) IN {3})",
+      database_, table, run_keys(runs), current);
 }
 
-std::string HistoryQueries::kernels(std::span<const KnownRun> runs) const {
-  return fmt::format(
-      "SELECT {} FROM {}.kernels FINAL WHERE {} GROUP BY stage_key, kernel_key FORMAT TabSeparated",
-      kernel_columns(), database_, rows_that_count(runs));
+std::string HistoryQueries::kernels(std::span<const KnownRun> runs, RowChoice choice) const {
+  return fmt::format("SELECT {} FROM {} GROUP BY stage_key, kernel_key FORMAT TabSeparated",
+                     kernel_columns("content"), rows_of("kernels", runs, choice));
 }
 
-std::string HistoryQueries::sealed_kernels(std::span<const KnownRun> runs) const {
+// Sums of an older seal of the same run stay in the table, so the fingerprint always chooses.
+std::string HistoryQueries::sealed_kernels(std::span<const KnownRun> runs, RowChoice choice) const {
   return fmt::format(
-      "SELECT {} FROM {}.kernel_runs FINAL WHERE run_key IN {} AND (run_key, fingerprint) IN {} "
-      "GROUP BY stage_key, kernel_key FORMAT TabSeparated",
-      kernel_columns(), database_, run_keys(runs),
+      "SELECT {} FROM {}.kernel_runs{} WHERE run_key IN {} AND (run_key, fingerprint) IN {} GROUP BY "
+      "stage_key, kernel_key FORMAT TabSeparated",
+      kernel_columns("fingerprint"), database_, final_or_not(choice), run_keys(runs),
       pairs(runs, [](const KnownRun& run) { return run.fingerprint; }));
 }
 
-std::string HistoryQueries::stages(std::span<const KnownRun> runs) const {
+std::string HistoryQueries::stages(std::span<const KnownRun> runs, RowChoice choice) const {
   std::string sums;
   for (const char* column : {"instances", "total_ns", "tokens", "model_flops", "peak_flops",
                              "model_bytes", "peak_bytes"}) {
     sums += ", " + wide_sum(column);
   }
   return fmt::format(
-      "SELECT run_key, stage_key, count(){} FROM {}.stages FINAL WHERE {} GROUP BY run_key, "
-      "stage_key FORMAT TabSeparated",
-      sums, database_, rows_that_count(runs));
+      "SELECT run_key, stage_key, count(){}, sum(content) FROM {} GROUP BY run_key, stage_key FORMAT "
+      "TabSeparated",
+      sums, rows_of("stages", runs, choice));
 }
 
-std::string HistoryQueries::parts(std::span<const KnownRun> runs) const {
+std::string HistoryQueries::parts(std::span<const KnownRun> runs, RowChoice choice) const {
   return fmt::format(
-      "SELECT pass_key, block_key, part_key, count(), {}, {}, {} FROM {}.parts FINAL WHERE {} "
-      "GROUP BY pass_key, block_key, part_key FORMAT TabSeparated",
-      wide_sum("passes"), wide_sum("launches"), wide_sum("total_ns"), database_,
-      rows_that_count(runs));
+      "SELECT pass_key, block_key, part_key, count(), {}, {}, {}, sum(content) FROM {} GROUP BY "
+      "pass_key, block_key, part_key FORMAT TabSeparated",
+      wide_sum("passes"), wide_sum("launches"), wide_sum("total_ns"),
+      rows_of("parts", runs, choice));
 }
 
-std::string HistoryQueries::rank_stages(const KnownRun& run) const {
+std::string HistoryQueries::rank_stages(const KnownRun& run, RowChoice choice) const {
   return fmt::format(
-      "SELECT stage_key, rank, instances, total_ns, kernel_ns, window_ns, buckets_ns[1], 1 FROM "
-      "{}.stages FINAL WHERE {} ORDER BY stage_key, rank FORMAT TabSeparated",
-      database_, rows_that_count(std::span(&run, 1)));
+      "SELECT stage_key, rank, instances, total_ns, kernel_ns, window_ns, buckets_ns[1], 1, content "
+      "FROM {} ORDER BY stage_key, rank FORMAT TabSeparated",
+      rows_of("stages", std::span(&run, 1), choice));
 }
 
 std::string HistoryQueries::places(const KnownRun& run, const std::set<std::int64_t>& ranks) const {
@@ -142,12 +157,12 @@ std::string HistoryQueries::names(std::span<const std::uint64_t> keys) const {
       database_, fmt::join(keys, ","));
 }
 
-std::string HistoryQueries::rollup(const KnownRun& run) const {
+std::string HistoryQueries::rollup(const KnownRun& run, RowChoice choice) const {
   return fmt::format(
       "SELECT stage_key, kernel_key, family_key, count(), sum(calls), sum(total_ns), min(min_ns), "
-      "max(max_ns), {} FROM {}.kernels FINAL WHERE {} GROUP BY stage_key, kernel_key, family_key "
-      "ORDER BY stage_key, kernel_key, family_key FORMAT TabSeparated",
-      kHistogram, database_, rows_that_count(std::span(&run, 1)));
+      "max(max_ns), {}, sum(content) FROM {} GROUP BY stage_key, kernel_key, family_key ORDER BY "
+      "stage_key, kernel_key, family_key FORMAT TabSeparated",
+      kHistogram, rows_of("kernels", std::span(&run, 1), choice));
 }
 
 }  // namespace llmprof

@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -38,18 +40,18 @@ int month_of(std::int64_t day) {
          static_cast<int>(static_cast<unsigned>(date.month()));
 }
 
-// The rows of kernel_runs for one run, as RowBinary; empty if rows are missing.
+// The rows of kernel_runs for one run, as RowBinary, and what they are made of.
 struct Rollup {
   std::string bytes;
   std::uint64_t rows = 0;
-  std::uint64_t counted = 0;
+  RowCheck made_of;
 };
 
 // The summed kernel rows of a complete run, computed by the server and converted to RowBinary.
-Rollup rollup_of(ClickHouse& server, const KnownRun& run) {
+Rollup rollup_of(ClickHouse& server, const KnownRun& run, RowChoice choice) {
   Rollup rollup;
-  const std::string answer = server.ask(HistoryQueries(server.database()).rollup(run));
-  for (const auto& row : tab_separated(answer, 10)) {
+  const std::string answer = server.ask(HistoryQueries(server.database()).rollup(run, choice));
+  for (const auto& row : tab_separated(answer, 11)) {
     put_number(rollup.bytes, run.run_key, 8);
     put_number(rollup.bytes, run.fingerprint, 8);
     put_number(rollup.bytes, static_cast<std::uint64_t>(run.day), 2);
@@ -63,18 +65,27 @@ Rollup rollup_of(ClickHouse& server, const KnownRun& run) {
     }
     put_numbers(rollup.bytes, server_numbers(row[8]), 2);
     put_numbers(rollup.bytes, server_numbers(row[9]), 8);
-    rollup.counted += ranks;
+    rollup.made_of.add(ranks, server_number(row[10]));
     ++rollup.rows;
   }
   return rollup;
 }
 
-// A run is sealed only if the sums cover every kernel row that was pushed. Inserts carry a hash as
-// token: repeating one has no effect.
-bool seal(ClickHouse& server, const KnownRun& run) {
-  const Rollup rollup = rollup_of(server, run);
-  if (rollup.counted != run.kernel_rows || rollup.rows > kMostRowsAtOnce) {
-    return false;
+// A run is sealed only if the sums cover every kernel row that was pushed, once. Inserts carry a
+// hash as token: repeating one has no effect.
+enum class Sealing : std::uint8_t { kDone, kRowsMissing, kTooLarge };
+
+Sealing seal(ClickHouse& server, const KnownRun& run) {
+  const RowCheck expected{run.kernel_rows, run.kernel_check};
+  Rollup rollup = rollup_of(server, run, RowChoice::kStored);
+  if (rollup.made_of != expected) {
+    rollup = rollup_of(server, run, RowChoice::kCounted);
+  }
+  if (rollup.made_of != expected) {
+    return Sealing::kRowsMissing;
+  }
+  if (rollup.rows > kMostRowsAtOnce) {
+    return Sealing::kTooLarge;
   }
   if (rollup.rows > 0) {
     server.insert("kernel_runs", column_list("kernel_runs"), sha256_hex(rollup.bytes),
@@ -87,7 +98,7 @@ bool seal(ClickHouse& server, const KnownRun& run) {
   put_number(row, static_cast<std::uint64_t>(run.ranks), 4);
   put_number(row, rollup.rows, 8);
   server.insert("seals", column_list("seals"), sha256_hex(row), row);
-  return true;
+  return Sealing::kDone;
 }
 
 // Throws kInput for a summary that cannot be stored, or that the server would not keep.
@@ -265,14 +276,32 @@ std::int64_t first_kept_day(ClickHouse& server) {
   return days ? std::max<std::int64_t>(today - *days + 1, 1) : 0;
 }
 
-std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_keys) {
-  std::int64_t num_sealed = 0;
-  for (const KnownRun& run : server_history(server)->runs({0, run_keys})) {
-    if (run.is_complete() && !run.is_sealed && seal(server, run)) {
-      ++num_sealed;
+std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_keys,
+                       std::uint64_t num_sent) {
+  // Rows reach the other servers of a cluster a moment after they are acknowledged. What is not
+  // there by then is sealed with the next push.
+  constexpr int kTries = 20;
+  constexpr std::chrono::milliseconds kPause(100);
+  std::set<std::uint64_t> sealed;
+  for (int i = 0; i < kTries; ++i) {
+    bool is_missing = false;
+    std::uint64_t num_seen = 0;
+    for (const KnownRun& run : server_history(server)->runs({0, run_keys})) {
+      num_seen += static_cast<std::uint64_t>(run.ranks);
+      if (run.is_complete() && !run.is_sealed && !sealed.contains(run.run_key)) {
+        const Sealing sealing = seal(server, run);
+        is_missing = is_missing || sealing == Sealing::kRowsMissing;
+        if (sealing == Sealing::kDone) {
+          sealed.insert(run.run_key);
+        }
+      }
     }
+    if (!is_missing && num_seen >= num_sent) {
+      break;
+    }
+    std::this_thread::sleep_for(kPause);
   }
-  return num_sealed;
+  return static_cast<std::int64_t>(sealed.size());
 }
 
 }  // namespace llmprof

@@ -59,7 +59,9 @@ void store_schema_version(ClickHouse& server);
 std::int64_t first_kept_day(ClickHouse& server);
 
 // Seals those of the runs with these keys (all runs if empty) that are complete and whose rows have
-// all arrived. Returns how many. May be repeated.
-std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_keys);
+// all arrived. Returns how many. May be repeated. Waits a moment for the `num_sent` ranks that this
+// client has just sent.
+std::int64_t seal_runs(ClickHouse& server, const std::set<std::uint64_t>& run_keys,
+                       std::uint64_t num_sent);
 
 }  // namespace llmprof

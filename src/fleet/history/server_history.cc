@@ -5,11 +5,12 @@
 // A statement contains only numbers: runs are selected by key, and names are looked up afterwards,
 // for the rows that are shown.
 //
-// FINAL merges rows that were stored twice. Which rows count is recorded in `ranks`
-// (fleet/history/clickhouse_schema.cc). Each result counts the rows it is made of, and `ranks` says
-// how many there should be. That reveals a lagging replica: the query is repeated for a while, and
-// then the result carries a note. Otherwise a query right after an acknowledged insert could be
-// answered from part of the ranks and look complete.
+// Which rows count is recorded in `ranks` (fleet/history/clickhouse_schema.cc), with their number
+// and check sum. Each result has both of the rows it is made of. Rows as they are stored are tried
+// first; where they are not the right ones, FINAL merges rows that were stored twice, and the list
+// of summaries leaves out those that no longer count. That may still reveal a lagging replica: the
+// query is repeated for a while, and then the result carries a note. Otherwise a query right after
+// an acknowledged insert could be answered from part of the ranks and look complete.
 //
 // Sums are requested as billions and rest, because ClickHouse's integers overflow silently.
 #include <algorithm>
@@ -79,25 +80,37 @@ class ServerHistory : public HistorySource {
     return tab_separated(server_.ask(sql), num_columns);
   }
 
-  // Repeats the query until column `counted` sums to `expected`, the number of rows behind the
-  // result.
-  Rows ask_whole(const std::string& sql, std::size_t num_columns, std::size_t counted,
-                 std::uint64_t expected);
-  void add_kernels(const std::string& sql, std::uint64_t expected, KernelTable& sums);
+  // The result that is made of `expected` rows; column `counted` is their number, the last one
+  // their check sum.
+  template <typename Sql>
+  Rows ask_whole(const Sql& sql, std::size_t num_columns, std::size_t counted,
+                 const RowCheck& expected);
+  static RowCheck check_of(const Rows& rows, std::size_t counted);
+  void add_kernels(std::span<const KnownRun> runs, bool is_sealed, KernelTable& sums);
 
   ClickHouse& server_;
   HistoryQueries queries_;
 };
 
-Rows ServerHistory::ask_whole(const std::string& sql, std::size_t num_columns, std::size_t counted,
-                              std::uint64_t expected) {
+RowCheck ServerHistory::check_of(const Rows& rows, std::size_t counted) {
+  RowCheck check;
+  for (const auto& row : rows) {
+    check.add(server_number(row[counted]), server_number(row.back()));
+  }
+  return check;
+}
+
+template <typename Sql>
+Rows ServerHistory::ask_whole(const Sql& sql, std::size_t num_columns, std::size_t counted,
+                              const RowCheck& expected) {
+  Rows rows = ask(sql(RowChoice::kStored), num_columns);
+  if (check_of(rows, counted) == expected) {
+    return rows;
+  }
   const auto deadline = std::chrono::steady_clock::now() + kLagPatience;
   while (true) {
-    Rows rows = ask(sql, num_columns);
-    std::uint64_t got = 0;
-    for (const auto& row : rows) {
-      got += server_number(row[counted]);
-    }
+    rows = ask(sql(RowChoice::kCounted), num_columns);
+    const RowCheck got = check_of(rows, counted);
     if (got == expected) {
       return rows;
     }
@@ -105,7 +118,7 @@ Rows ServerHistory::ask_whole(const std::string& sql, std::size_t num_columns, s
       note(
           fmt::format("incomplete: made of {} of {} rows; a replica lags behind, or the server has "
                       "dropped rows by age (fleet init --keep-days)",
-                      got, expected));
+                      got.rows, expected.rows));
       return rows;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -117,7 +130,7 @@ std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
   // Ranks of a run may start on two days; the earliest counts.
   RunFilter wider = filter;
   wider.since_day = std::max<std::int64_t>(filter.since_day - 2, 0);
-  for (const auto& row : ask(queries_.runs(wider), 15)) {
+  for (const auto& row : ask(queries_.runs(wider), 18)) {
     KnownRun run;
     run.run_key = server_number(row[0]);
     run.attempt = signed_number(row[1]);
@@ -135,6 +148,9 @@ std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
     run.fingerprint = server_number(row[12]);
     run.labels = row[13];
     run.part_rows = server_number(row[14]);
+    run.kernel_check = server_number(row[15]);
+    run.stage_check = server_number(row[16]);
+    run.part_check = server_number(row[17]);
     KnownRun& kept = last[run.run_key];
     if (kept.ranks == 0 || kept.attempt < run.attempt) {
       kept = std::move(run);
@@ -158,8 +174,16 @@ std::vector<KnownRun> ServerHistory::runs(const RunFilter& filter) {
   return all;
 }
 
-void ServerHistory::add_kernels(const std::string& sql, std::uint64_t expected, KernelTable& sums) {
-  for (const auto& row : ask_whole(sql, 12, 3, expected)) {
+void ServerHistory::add_kernels(std::span<const KnownRun> runs, bool is_sealed, KernelTable& sums) {
+  RowCheck expected;
+  for (const KnownRun& run : runs) {
+    expected.add(is_sealed ? run.sealed_rows : run.kernel_rows,
+                 is_sealed ? run.sealed_rows * run.fingerprint : run.kernel_check);
+  }
+  const auto sql = [&](RowChoice choice) {
+    return is_sealed ? queries_.sealed_kernels(runs, choice) : queries_.kernels(runs, choice);
+  };
+  for (const auto& row : ask_whole(sql, 13, 3, expected)) {
     KernelSums cell;
     cell.stage_key = server_number(row[0]);
     cell.kernel_key = server_number(row[1]);
@@ -193,12 +217,7 @@ std::vector<KernelSums> ServerHistory::kernel_sums(std::span<const KnownRun> run
     for (std::size_t i = 0; i < chosen.size(); i += kRunsAtOnce) {
       const std::span<const KnownRun> some =
           std::span(chosen).subspan(i, std::min(kRunsAtOnce, chosen.size() - i));
-      std::uint64_t expected = 0;
-      for (const KnownRun& run : some) {
-        expected += is_sealed ? run.sealed_rows : run.kernel_rows;
-      }
-      add_kernels(is_sealed ? queries_.sealed_kernels(some) : queries_.kernels(some), expected,
-                  sums);
+      add_kernels(some, is_sealed, sums);
     }
   }
   return sums.rows();
@@ -209,11 +228,12 @@ std::vector<StageSums> ServerHistory::stage_sums(std::span<const KnownRun> runs)
   // A limited number of runs per query: the list of keys is part of its text.
   for (std::size_t i = 0; i < runs.size(); i += kRunsAtOnce) {
     const auto some = runs.subspan(i, std::min(kRunsAtOnce, runs.size() - i));
-    std::uint64_t expected = 0;
+    RowCheck expected;
     for (const KnownRun& run : some) {
-      expected += run.stage_rows;
+      expected.add(run.stage_rows, run.stage_check);
     }
-    for (const auto& row : ask_whole(queries_.stages(some), 17, 2, expected)) {
+    const auto sql = [&](RowChoice choice) { return queries_.stages(some, choice); };
+    for (const auto& row : ask_whole(sql, 18, 2, expected)) {
       sums.push_back({server_number(row[0]), server_number(row[1]), wide(row[3], row[4]),
                       wide(row[5], row[6]), wide(row[7], row[8]), wide(row[9], row[10]),
                       wide(row[11], row[12]), wide(row[13], row[14]), wide(row[15], row[16])});
@@ -231,11 +251,12 @@ std::vector<PartSums> ServerHistory::part_sums(std::span<const KnownRun> runs) {
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, PartSums> sums;
   for (std::size_t i = 0; i < runs.size(); i += kRunsAtOnce) {
     const auto some = runs.subspan(i, std::min(kRunsAtOnce, runs.size() - i));
-    std::uint64_t expected = 0;
+    RowCheck expected;
     for (const KnownRun& run : some) {
-      expected += run.part_rows;
+      expected.add(run.part_rows, run.part_check);
     }
-    for (const auto& row : ask_whole(queries_.parts(some), 10, 3, expected)) {
+    const auto sql = [&](RowChoice choice) { return queries_.parts(some, choice); };
+    for (const auto& row : ask_whole(sql, 11, 3, expected)) {
       PartSums& sum = sums[{server_number(row[0]), server_number(row[1]), server_number(row[2])}];
       sum.ranks.add(signed_number(row[3]));
       sum.passes.add(wide(row[4], row[5]));
@@ -253,7 +274,8 @@ std::vector<PartSums> ServerHistory::part_sums(std::span<const KnownRun> runs) {
 
 std::vector<RankStageTimes> ServerHistory::rank_stages(const KnownRun& run) {
   std::vector<RankStageTimes> stages;
-  for (const auto& row : ask_whole(queries_.rank_stages(run), 8, 7, run.stage_rows)) {
+  const auto sql = [&](RowChoice choice) { return queries_.rank_stages(run, choice); };
+  for (const auto& row : ask_whole(sql, 9, 7, {run.stage_rows, run.stage_check})) {
     stages.push_back({signed_number(row[1]), server_number(row[0]), signed_number(row[2]),
                       signed_number(row[3]), signed_number(row[4]), signed_number(row[5]),
                       signed_number(row[6])});

@@ -32,12 +32,13 @@ namespace {
 // 30,000 is beyond four deviations.
 constexpr double kLeastDeviation = 0.03;
 constexpr double kManyDeviations = 4;
-// A rank that caused this share of all waiting is a straggler, if waiting is significant at all.
-// Of few ranks each one is last now and then, so there it must have three times its turn.
+// A rank that caused this share of all waiting is a straggler, if the job lost enough time to it:
+// of ranks that differ by 1 %, one is always the slowest, and all others wait for it. Of few ranks
+// each one is last now and then, so there it must have three times its turn.
 constexpr double kLargeShare = 0.1;
 constexpr double kLargestShare = 0.6;
 constexpr double kManyTurns = 3;
-constexpr double kLeastWaiting = 0.01;
+constexpr double kLeastLost = 0.02;
 constexpr int kStepsApart = 2;  // of an eighth of an octave: see KernelOutlier
 
 double ratio(std::int64_t part, std::int64_t whole) {
@@ -129,13 +130,17 @@ void find_stragglers(FleetReport& report) {
   const double large =
       std::clamp(kManyTurns / static_cast<double>(std::max<std::size_t>(report.ranks.size(), 1)),
                  kLargeShare, kLargestShare);
-  const bool matters = ratio(report.collectives.waiting_ns, work_ns) >= kLeastWaiting;
+  // What the others waited for a rank, as a share of their own time.
+  const auto num_ranks = static_cast<double>(report.ranks.size());
+  const auto lost_share = [&](std::int64_t blamed_ns) {
+    return num_ranks > 1 ? ratio(blamed_ns, work_ns) * num_ranks / (num_ranks - 1) : 0;
+  };
   // Two criteria: slow by itself, or blamed for much of the waiting.
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     RankVerdict& verdict = report.ranks[i];
-    verdict.is_straggler =
-        verdict.deviation_fraction.value_or(0) > limit ||
-        (matters && ratio(verdict.blamed_ns, report.collectives.waiting_ns) >= large);
+    verdict.is_straggler = verdict.deviation_fraction.value_or(0) > limit ||
+                           (lost_share(verdict.blamed_ns) >= kLeastLost &&
+                            ratio(verdict.blamed_ns, report.collectives.waiting_ns) >= large);
     report.stragglers.push_back(i);
   }
   std::sort(report.stragglers.begin(), report.stragglers.end(), [&](std::size_t a, std::size_t b) {

@@ -29,6 +29,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/collectives.h"
 #include "base/units.h"
 #include "fleet/merge/collective_report.h"
 #include "fleet/summary/saturated_sum.h"
@@ -245,10 +246,10 @@ std::vector<JobGroup> find_groups(const FleetSummary& fleet) {
   const bool has_experts =
       std::any_of(fleet.parts.begin(), fleet.parts.end(),
                   [](const FleetPart& part) { return part.part == "experts"; });
-  std::map<std::string_view, std::int64_t> num_present;
+  std::map<std::string_view, std::vector<std::int64_t>> members;  // that are among the files
   for (const RankRow& row : fleet.ranks) {
     for (const CommunicatorShare& share : row.communicators) {
-      ++num_present[share.communicator];
+      members[share.communicator].push_back(row.identity.rank);
     }
   }
   const std::map<std::string_view, Matched> matched = match_by_group(fleet);
@@ -262,7 +263,11 @@ std::vector<JobGroup> find_groups(const FleetSummary& fleet) {
     group.kind = kind.kind;
     group.evidence = std::move(kind.reason);
     group.num_calls = operations.num_calls();
-    group.num_present = num_present[communicator];
+    const std::vector<std::int64_t>& present = members[communicator];
+    group.num_present = static_cast<std::int64_t>(present.size());
+    if (group.ranks.empty() && present.size() > 1) {
+      group.ranks = ranks_text(present);  // NCCL's communicators have an id, but no list
+    }
     if (const auto found = matched.find(communicator); found != matched.end()) {
       add_late_rank(found->second, group);
     }

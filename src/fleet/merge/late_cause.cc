@@ -60,20 +60,26 @@ constexpr std::array<NamedPart, 4> kParts = {{{&LateParts::compute_ns, LateCause
                                               {&LateParts::copy_ns, LateCause::kCopies},
                                               {&LateParts::network_ns, LateCause::kNetwork}}};
 
-// Waiting that is small against all work is neither pinned nor rotating.
+// Waiting that is small against all work is neither pinned nor rotating, nor is that for the
+// slowest of ranks that are all alike.
 void find_lateness(FleetReport& report) {
   std::int64_t most_ns = 0;
   std::int64_t work_ns = 0;
+  bool is_straggler = false;  // the one that most is blamed on
   for (const RankVerdict& verdict : report.ranks) {
-    most_ns = std::max(most_ns, verdict.blamed_ns);
+    if (verdict.blamed_ns > most_ns) {
+      most_ns = verdict.blamed_ns;
+      is_straggler = verdict.is_straggler;
+    }
     work_ns = saturated_sum(
         work_ns, saturated_sum(verdict.own_ns.value_or(0), verdict.collectives.total_ns));
   }
   const std::int64_t waiting_ns = report.collectives.waiting_ns;
   if (waiting_ns > 0 && fraction_of(waiting_ns, work_ns) >= kLeastWaitingShare) {
-    report.lateness = fraction_of(most_ns, waiting_ns) >= kPinnedShare
-                          ? FleetReport::Lateness::kPinned
-                          : FleetReport::Lateness::kRotating;
+    report.lateness = fraction_of(most_ns, waiting_ns) < kPinnedShare
+                          ? FleetReport::Lateness::kRotating
+                      : is_straggler ? FleetReport::Lateness::kPinned
+                                     : FleetReport::Lateness::kLittle;
   }
 }
 

@@ -234,6 +234,22 @@ TEST(Findings, AttentionInPartsAndAnOldGeneration) {
   EXPECT_THAT(find_findings(analysis, {}).found, IsEmpty()) << "its 9 is not Hopper";
 }
 
+TEST(Findings, LayoutsThatAreConverted) {
+  Analysis analysis = analysis_with({});
+  add_kernel(analysis, "void cudnn::ops::nchwToNhwcKernel<__half, __half, float>", "copy", 72,
+             1'000'000);
+  add_kernel(analysis, "batched_transpose_64x64_pack_4x4_ediv_4x4_half", "copy", 32, 1'000'000);
+  add_kernel(analysis, "void at::native::batch_norm_kernel<float>", "norm", 32, 1'000'000);
+  Finding finding = find_findings(analysis, {}).found.at(0);
+  EXPECT_EQ(finding.id, "layout_conversion");
+  EXPECT_EQ(finding.saving_ns, 104'000'000);
+  EXPECT_THAT(finding.sentence, HasSubstr("104 launches"));
+  EXPECT_THAT(finding.next, HasSubstr("channels_last"));
+  EXPECT_THAT(finding.next, Not(HasSubstr("MIOPEN")));
+  analysis.devices[0].name = "AMD Instinct MI210";
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("MIOPEN_SUGGEST_NHWC=1"));
+}
+
 TEST(Findings, OneBlockOnAWholeGpu) {
   Analysis analysis = analysis_with({});
   analysis.devices[0].num_sms = 100;
@@ -303,6 +319,12 @@ TEST(Findings, MatrixProductsOffTheTensorCoresAreBoundedByWhatTheseCanDo) {
   analysis.devices[0].compute_major = 7;
   EXPECT_EQ(find_findings(analysis, {}).found.at(0).saving_ns, 425'000'000)
       << "a quarter of 60 % remains";
+  analysis.devices[0].compute_major = 8;
+  EXPECT_THAT(find_findings(analysis, {}).found, IsEmpty()) << "it may be 2 to 16 times";
+  analysis.devices[0].name = "NVIDIA RTX 5000 Ada Generation Laptop GPU";
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).sentence, HasSubstr("are 4x faster"));
+  analysis.devices[0].name = "NVIDIA GeForce RTX 4060";
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).sentence, HasSubstr("are 2x faster"));
 }
 
 TEST(Findings, KernelsInARowCouldBeFused) {

@@ -14,6 +14,7 @@
 
 #include "analysis/profile.h"
 #include "analysis/rules_json.h"
+#include "analysis/warm_up.h"
 #include "base/json.h"
 #include "expect_error.h"
 #include "trace_builder.h"
@@ -148,7 +149,8 @@ class Maker {
 // The plain reading. Everything is looked up again for each nanosecond.
 class Plain {
  public:
-  explicit Plain(const Recording& recording) : r_(recording) {}
+  explicit Plain(const Recording& recording, std::int64_t recorded = 0)
+      : r_(recording), recorded_(recorded) {}
 
   using Buckets = std::map<std::string, std::int64_t>;
 
@@ -355,18 +357,11 @@ class Plain {
     return distances.empty() ? 0 : distances[(distances.size() - 1) / 2];
   }
 
-  // Nothing is judged before the first window or event.
+  // Nothing is judged before the recording or the first window.
   std::int64_t beginning(std::uint32_t device) const {
-    std::int64_t first = INT64_MAX;
-    for (const Call& call : r_.calls) {
-      first = std::min(first, call.start);
-    }
-    for (const Work& work : r_.work) {
-      first = std::min(first, work.start);
-    }
+    std::int64_t first = recorded_;
     for (const Range& range : r_.ranges) {
-      const bool is_step = std::string_view(range.text) == "decode_step";
-      if (works_for(range, device, is_step)) {
+      if (works_for(range, device, std::string_view(range.text) == "decode_step")) {
         first = std::min(first, window_of(range, device).start);
       }
     }
@@ -429,7 +424,9 @@ class Plain {
       return "tail";
     }
     if (is_first) {
-      return "unrecorded";
+      const bool is_late =
+          next->call >= 0 && r_.calls[static_cast<std::size_t>(next->call)].end > opened;
+      return is_late && is_idle_for_certain(device, *next, time) ? "launch_late" : "unrecorded";
     }
     if (next->call < 0) {
       return "unknown_idle";
@@ -444,17 +441,49 @@ class Plain {
     return is_held ? "sync" : "launch_late";
   }
 
+  // Inside a mark, before the first work of a GPU. All launches here are prompt.
+  bool is_idle_for_certain(std::uint32_t device, const Work& next, std::int64_t time) const {
+    const Work* kernel = nullptr;
+    for (const Work& work : r_.work) {
+      if (work.device == device && work.kind != Work::kCopy && work.end > work.start &&
+          (kernel == nullptr || work.start < kernel->start)) {
+        kernel = &work;
+      }
+    }
+    std::int64_t marked = INT64_MAX;
+    for (const Range& range : r_.ranges) {
+      if (works_for(range, device, std::string_view(range.text) == "decode_step")) {
+        marked = std::min(marked, window_of(range, device).start);
+      }
+    }
+    if (kernel == nullptr || kernel->call < 0 || time < marked) {
+      return false;
+    }
+    const Call& launch = r_.calls[static_cast<std::size_t>(next.call)];
+    for (std::size_t i = 0; i < r_.calls.size(); ++i) {
+      const Call& call = r_.calls[i];
+      if (is_wait(i) && call.thread == launch.thread && call.start < launch.start &&
+          call.end > time) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool is_wait(std::size_t i) const {
+    const Call& call = r_.calls[i];
+    return call.is_sync || std::any_of(r_.work.begin(), r_.work.end(), [&](const Work& work) {
+             return work.kind == Work::kCopy && work.call == static_cast<int>(i) &&
+                    work.end <= call.end;
+           });
+  }
+
   // The first call of the thread in which it waits then.
   const Call* wait_at(std::uint32_t thread, std::int64_t time) const {
     const Call* first = nullptr;
     for (std::size_t i = 0; i < r_.calls.size(); ++i) {
       const Call& call = r_.calls[i];
-      const bool is_wait =
-          call.is_sync || std::any_of(r_.work.begin(), r_.work.end(), [&](const Work& work) {
-            return work.kind == Work::kCopy && work.call == static_cast<int>(i) &&
-                   work.end <= call.end;
-          });
-      if (is_wait && call.thread == thread && call.start <= time && time < call.end &&
+      if (is_wait(i) && call.thread == thread && call.start <= time && time < call.end &&
           (first == nullptr ||
            std::tie(call.start, call.end) < std::tie(first->start, first->end))) {
         first = &call;
@@ -464,12 +493,13 @@ class Plain {
   }
 
   const Recording& r_;
+  std::int64_t recorded_;   // the recording begins
   std::int64_t first_ = 0;  // nothing is judged before
 };
 
 std::map<std::pair<std::string, std::string>, Plain::Buckets> plain_ledgers(
-    const Recording& recording) {
-  Plain plain(recording);
+    const Recording& recording, std::int64_t recorded) {
+  Plain plain(recording, recorded);
   std::map<std::pair<std::string, std::string>, Plain::Buckets> ledgers;
   for (const Range& range : recording.ranges) {
     const bool is_step = std::string_view(range.text) == "decode_step";
@@ -491,7 +521,7 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
   for (int i = 0; i < 10'000; ++i) {
     const Recording recording = Maker(random).make();
     const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
-    auto expected = plain_ledgers(recording);
+    auto expected = plain_ledgers(recording, analysis.capture_start_ns);
     std::map<std::string, Ledger> phases;  // summed by device: they must be the capture
     for (const StageLedger& ledger : analysis.ledgers) {
       ASSERT_EQ(ledger.ledger.sum_ns(), ledger.ledger.window_ns);
@@ -620,6 +650,37 @@ TEST(Analysis, TheOrderOfRowsMeansNothing) {
           << "recording " << i;
     }
   }
+}
+
+TEST(Ledger, WhatTheProgramCallsWarmUpIsStartUp) {
+  for (const char* name : {"warmup", "model|0|Warm-up|forward", "warm_up 3", "warm up"}) {
+    EXPECT_TRUE(is_warm_up_name(name)) << name;
+  }
+  for (const char* name : {"warm", "warmupper", "swarm upload", "prewarmup", "lukewarm", ""}) {
+    EXPECT_FALSE(is_warm_up_name(name)) << name;
+  }
+  // Four passes of ten kernels; each takes 1 ms, and 9 ms of waiting in the first two.
+  constexpr std::int64_t kMs = 1'000'000;
+  const auto steady_of = [&](const char* range, std::int64_t range_end_ns) {
+    TraceBuilder made;
+    const std::uint16_t process = made.add_process();
+    const std::uint32_t thread = made.add_thread(process);
+    const std::uint32_t stream = made.add_stream(process, made.add_device());
+    std::int64_t time_ns = 0;
+    for (int i = 0; i < 40; ++i) {
+      time_ns += i < 20 ? 9 * kMs : 0;
+      made.launch(thread, time_ns, stream, time_ns + 10, time_ns + kMs, "gemm");
+      time_ns += kMs;
+    }
+    made.range(thread, 0, range_end_ns, range);
+    const Analysis analysis = profile(made.finish(), rules()).analysis;
+    const auto steady = std::find_if(analysis.ledgers.begin(), analysis.ledgers.end(),
+                                     [](const StageLedger& row) { return row.stage == "steady"; });
+    return steady == analysis.ledgers.end() ? -1 : steady->ledger.window_ns;
+  };
+  EXPECT_EQ(steady_of("warmup", 200 * kMs - 5), 20 * kMs - 10) << "the last two passes";
+  EXPECT_NE(steady_of("forward", 200 * kMs - 5), 20 * kMs - 10);
+  EXPECT_NE(steady_of("warmup", 215 * kMs), 5 * kMs - 10) << "too little would be left";
 }
 
 }  // namespace

@@ -31,11 +31,19 @@ std::vector<std::string> options_for(const std::vector<RangeTotal>& ranges,
 }
 
 TEST(PossibleMarks, AreNamedByTheirWords) {
-  EXPECT_THAT(
-      options_for({range("benchmark_loop", 9), range("read Prompt", 8), range("warmup", 7),
-                   range("train_step", 6, 40), range("app:it's", 5)}),
-      ElementsAre("--mark step='benchmark_loop'", "--mark prefill='read Prompt'",
-                  "--mark warmup='warmup'", "--step 'train_step'", "--mark step='app:it'\\''s'"));
+  EXPECT_THAT(options_for({range("benchmark_loop", 9), range("read Prompt", 8), range("warmup", 7),
+                           range("train_step", 6, 40), range("app:it's", 5)}),
+              ElementsAre("--step 'train_step'", "--mark step='benchmark_loop'",
+                          "--mark prefill='read Prompt'", "--mark warmup='warmup'",
+                          "--mark step='app:it'\\''s'"));
+}
+
+// A loop is not a step: what repeats in it is, if it has the work.
+TEST(PossibleMarks, WhatRepeatsComesFirst) {
+  EXPECT_THAT(options_for({range("main", 100), range("loop", 90), range("iteration", 60, 30),
+                           range("attention", 40, 900)}),
+              ElementsAre("--step 'iteration'", "--mark step='main'", "--mark step='loop'",
+                          "--mark step='attention'"));
 }
 
 TEST(PossibleMarks, PartsOfStepsAreNotOffered) {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/temporary_file.h"
 
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -59,14 +64,33 @@ TEST(TemporaryFile, AHandlerRemovesWhatIsNotFinished) {
   EXPECT_TRUE(fs::exists(directory.path() / "whole"));
 }
 
-TEST(TemporaryFile, MoreThanTheTableHasAreStillRemovedAtTheirEnd) {
+TEST(TemporaryFile, AHandlerRemovesAnyNumberOfThem) {
   const TemporaryDirectory directory;
-  {
+  for (int round = 0; round < 2; ++round) {  // the second finds rows of the first
     std::vector<std::unique_ptr<TemporaryFile>> many;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 300; ++i) {
       many.push_back(std::make_unique<TemporaryFile>(directory.path() / "many"));
     }
-    EXPECT_EQ(names_in(directory.path()), 40U);
+    EXPECT_EQ(names_in(directory.path()), 300U);
+    remove_doomed_files();
+    EXPECT_EQ(names_in(directory.path()), 0U);
+  }
+}
+
+TEST(DoomedFile, ManyThreadsShareTheTable) {
+  const TemporaryDirectory directory;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&directory, thread] {
+      for (int i = 0; i < 200; ++i) {
+        const DoomedFile doomed(directory.add(fmt::format("{}-{}", thread, i), "x"));
+        DoomedFile spared(directory.path() / "spared");
+        spared.spare();
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
   }
   EXPECT_EQ(names_in(directory.path()), 0U);
 }

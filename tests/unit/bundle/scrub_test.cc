@@ -4,7 +4,7 @@
 // no scanner takes this file for a leak.
 #include "bundle/scrub.h"
 
-#include <chrono>
+#include <ctime>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -230,9 +230,9 @@ TEST(Scrub, LongAndOddTextIsLinear) {
   for (int i = 0; i < 200'000; ++i) {
     base64 += "ab/+c";
   }
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of the processor: the machine may be busy
   EXPECT_EQ(scrub_text(base64).size(), base64.size());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC);
   EXPECT_EQ(scrub_text(std::string("\xff\0token", 7)), std::string("\xff\0token", 7));
 }
 

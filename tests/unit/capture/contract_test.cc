@@ -55,7 +55,7 @@ TEST(Reasons, ToolsPermissionsAndDriversAreTheEnvironments) {
     const std::string code = reason.code;
     const bool is_expected =
         code.starts_with("tool_") || code.starts_with("counter") || code == "importer_failed";
-    const int otherwise = code == "interrupted" ? 130 : 4;
+    const int otherwise = code == "interrupted" ? 130 : 7;
     EXPECT_EQ(reason.exit_code, is_expected ? 5 : otherwise) << code;
   }
 }

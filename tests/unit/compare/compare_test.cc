@@ -206,6 +206,118 @@ TEST(Compare, OtherWorkIsInvalid) {
   EXPECT_EQ(broken_by([](RunSummary& run) { run.launches = 0; }), "content");
 }
 
+// An unmarked recording of `recording_ns` whose kernels ran so often.
+RunSummary make_window(std::int64_t recording_ns, std::int64_t calls) {
+  RunSummary run = make_run(1e7);
+  run.is_marked = false;
+  run.recording_ns = recording_ns;
+  run.stages = {{"all", 1, calls * 30, {}}};
+  run.metrics = {{"stages[stage=all].host_median_ns", "ns", double(recording_ns), false, true, ""}};
+  run.kernels = {make_kernel("gemm", "gemm", calls, calls * 20),
+                 make_kernel("norm", "norm", calls * 2, calls * 10)};
+  run.launches = calls * 3;
+  run.kernel_ns = calls * 30;
+  return run;
+}
+
+TEST(Pace, FewerCallsInTheSameTimeAreLessWorkPerSecond) {
+  const auto pace = pace_change(make_window(2'000'000, 100), make_window(2'010'000, 80));
+  ASSERT_TRUE(pace.has_value());
+  EXPECT_DOUBLE_EQ(pace->work_ratio, 0.8);
+  EXPECT_NEAR(pace->time_ratio(), 1.25625, 1e-9);
+}
+
+TEST(Pace, IsSilentWhereTheLengthOrTheKernelsDiffer) {
+  const RunSummary base = make_window(2'000'000, 100);
+  EXPECT_FALSE(pace_change(base, make_window(1'600'000, 80)).has_value()) << "less was recorded";
+  EXPECT_FALSE(pace_change(base, make_window(2'000'000, 100)).has_value()) << "the same work";
+  EXPECT_FALSE(pace_change(base, make_window(0, 80)).has_value()) << "the length is not known";
+  RunSummary other = make_window(2'000'000, 80);
+  other.kernels[0].name = "gemm_fused";
+  EXPECT_FALSE(pace_change(base, other).has_value()) << "other kernels";
+}
+
+// The time of a pass judges where a clock ended both recordings.
+TEST(Compare, RecordingsOfEqualLengthAreComparedByPass) {
+  const auto window = [](std::int64_t recording_ns, std::int64_t calls, double period_ns) {
+    RunSummary run = make_window(recording_ns, calls);
+    run.metrics.push_back(
+        {"structure.passes[pass=forward].period_median_ns", "ns", period_ns, false, true, ""});
+    return run;
+  };
+  const auto verdict = [&](std::int64_t recording_ns) {
+    return compare_runs(std::vector<RunSummary>(5, window(2'000'000, 100, 20'000)),
+                        std::vector<RunSummary>(5, window(recording_ns, 80, 25'000)), {});
+  };
+  const Comparison equal = verdict(2'000'000);
+  EXPECT_EQ(equal.verdict, Verdict::kRegress) << equal.sentence;
+  EXPECT_THAT(equal.sentence,
+              HasSubstr("time from one forward pass to the next (median) +25.00 %"));
+  ASSERT_EQ(equal.facts.size(), 1U);
+  EXPECT_EQ(equal.facts[0].fact, "launches");
+  EXPECT_FALSE(equal.facts[0].breaks);
+  EXPECT_EQ(verdict(1'600'000).verdict, Verdict::kInvalid) << "less work in less time";
+  EXPECT_EQ(compare_runs({make_window(2'000'000, 100)}, {make_window(2'000'000, 80)}, {}).verdict,
+            Verdict::kInvalid)
+      << "nothing tells the time of a step";
+}
+
+TEST(Compare, InstancesMayDifferInRecordingsOfEqualLength) {
+  std::vector<RunSummary> base = make_side(1e7, 5);
+  std::vector<RunSummary> candidate = make_side(1.05e7, 5);
+  for (std::vector<RunSummary>* side : {&base, &candidate}) {
+    for (RunSummary& run : *side) {
+      run.recording_ns = 2'000'000'000;
+    }
+  }
+  for (RunSummary& run : candidate) {
+    run.stages[0].instances = run.stages[0].tokens.emplace(90);
+  }
+  const Comparison comparison = compare_runs(base, candidate, {});
+  EXPECT_EQ(comparison.verdict, Verdict::kRegress) << comparison.sentence;
+  for (RunSummary& run : candidate) {
+    run.stages[0].tokens = 180;  // twice as many in each
+  }
+  EXPECT_EQ(compare_runs(base, candidate, {}).verdict, Verdict::kInvalid);
+}
+
+TEST(MovedWaits, AreLessOnOneGpuAndMoreOnAnother) {
+  const auto change = [](const std::string& device, std::int64_t before, std::int64_t after) {
+    return LedgerChange{{"capture", device, 1000, {{"comm", before}, {"compute", 1000 - before}}},
+                        {"capture", device, 1000, {{"comm", after}, {"compute", 1000 - after}}}};
+  };
+  const std::vector<MovedWait> moved =
+      moved_waits({change("cuda:0", 200, 50), change("cuda:1", 60, 180)});
+  ASSERT_EQ(moved.size(), 1U) << "compute is not waiting";
+  EXPECT_EQ(moved[0].bucket, "comm");
+  EXPECT_EQ(moved[0].from, "cuda:0");
+  EXPECT_EQ(moved[0].to, "cuda:1");
+  EXPECT_EQ(moved[0].less_ns, 150);
+  EXPECT_EQ(moved[0].more_ns, 120);
+  EXPECT_TRUE(moved_waits({change("cuda:0", 200, 50), change("cuda:1", 60, 62)}).empty());
+  EXPECT_TRUE(moved_waits({change("cuda:0", 200, 250), change("cuda:1", 60, 180)}).empty());
+}
+
+// How long a program ran that failed says nothing, and no part of it does.
+TEST(Compare, AFailedRunHasNoNumber) {
+  RunSummary failed = make_run(5e6, "failed");
+  failed.absent = "the program exited with code 1";
+  failed.kernels = {make_kernel("gemm", "gemm", 1, 10)};
+  const Comparison comparison = compare_runs({make_run(1e7)}, {failed}, {});
+  EXPECT_TRUE(has_failed_run(comparison));
+  const MetricChange& tpot = metric_of(comparison, "aggregates.tpot.p50_ns");
+  EXPECT_EQ(tpot.base, 1e7);
+  EXPECT_FALSE(tpot.candidate.has_value());
+  EXPECT_FALSE(tpot.ratio.has_value());
+  EXPECT_TRUE(comparison.kernels.empty());
+  CompareOptions options;
+  options.budgets = {{"aggregates.tpot.p50_ns", {}, 6e6, {}}};
+  const Comparison judged = judge_limits({failed}, options);
+  EXPECT_EQ(judged.verdict, Verdict::kInvalid);
+  EXPECT_FALSE(judged.metrics[0].candidate.has_value());
+  EXPECT_FALSE(has_failed_run(compare_runs({make_run(1e7)}, {make_run(1e7)}, {})));
+}
+
 TEST(Compare, ALimitOnTheValueNeedsNoBase) {
   std::vector<RunSummary> candidate = make_side(1e7, 5);
   for (RunSummary& run : candidate) {
@@ -297,6 +409,7 @@ TEST(SelfTest, SaysHowFarTheRunsAreApart) {
 TEST(SelfTest, CountsDealsAndSaysWhenNothingCouldAlarm) {
   const SelfTest few = self_test(make_side(1e7, 6), {}, 20);
   EXPECT_FALSE(few.can_alarm);
+  EXPECT_EQ(few.least_runs, 10);
   EXPECT_EQ(few.deals, 20);
   const SelfTest many = self_test(make_side(1e7, 12), {}, 50);
   EXPECT_TRUE(many.can_alarm);

@@ -115,6 +115,36 @@ TEST(CompareOperators, SeveralRunsTellNoiseFromMoves) {
   EXPECT_FALSE(compare_runs({base[0]}, {candidate[0]}, {}).operators.rows[0].p.has_value());
 }
 
+// A product of other sizes is other work: its time is not that of a slower one.
+TEST(CompareOperators, ShapesThatBothSidesKnowAreRows) {
+  const RunSummary base = run_with(
+      {{"aten::mm", "", 1000, 10, "8x8 x 8x8, bf16"}, {"aten::mm", "", 500, 1, "64x8 x 8x8, bf16"}},
+      1500);
+  const RunSummary candidate = run_with(
+      {{"aten::mm", "", 900, 10, "8x8 x 8x8, bf16"}, {"aten::mm", "", 1600, 3, "64x8 x 8x8, bf16"}},
+      2500);
+  const OperatorComparison changes = operator_changes(base, candidate);
+  ASSERT_EQ(changes.rows.size(), 2U);
+  EXPECT_EQ(changes.rows[0].base.shape, "64x8 x 8x8, bf16");
+  EXPECT_EQ(changes.rows[0].calls_ns, 1000);
+  EXPECT_EQ(changes.rows[0].duration_ns, 100);
+  EXPECT_EQ(changes.rows[1].duration_ns, -100);
+  ASSERT_EQ(changes.kinds.size(), 1U);
+
+  // One side without shapes: one row, as before.
+  const OperatorComparison mixed =
+      operator_changes(base, run_with({{"aten::mm", "", 2500, 13}}, 2500));
+  ASSERT_EQ(mixed.rows.size(), 1U);
+  EXPECT_EQ(mixed.rows[0].base.shape, "");
+  EXPECT_EQ(mixed.rows[0].base.calls, 11);
+  EXPECT_EQ(mixed.rows[0].difference_ns(), 1000);
+
+  // Each is tested over its own times.
+  const Comparison tested =
+      compare_runs(std::vector<RunSummary>(6, base), std::vector<RunSummary>(6, candidate), {});
+  EXPECT_NEAR(*tested.operators.rows[0].p, 2.0 / 924, 1e-9);
+}
+
 TEST(CompareOperators, ARunThatRecordedNothingIsNotTakenApart) {
   std::vector<RunSummary> base;
   for (const double tpot_ns : {10.0, 20.0, 31.0}) {

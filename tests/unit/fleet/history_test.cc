@@ -118,13 +118,33 @@ TEST(Queries, HoldNumbersAlone) {
   run.run_id = "'; DROP TABLE runs";
   const HistoryQueries queries("llmprof");
   const std::span<const KnownRun> runs(&run, 1);
-  for (const std::string& sql :
-       {queries.runs({0, {run.run_key}}), queries.seals({}), queries.kernels(runs),
-        queries.sealed_kernels(runs), queries.stages(runs), queries.rank_stages(run),
-        queries.places(run, {1}), queries.rollup(run)}) {
-    EXPECT_EQ(sql.find('\''), std::string::npos) << sql;
-    EXPECT_EQ(sql.find("DROP"), std::string::npos) << sql;
+  for (const RowChoice choice : {RowChoice::kStored, RowChoice::kCounted}) {
+    for (const std::string& sql :
+         {queries.runs({0, {run.run_key}}), queries.seals({}), queries.kernels(runs, choice),
+          queries.sealed_kernels(runs, choice), queries.stages(runs, choice),
+          queries.parts(runs, choice), queries.rank_stages(run, choice), queries.places(run, {1}),
+          queries.rollup(run, choice)}) {
+      EXPECT_EQ(sql.find('\''), std::string::npos) << sql;
+      EXPECT_EQ(sql.find("DROP"), std::string::npos) << sql;
+    }
   }
+}
+
+TEST(Queries, AreCheapUnlessRowsWereStoredTwice) {
+  KnownRun run;
+  run.run_key = 7;
+  const std::span<const KnownRun> runs(&run, 1);
+  const HistoryQueries queries("llmprof");
+  EXPECT_EQ(queries.kernels(runs, RowChoice::kStored).find("FINAL"), std::string::npos);
+  EXPECT_NE(queries.kernels(runs, RowChoice::kCounted).find("FINAL"), std::string::npos);
+  // A rank that was stored twice while another is missing: the same number of rows.
+  RowCheck expected;
+  expected.add(10, 10 * 3);
+  expected.add(10, 10 * 5);
+  RowCheck got;
+  got.add(20, 20 * 3);
+  EXPECT_EQ(got.rows, expected.rows);
+  EXPECT_FALSE(got == expected);
 }
 
 TEST(Rows, RefuseWhatCannotBeStored) {

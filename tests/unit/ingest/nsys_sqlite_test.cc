@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Exports whose numbers cannot be. What they hold otherwise is what tests/golden reads.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -152,6 +153,116 @@ TEST_F(NsysSqlite, NodesWithoutTheColumnOfOriginalsHaveNoNames) {
                            "CREATE TABLE CUDA_GRAPH_NODE_EVENTS(start, globalTid, graphNodeId);"
                            "INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (6, 16777217, 21);");
   EXPECT_TRUE(trace.node_creations.empty());
+}
+
+// Ranges of NCCL with their payloads, as --include-blobs exports them.
+class NcclRanges : public NsysSqlite {
+ protected:
+  static constexpr int kInit = 1;
+  static constexpr int kSendRecv = 2;
+  static constexpr int kReduce = 3;
+
+  static std::string number(std::uint64_t value, int size) {
+    std::string hex;
+    for (int i = 0; i < size; ++i) {
+      hex += fmt::format("{:02x}", value >> 8 * i & 0xff);
+    }
+    return hex;
+  }
+  static std::string blob(int schema, const std::string& fields, std::uint64_t domain = 1) {
+    return number(domain, 8) + number(schema, 8) + number(fields.size() / 2, 8) + number(32, 8) +
+           fields;
+  }
+  // A range of 10 ns; an empty payload is none.
+  void range(std::int64_t start_ns, const char* name, const std::string& payload) {
+    sql_ +=
+        fmt::format("INSERT INTO NVTX_EVENTS VALUES ({}, {}, 59, '{}', 16777217, NULL, 1, {});",
+                    start_ns, start_ns + 10, name, payload.empty() ? "NULL" : "x'" + payload + "'");
+  }
+  void launch(std::int64_t start_ns, int correlation) {
+    sql_ += fmt::format(
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ({0}, {0} + 5, 0, 1, 7, {1}, 16777216, 1);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES ({0}, {0} + 2, 16777217, {1}, 2);",
+        start_ns, correlation);
+  }
+  std::vector<std::string> found() {
+    const Trace trace = load(
+        "DROP TABLE NVTX_EVENTS; CREATE TABLE NVTX_EVENTS(start, end, eventType, text, globalTid, "
+        "textId, domainId, binaryData TEXT);"
+        "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId, schemaId, type, name, offset);"
+        "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 1, 18, 'NCCL communicator ID', NULL), "
+        "(1, 1, 5, 'No. of ranks', 8), (1, 2, 18, 'NCCL communicator ID', NULL), "
+        "(1, 2, 5, 'Peer rank', 16), (1, 3, 18, 'NCCL communicator ID', NULL), "
+        "(1, 3, 22, 'Message size [bytes]', 8), (1, 4, 22, 'Other', 0);" +
+        sql_);
+    std::vector<std::string> words;
+    for (const CollectiveKernel& kernel : trace.collective_kernels) {
+      words.push_back(fmt::format("{} {} {}", kernel.correlation,
+                                  trace.process_groups[kernel.group].name,
+                                  trace.strings[kernel.collective]));
+    }
+    return words;
+  }
+
+  std::string sql_;
+};
+
+TEST_F(NcclRanges, NameTheCommunicatorOfKernelsLaunchedInside) {
+  range(1000, "ncclAllReduce", blob(kReduce, number(0xabc, 8) + number(64, 8)));
+  launch(1003, 5);
+  launch(1012, 6);  // after it
+  range(2000, "ncclAllGather", blob(kReduce, number(0xdef, 8) + number(64, 8)));
+  launch(2003, 7);
+  EXPECT_THAT(found(), ElementsAre("5 0x0000000000000abc ncclAllReduce",
+                                   "7 0x0000000000000def ncclAllGather"));
+}
+
+TEST_F(NcclRanges, OfAGroupMustAgree) {
+  const auto pair = [&](std::int64_t start_ns, std::uint64_t communicator, int to, int from) {
+    range(start_ns, "ncclSend",
+          blob(kSendRecv,
+               number(communicator, 8) + number(9, 8) + number(static_cast<std::uint64_t>(to), 4)));
+    range(start_ns + 20, "ncclRecv",
+          blob(kSendRecv, number(communicator, 8) + number(9, 8) +
+                              number(static_cast<std::uint64_t>(from), 4)));
+  };
+  range(900, "ncclCommInitRank", blob(kInit, number(7, 8) + number(2, 4)));
+  // With both ranks of the communicator: an all-to-all.
+  range(1000, "ncclGroupStart", "");
+  pair(1020, 7, 0, 0);
+  pair(1060, 7, 1, 1);
+  range(1100, "ncclGroupEnd", "");
+  launch(1103, 5);
+  // With one of them: a send.
+  range(2000, "ncclGroupStart", "");
+  pair(2020, 7, 1, 1);
+  range(2100, "ncclGroupEnd", "");
+  launch(2103, 6);
+  // Of two communicators: the kernel may be of either.
+  range(3000, "ncclGroupStart", "");
+  pair(3020, 7, 1, 1);
+  pair(3060, 8, 1, 1);
+  range(3100, "ncclGroupEnd", "");
+  launch(3103, 7);
+  // Of a group that began before the recording.
+  range(4100, "ncclGroupEnd", "");
+  launch(4103, 8);
+  EXPECT_THAT(found(),
+              ElementsAre("5 0x0000000000000007 all_to_all", "6 0x0000000000000007 ncclSend"));
+}
+
+TEST_F(NcclRanges, ThatDoNotFitAreLeftOut) {
+  const std::string good = blob(kReduce, number(0xabc, 8) + number(64, 8));
+  range(1000, "ncclAllReduce", good.substr(0, 60));                      // cut
+  range(1100, "ncclAllReduce", blob(kReduce, number(0xabc, 8)) + "00");  // longer than it says
+  range(1200, "ncclAllReduce", blob(kReduce, number(0xabc, 8), 2));      // another domain
+  range(1300, "ncclAllReduce", blob(4, number(0xabc, 8)));               // not NCCL's
+  range(1400, "ncclAllReduce", blob(kReduce, number(0xabc, 4)));         // too short
+  range(1500, "ncclCommCount", good);                                    // launches nothing
+  for (int i = 0; i < 6; ++i) {
+    launch(1003 + 100 * i, 10 + i);
+  }
+  EXPECT_THAT(found(), ElementsAre());
 }
 
 }  // namespace

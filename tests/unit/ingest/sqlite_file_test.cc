@@ -158,6 +158,28 @@ TEST(SqliteFile, UnusualTablesGoThroughSqlite) {
 }
 
 // A computed column is a program of the file's author.
+// SQLite would count the rows of the smallest index, and a hostile file's index may be another's.
+TEST(SqliteFile, RowsAreCountedInTheTableItself) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory.path() / "a.sqlite";
+  execute_sql(
+      path,
+      "CREATE TABLE t(a INTEGER DEFAULT 5, b TEXT); CREATE INDEX of_t ON t(a);"
+      "INSERT INTO t VALUES (1, 'one'), (2, 'two');"
+      "CREATE TABLE big(a INTEGER); CREATE INDEX of_big ON big(a);"
+      "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 400)"
+      "INSERT INTO big SELECT i FROM n; PRAGMA writable_schema = ON;"
+      "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = "
+      "'of_big') WHERE name = 'of_t';");
+  const SqliteFile file(path);
+  const TableScan scan(file, "t", {"a", "b"});
+  EXPECT_FALSE(scan.reads_pages()) << "a default is SQLite's to fill in";
+  EXPECT_EQ(scan.num_rows(), 2U);
+  std::string seen;
+  scan.scan(0, [&](std::size_t, const SqlValue* row) { seen += row_text(row, 2); });
+  EXPECT_EQ(seen, "1|text one|2|text two|");
+}
+
 TEST(SqliteFile, ComputedColumnsAreNotRead) {
   const TemporaryDirectory directory;
   const fs::path path = directory.path() / "a.sqlite";

@@ -326,5 +326,59 @@ TEST(RunSummary, ABaselineKeepsOperators) {
   EXPECT_EQ(run.operators_time, "the time is the host's");
 }
 
+// On a phone a row is a card: its cells say what they are, and its name is in words.
+TEST(ComparisonPage, CellsSayWhatTheyAre) {
+  std::vector<RunSummary> base(1, make_run("a", 1e7, 4000));
+  base[0].metrics.push_back(
+      {"ledgers[stage=decode,device=cuda:0].buckets_ns.launch_late", "ns", 5, false, false, ""});
+  const std::string page = comparison_page(compare_runs(base, base, {}), 10);
+  EXPECT_THAT(page, HasSubstr("<table class=\"cards\">"));
+  EXPECT_THAT(page, HasSubstr("<td class=\"n\" data-label=\"candidate\""));
+  EXPECT_THAT(page, HasSubstr("<td class=\"name\">waiting for CPU launch (decode, cuda:0)</td>"));
+}
+
+TEST(ComparisonPage, AFailedRunHasAPageWithoutNumbers) {
+  RunSummary failed = make_run("failed", 1e6, 400);
+  failed.absent = "the program exited with code 1";
+  const Comparison comparison = compare_runs({make_run("a", 1e7, 4000)}, {failed}, {});
+  const std::string page = comparison_page(comparison, 10);
+  EXPECT_THAT(page, HasSubstr("Nothing was compared: a run failed or is empty."));
+  EXPECT_THAT(page, HasSubstr("the program exited with code 1"));
+  EXPECT_THAT(page, Not(HasSubstr("1.00 ms")));
+  EXPECT_THAT(page, Not(HasSubstr("by kernel")));
+}
+
+// The sizes of inputs stand with the rates of products; only where they are those of all calls do
+// they divide an operator's row.
+TEST(RunSummary, OperatorsAreDividedByShapesThatAreAllKnown) {
+  Metrics metrics;
+  metrics.operators.emplace().rows.resize(1);
+  OperatorMetrics& row = metrics.operators->rows[0];
+  row.name = "aten::mm";
+  row.total_ns = 30;
+  row.calls = 3;
+  metrics.gemm_rates.resize(2);
+  GemmRate& large = metrics.gemm_rates[0];
+  GemmRate& small = metrics.gemm_rates[1];
+  large.op = small.op = "aten::mm";
+  large.dims = "8x8 x 8x8";
+  large.dtype = "bf16";
+  large.calls = 2;
+  large.total_ns = 18;
+  small.dims = "4x8 x 8x8";
+  small.calls = 1;
+  small.total_ns = 12;
+  const auto summary = [&] { return summary_of_run("run", metrics, Json::object()); };
+  const RunSummary run = summary();
+  ASSERT_EQ(run.operators.size(), 2U);
+  EXPECT_EQ(run.operators[0].shape, "8x8 x 8x8, bf16");
+  EXPECT_EQ(run.operators[0].calls, 2);
+  EXPECT_EQ(run.operators[1].shape, "4x8 x 8x8");
+  EXPECT_EQ(run.operators[1].total_ns, 12);
+  row.calls = 4;
+  ASSERT_EQ(summary().operators.size(), 1U);
+  EXPECT_EQ(summary().operators[0].shape, "");
+}
+
 }  // namespace
 }  // namespace llmprof

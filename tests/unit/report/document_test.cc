@@ -574,6 +574,45 @@ TEST(Terminal, NoSentenceIsWiderThanTheWindow) {
   EXPECT_THAT(terminal_text(terminal_document(metrics, {}), {60, true}), HasSubstr("\x1b[1m"));
 }
 
+TEST(Report, WhatACpuProgramLacksIsSaidOnce) {
+  const std::string text = markdown_text(report_document(Metrics{}, {}));
+  EXPECT_THAT(text, HasSubstr("no GPU activity was recorded, so these sections are empty: Profiler "
+                              "overhead, MFU and MBU, Where GPU time goes, by stage"));
+  EXPECT_THAT(text, Not(HasSubstr("## Top Kernels")));
+  EXPECT_THAT(markdown_text(report_document(whole_metrics(), {})), HasSubstr("## Top Kernels"));
+}
+
+TEST(Stakeholder, SaysWhenHowLongAStepTakesAndWhatTheProfilerDoes) {
+  Metrics metrics = whole_metrics();
+  metrics.capture.recorded = "2026-11-02 14:03:05 UTC";
+  metrics.aggregates.ttft = {};
+  metrics.aggregates.tpot = {};
+  metrics.stages.assign(1, {});
+  metrics.stages[0].stage = "step";
+  metrics.stages[0].num_instances = 12;
+  metrics.stages[0].median_ns = 10'000'000;
+  metrics.overhead.reset();
+  const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
+  EXPECT_THAT(text(), HasSubstr("recorded on 2026-11-02 14:03:05 UTC for "));
+  EXPECT_THAT(text(), HasSubstr("One step takes 10.0 ms (median of 12)."));
+  EXPECT_THAT(text(), HasSubstr("how much is not known here"));
+  metrics.overhead = {{"step", 10e6, 12e6, 0.2}};
+  metrics.aggregates.source = "the recording";
+  EXPECT_THAT(text(), HasSubstr("which made the program up to 20.0 % slower"));
+  metrics.aggregates.source = "the baseline pass";
+  EXPECT_THAT(text(), HasSubstr("The times are of a run without a profiler."));
+  metrics.stages.clear();
+  metrics.structure.emplace().passes.resize(1);
+  metrics.structure->passes[0].pass = "forward";
+  metrics.structure->passes[0].num_passes = 9;
+  metrics.structure->passes[0].num_layers = 32;
+  metrics.structure->passes[0].period_ns = 5'000'000;
+  EXPECT_THAT(
+      text(),
+      HasSubstr(
+          "A new forward pass through the model (32 layers) begins every 5.00 ms (median of 9)."));
+}
+
 TEST(Stakeholder, HasNoIdsAndNoKeys) {
   const Metrics metrics = whole_metrics();
   const std::string text = markdown_text(stakeholder_document(metrics, {}));

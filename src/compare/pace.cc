@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pace of the work in recordings of equal length, and waiting that moved between GPUs.
+//
+// A recording of two seconds is two seconds long whatever the program does, and its kernel time
+// falls where the program gets slower: less work fits in. So the calls of the same kernels are
+// counted: most kernel time is in kernels that ran more or less often by one ratio, that of the
+// work.
+//
+// What this gets wrong: a program that ends by itself after the same time, having done less, looks
+// the same. That its pace is lower is true then too.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "compare/compare.h"
+
+namespace llmprof {
+namespace {
+
+// Profilers end a recording some events sooner or later.
+constexpr double kSameLength = 0.02;
+// Less of a change is an event more or less at the ends.
+constexpr double kLeastChange = 0.01;
+// Kernels with as much of the time on both sides tell of the work. Where others replaced them,
+// their calls do not.
+constexpr double kLeastCommon = 0.8;
+
+struct KernelSides {
+  std::int64_t base_ns = 0;
+  std::int64_t candidate_ns = 0;
+  std::int64_t base_calls = 0;
+  std::int64_t candidate_calls = 0;
+};
+
+std::map<std::string, KernelSides> kernels_by_name(const RunSummary& base,
+                                                   const RunSummary& candidate) {
+  std::map<std::string, KernelSides> kernels;
+  for (const KernelAmount& row : base.kernels) {
+    KernelSides& sides = kernels[row.name];
+    sides.base_ns += row.total_ns;
+    sides.base_calls += row.calls;
+  }
+  for (const KernelAmount& row : candidate.kernels) {
+    KernelSides& sides = kernels[row.name];
+    sides.candidate_ns += row.total_ns;
+    sides.candidate_calls += row.calls;
+  }
+  return kernels;
+}
+
+using Kernels = std::vector<KernelSides>;
+
+// Kernels of both sides. None if others take much of the time of a side.
+Kernels common_kernels(const RunSummary& base, const RunSummary& candidate) {
+  Kernels common;
+  KernelSides all;
+  KernelSides shared;
+  for (const auto& [name, sides] : kernels_by_name(base, candidate)) {
+    all.base_ns += sides.base_ns;
+    all.candidate_ns += sides.candidate_ns;
+    if (sides.base_calls > 0 && sides.candidate_calls > 0) {
+      shared.base_ns += sides.base_ns;
+      shared.candidate_ns += sides.candidate_ns;
+      common.push_back(sides);
+    }
+  }
+  const auto is_most = [](std::int64_t part_ns, std::int64_t whole_ns) {
+    return static_cast<double>(part_ns) >= kLeastCommon * static_cast<double>(whole_ns);
+  };
+  return is_most(shared.base_ns, all.base_ns) && is_most(shared.candidate_ns, all.candidate_ns)
+             ? common
+             : Kernels();
+}
+
+double ratio_of(const KernelSides& kernel) {
+  return static_cast<double>(kernel.candidate_calls) / static_cast<double>(kernel.base_calls);
+}
+
+// The ratio of calls with half of the kernel time below it and half above.
+double median_ratio(Kernels kernels) {
+  std::sort(kernels.begin(), kernels.end(),
+            [](const KernelSides& a, const KernelSides& b) { return ratio_of(a) < ratio_of(b); });
+  std::int64_t above_ns = 0;
+  for (const KernelSides& kernel : kernels) {
+    above_ns += kernel.base_ns;
+  }
+  std::int64_t below_ns = 0;
+  for (const KernelSides& kernel : kernels) {
+    below_ns += kernel.base_ns;
+    above_ns -= kernel.base_ns;
+    if (below_ns >= above_ns) {
+      return ratio_of(kernel);
+    }
+  }
+  return 1;
+}
+
+// Large kernels are few, and one call more or less at the ends of a recording is much of them:
+// those that agree with the median are counted together.
+std::optional<double> work_ratio(const RunSummary& base, const RunSummary& candidate) {
+  const Kernels kernels = common_kernels(base, candidate);
+  if (kernels.empty()) {
+    return std::nullopt;
+  }
+  const double median = median_ratio(kernels);
+  double base_calls = 0;
+  double candidate_calls = 0;
+  for (const KernelSides& kernel : kernels) {
+    constexpr double kAtTheEnds = 2;
+    constexpr double kNear = 0.05;
+    const auto before = static_cast<double>(kernel.base_calls);
+    const auto after = static_cast<double>(kernel.candidate_calls);
+    if (std::abs(after - median * before) <= kAtTheEnds + kNear * before) {
+      base_calls += before;
+      candidate_calls += after;
+    }
+  }
+  return base_calls > 0 ? std::optional(candidate_calls / base_calls) : std::nullopt;
+}
+
+// Buckets in which a GPU waits for something: for other GPUs, or for the CPU.
+bool is_waiting(const std::string& bucket) {
+  for (const char* one : {"comm", "sync", "launch_late", "started_late", "queued"}) {
+    if (bucket == one) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A difference that a reader would call one.
+bool is_large(std::int64_t difference_ns, std::int64_t window_ns) {
+  constexpr double kLeastShare = 0.01;
+  return std::abs(static_cast<double>(difference_ns)) >=
+         kLeastShare * static_cast<double>(window_ns);
+}
+
+bool is_same_length(std::int64_t shorter_ns, std::int64_t longer_ns) {
+  return shorter_ns > 0 && static_cast<double>(longer_ns - shorter_ns) <=
+                               kSameLength * static_cast<double>(longer_ns);
+}
+
+struct DeviceChange {
+  std::string device;
+  std::int64_t difference_ns = 0;
+  std::int64_t window_ns = 0;
+};
+
+}  // namespace
+
+bool are_equally_long(const std::vector<RunSummary>& base,
+                      const std::vector<RunSummary>& candidate) {
+  std::int64_t shortest = INT64_MAX;
+  std::int64_t longest = 0;
+  for (const std::vector<RunSummary>* side : {&base, &candidate}) {
+    for (const RunSummary& run : *side) {
+      shortest = std::min(shortest, run.recording_ns);
+      longest = std::max(longest, run.recording_ns);
+    }
+  }
+  return is_same_length(shortest, longest);
+}
+
+std::optional<PaceChange> pace_change(const RunSummary& base, const RunSummary& candidate) {
+  const auto [shorter_ns, longer_ns] = std::minmax(base.recording_ns, candidate.recording_ns);
+  if (!is_same_length(shorter_ns, longer_ns)) {
+    return std::nullopt;
+  }
+  const std::optional<double> ratio = work_ratio(base, candidate);
+  if (!ratio || std::abs(*ratio - 1) < kLeastChange) {
+    return std::nullopt;
+  }
+  return PaceChange{base.recording_ns, candidate.recording_ns, *ratio};
+}
+
+std::vector<MovedWait> moved_waits(const std::vector<LedgerChange>& ledgers) {
+  // Of the whole recording: stages of one GPU may have moved in time.
+  std::map<std::string, std::vector<DeviceChange>> by_bucket;
+  for (const LedgerChange& ledger : ledgers) {
+    if (ledger.base.stage != "capture") {
+      continue;
+    }
+    for (std::size_t i = 0; i < ledger.base.buckets_ns.size(); ++i) {
+      const auto& [bucket, base_ns] = ledger.base.buckets_ns[i];
+      if (is_waiting(bucket)) {
+        by_bucket[bucket].push_back({ledger.base.device,
+                                     ledger.candidate.buckets_ns[i].second - base_ns,
+                                     std::max(ledger.base.window_ns, ledger.candidate.window_ns)});
+      }
+    }
+  }
+  std::vector<MovedWait> moved;
+  for (const auto& [bucket, devices] : by_bucket) {
+    const auto [less, more] = std::minmax_element(devices.begin(), devices.end(),
+                                                  [](const DeviceChange& a, const DeviceChange& b) {
+                                                    return a.difference_ns < b.difference_ns;
+                                                  });
+    if (less->difference_ns < 0 && more->difference_ns > 0 &&
+        is_large(less->difference_ns, less->window_ns) &&
+        is_large(more->difference_ns, more->window_ns)) {
+      moved.push_back({"capture", bucket, less->device, more->device, -less->difference_ns,
+                       more->difference_ns});
+    }
+  }
+  return moved;
+}
+
+}  // namespace llmprof

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words for the steps of a path: the field at its end, then what its rows are chosen by.
+#include "report/key_words.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json_path.h"
+#include "base/text.h"
+#include "report/document.h"
+#include "report/glossary.h"
+
+namespace llmprof {
+namespace {
+
+// "_ns" and the like say the unit, which stands at the number.
+std::string field_words(std::string name) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"total_ns", "time"},
+      {"kernel_ns", "kernel time"},
+      {"covered_ns", "time measured by ncu"},
+      {"sms", "multiprocessors"},
+      {"mover_ns", "memory-bound kernels back to back"},
+      {"attention_ns", "attention kernels"}};
+  for (const auto& [field, words] : kWords) {
+    if (name == field) {
+      return std::string(words);
+    }
+  }
+  for (const std::string_view unit : {"_ns", "_fraction", "_bytes"}) {
+    if (name.ends_with(unit)) {
+      name.resize(name.size() - unit.size());
+    }
+  }
+  std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
+std::string path_words(const std::vector<PathStep>& path) {
+  const bool is_bucket = path.size() > 1 && path[path.size() - 2].name == "buckets_ns";
+  std::string text =
+      is_bucket ? std::string(bucket_label(path.back().name)) : field_words(path.back().name);
+  std::string rows;
+  for (const PathStep& step : path) {
+    for (const auto& [name, chosen] : step.choices) {
+      const std::string_view words = name == "bucket"      ? bucket_label(chosen)
+                                     : chosen == "capture" ? "whole recording"
+                                                           : std::string_view(chosen);
+      rows += (rows.empty() ? "" : ", ") + cut_name(std::string(words));
+    }
+  }
+  return rows.empty() ? text : fmt::format("{} ({})", text, rows);
+}
+
+}  // namespace
+
+std::string key_words(const std::string& key) {
+  try {
+    return path_words(parse_path(key));
+  } catch (const Error&) {
+    return cut_name(key);  // another program's metrics.json may hold anything
+  }
+}
+
+}  // namespace llmprof
