@@ -283,6 +283,14 @@ bool is_language_model(const FindingContext& context) {
          has_family(context.analysis, "rope") || has_family(context.analysis, "kv_cache");
 }
 
+// What the roofline needs to be told.
+std::string roofline_options(const Analysis& analysis) {
+  const bool is_named =
+      std::any_of(analysis.devices.begin(), analysis.devices.end(),
+                  [](const DeviceSummary& device) { return !device.name.empty(); });
+  return is_named ? "--model NAME" : "--model NAME --gpu-name NAME";
+}
+
 std::string largest_part_advice(const FindingContext& context, const std::string& family,
                                 const GemmRate* rate) {
   constexpr double kFarBelow = 0.6;  // of the peak
@@ -296,13 +304,13 @@ std::string largest_part_advice(const FindingContext& context, const std::string
                  "PYTORCH_TUNABLEOP_ENABLED=1; or measure the kernel with rocprof-compute"
            : rate != nullptr || !is_language_model(context)
                ? "measure the kernel with rocprof-compute"
-               : "compare it with the GPU's roofline: --model NAME; or measure the kernel "
-                 "with rocprof-compute";
+               : "compare it with the GPU's roofline: " + roofline_options(context.analysis) +
+                     "; or measure the kernel with rocprof-compute";
   }
   return context.analysis.efficiency || rate != nullptr || !is_language_model(context)
              ? "measure it with ncu: llmprof plan names the launch"
-             : "compare it with the GPU's roofline: --model NAME; or measure the kernel with ncu: "
-               "llmprof plan names the launch";
+             : "compare it with the GPU's roofline: " + roofline_options(context.analysis) +
+                   "; or measure the kernel with ncu: llmprof plan names the launch";
 }
 
 }  // namespace
