@@ -105,7 +105,7 @@ class LedgerMaker {
         is_marked_(std::any_of(
             input.stages.names.begin(), input.stages.names.end(),
             [](const std::string& stage) { return stage != "all" && stage != "warmup"; })),
-        warm_up_end_ns_(warm_up_end_ns(input.trace, input.stages)),
+        warm_up_end_ns_(is_marked_ ? INT64_MIN : warm_up_end_ns(input.trace, input.stages)),
         windows_of_(input.trace.devices.size()),
         phases_(input.trace.devices.size()) {
     for (std::uint32_t i = 0; i < input.windows.size(); ++i) {
@@ -580,8 +580,8 @@ class LedgerMaker {
   IdleCauses causes_;
   AllWork all_;
   std::vector<DeviceWork> devices_;
-  bool is_marked_;                                      // a stage other than the warm-up is
-  std::int64_t warm_up_end_ns_;                         // as it is marked; INT64_MIN: it is not
+  bool is_marked_;               // a stage other than the warm-up is
+  std::int64_t warm_up_end_ns_;  // where nothing else is marked; INT64_MIN: nor is it
   std::vector<std::vector<std::uint32_t>> windows_of_;  // by device, into LedgerInput::windows
   std::vector<WorkPhase> phases_;  // by device; of length 0 where nothing is known
   std::map<std::pair<std::uint32_t, std::uint16_t>, StageTotals> by_stage_;  // (stage, device)

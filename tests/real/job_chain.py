@@ -24,7 +24,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "fleet"), str(TESTS / "python")]
 import cluster as servers  # noqa: E402
 import slurm  # noqa: E402
-from job_tables import DUCK, QUESTIONS, SUMS  # noqa: E402
+from job_tables import QUESTIONS, of_clickhouse, of_parquet  # noqa: E402
 from prefix import tools_python  # noqa: E402
 from runs import guarded  # noqa: E402
 
@@ -202,31 +202,12 @@ def seal(chain, nodes):
     settle(nodes)
 
 
-def sums_of_cluster(chain, nodes):
-    """By SQL of this test, with names instead of keys, of rows that count."""
-    found = {}
-    for table, sql in SUMS.items():
-        name = table[:-1]
-        rows = (f"(SELECT * FROM (SELECT *, {name}_key AS name_key FROM llmprof.{table} FINAL WHERE content GLOBAL IN "
-                f"(SELECT content FROM llmprof.ranks FINAL)) AS t GLOBAL ANY LEFT JOIN (SELECT name_key, name AS {name} FROM llmprof.names) AS n "
-                f"USING (name_key)) AS of_names")
-        data = json.loads(chain.llmprof("sql", sql.format(rows).replace("count(*)", "count()"), "--to", nodes.url(2), "--json"))["data"]
-        found[table] = [[list(row.values())[0], *(int(value) for value in list(row.values())[1:])] for row in data]
-    return found
-
-
-def sums_of_parquet(chain):
-    chain.llmprof("export", chain.all, "--out", chain.scratch / "parquet")
-    found = subprocess.run([tools_python(), "-c", DUCK, chain.scratch / "parquet", json.dumps(SUMS)], check=True, capture_output=True, text=True)
-    return json.loads(found.stdout)
-
-
 def check_equal(chain, nodes, truth):
     questions = [*QUESTIONS, ["stragglers", "--run", truth["slow_run"], "--top", "all"], ["regressions", "--base", "v1", "--candidate", "v2"]]
     for words in questions:
         of_folder, of_cluster = (chain.llmprof(*words, "--to", where, "--json") for where in (chain.all, nodes.urls()))
         assert of_folder == of_cluster, (words, of_folder[:3000], of_cluster[:3000])
-    parquet, clickhouse = sums_of_parquet(chain), sums_of_cluster(chain, nodes)
+    parquet, clickhouse = of_parquet(chain.options.program, chain.all, chain.scratch / "parquet"), of_clickhouse(chain.options.program, nodes.url(2))
     assert parquet == clickhouse, (parquet, clickhouse)
     top = json.loads(chain.llmprof("top", "--top", "all", "--to", nodes.urls(), "--json"))
     assert sorted([k["kernel"], k["calls"], k["total_ns"]] for k in top["kernels"]) == [[k, calls, total] for k, _, calls, total, _ in parquet["kernels"]]

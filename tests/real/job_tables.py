@@ -57,14 +57,15 @@ def of_parquet(program, folder, scratch):
 
 
 def of_clickhouse(program, url):
-    """Names instead of their keys, and only rows of summaries that count."""
+    """Names instead of their keys, and only rows of summaries that count. GLOBAL: of all servers of a cluster. count(): ClickHouse
+    18.16 does not know count(*)."""
     found = {}
     for table, sql in SUMS.items():
         name = table[:-1]
-        rows = (f"(SELECT * FROM (SELECT *, {name}_key AS name_key FROM llmprof.{table} FINAL WHERE content IN "
-                f"(SELECT content FROM llmprof.ranks FINAL)) AS t ANY LEFT JOIN (SELECT name_key, name AS {name} FROM llmprof.names) AS n "
+        rows = (f"(SELECT * FROM (SELECT *, {name}_key AS name_key FROM llmprof.{table} FINAL WHERE content GLOBAL IN "
+                f"(SELECT content FROM llmprof.ranks FINAL)) AS t GLOBAL ANY LEFT JOIN (SELECT name_key, name AS {name} FROM llmprof.names) AS n "
                 f"USING (name_key)) AS of_names")
-        data = json.loads(llmprof(program, "sql", sql.format(rows), "--to", url, "--json"))["data"]
+        data = json.loads(llmprof(program, "sql", sql.format(rows).replace("count(*)", "count()"), "--to", url, "--json"))["data"]
         found[table] = [[list(row.values())[0], *(int(value) for value in list(row.values())[1:])] for row in data]
     return found
 

@@ -138,53 +138,39 @@ void check_flash_generation(const FindingContext& context) {
     if (device == nullptr || context.workload.is_amd || generation(context, *device) != kHopper) {
       continue;
     }
-    std::int64_t time_ns = 0;
-    const KernelRecord* largest = nullptr;
-    for (const KernelRecord& kernel : context.analysis.kernels) {
-      if (is_kernel_in(kernel, row) && is_flash_2(kernel)) {
-        time_ns += time_in_row(kernel, row);
-        largest = largest == nullptr ? &kernel : largest;
-      }
-    }
-    time_ns = std::min(time_ns, row.ledger[Bucket::kCompute]);
+    const WantedKernels found = kernels_where(context, row, is_flash_2);
     const auto saving_ns =
-        static_cast<std::int64_t>(static_cast<double>(time_ns) * (1 - 1 / kFlash3Speedup));
+        static_cast<std::int64_t>(static_cast<double>(found.time_ns) * (1 - 1 / kFlash3Speedup));
     if (share_of(saving_ns, row) < kLeastKernelShare) {
       continue;
     }
     Finding& finding = context.add("flash_attention_2", row, Bucket::kCompute, saving_ns);
     finding.confidence = "high";
-    finding.sentence = fmt::format("{} is FlashAttention 2, built for Ampere, on a Hopper GPU ({})",
-                                   time_in(time_ns, row), printable(largest->short_name));
+    finding.sentence =
+        fmt::format("{} is FlashAttention 2, built for Ampere, on a Hopper GPU ({})",
+                    time_in(found.time_ns, row), printable(found.largest->short_name));
     finding.next =
         "use FlashAttention 3 (flash_attn_interface; in vLLM it is the default on Hopper) or "
         "cuDNN's attention: 1.5 to 2 times as fast on Hopper";
-    finding.evidence = {kernel_evidence(*largest, row)};
+    finding.evidence = {kernel_evidence(*found.largest, row)};
   }
 }
 
 // Convolutions on matrix units compute in NHWC. Around a model in NCHW, the library converts.
 void check_layouts(const FindingContext& context) {
   for (const StageLedger& row : context.scopes) {
-    std::int64_t time_ns = 0;
-    std::int64_t calls = 0;
-    const KernelRecord* largest = nullptr;
-    for (const KernelRecord& kernel : context.analysis.kernels) {
-      if (is_kernel_in(kernel, row) && converts_layout(kernel.kernel_name)) {
-        time_ns += time_in_row(kernel, row);
-        calls += kernel.calls;
-        largest = largest == nullptr ? &kernel : largest;
-      }
-    }
-    time_ns = std::min(time_ns, row.ledger[Bucket::kCompute]);
-    if (share_of(time_ns, row) < kLeastKernelShare) {
+    const auto is_conversion = [](const KernelRecord& kernel) {
+      return converts_layout(kernel.kernel_name);
+    };
+    const WantedKernels found = kernels_where(context, row, is_conversion);
+    if (share_of(found.time_ns, row) < kLeastKernelShare) {
       continue;
     }
-    Finding& finding = context.add("layout_conversion", row, Bucket::kCompute, time_ns);
+    Finding& finding = context.add("layout_conversion", row, Bucket::kCompute, found.time_ns);
     finding.confidence = "high";
     finding.sentence = fmt::format(
         "{} is conversion between NCHW and NHWC around convolutions ({} launches; most time: {})",
-        time_in(time_ns, row), calls, printable(largest->short_name));
+        time_in(found.time_ns, row), found.calls, printable(found.largest->short_name));
     finding.next = !context.workload.is_pytorch
                        ? "keep images in NHWC from end to end"
                        : fmt::format(
@@ -193,7 +179,7 @@ void check_layouts(const FindingContext& context) {
                              context.workload.is_amd
                                  ? ", with PYTORCH_MIOPEN_SUGGEST_NHWC=1 in the environment"
                                  : "");
-    finding.evidence = {kernel_evidence(*largest, row)};
+    finding.evidence = {kernel_evidence(*found.largest, row)};
   }
 }
 

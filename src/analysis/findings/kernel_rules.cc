@@ -84,17 +84,7 @@ TensorCores cores_of(const FindingContext& context, const StageLedger& row) {
   return {speedup, true, static_cast<int>(device->compute_major)};
 }
 
-// Time of the kernels in a scope selected by `wanted`, at most the stage's compute time.
-template <typename Wanted>
-std::int64_t kernel_time(const FindingContext& context, const StageLedger& row, Wanted wanted) {
-  std::int64_t time_ns = 0;
-  for (const KernelRecord& kernel : context.analysis.kernels) {
-    time_ns += is_kernel_in(kernel, row) && wanted(kernel) ? time_in_row(kernel, row) : 0;
-  }
-  return std::min(time_ns, row.ledger[Bucket::kCompute]);
-}
-
-// Keys of the kernels among them that take most of the time.
+// Keys of the wanted kernels that take most of the time.
 template <typename Wanted>
 std::vector<std::string> largest_kernels(const FindingContext& context, const StageLedger& row,
                                          Wanted wanted) {
@@ -154,9 +144,10 @@ constexpr double kLeastFp32Efficiency = 0.6;
 void check_tensor_cores(const FindingContext& context) {
   for (const StageLedger& row : context.scopes) {
     const auto time_of = [&](OffTensorCores kind) {
-      return kernel_time(context, row, [&](const KernelRecord& kernel) {
+      const auto is_off = [&](const KernelRecord& kernel) {
         return off_tensor_cores(kernel) == kind;
-      });
+      };
+      return kernels_where(context, row, is_off).time_ns;
     };
     const std::int64_t fp32_ns = time_of(OffTensorCores::kFp32);
     const std::int64_t half_ns = time_of(OffTensorCores::kHalf);
@@ -251,10 +242,11 @@ void check_fusion(const FindingContext& context) {
 void check_families(const FindingContext& context) {
   for (const UnwantedFamily& rule : family_rules()) {
     for (const StageLedger& row : context.scopes) {
-      const std::int64_t time_ns = kernel_time(context, row, [&](const KernelRecord& kernel) {
+      const auto is_of_rule = [&](const KernelRecord& kernel) {
         return std::find(rule.families.begin(), rule.families.end(), kernel.family) !=
                rule.families.end();
-      });
+      };
+      const std::int64_t time_ns = kernels_where(context, row, is_of_rule).time_ns;
       if (!is_large(time_ns, row)) {
         continue;
       }

@@ -4,6 +4,7 @@
 // cannot.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -51,6 +52,25 @@ bool is_kernel_in(const KernelRecord& kernel, const StageLedger& row);
 template <typename Launches>
 std::int64_t time_in_row(const Launches& launches, const StageLedger& row) {
   return row.stage == "steady" ? launches.steady_ns.value_or(launches.total_ns) : launches.total_ns;
+}
+// Kernels of a row that a rule is about.
+struct WantedKernels {
+  std::int64_t time_ns = 0;  // in the row, at most its compute time
+  std::int64_t calls = 0;
+  const KernelRecord* largest = nullptr;  // by total time; nullptr: there are none
+};
+template <typename Wanted>
+WantedKernels kernels_where(const FindingContext& context, const StageLedger& row, Wanted wanted) {
+  WantedKernels found;
+  for (const KernelRecord& kernel : context.analysis.kernels) {  // by total time
+    if (is_kernel_in(kernel, row) && wanted(kernel)) {
+      found.time_ns += time_in_row(kernel, row);
+      found.calls += kernel.calls;
+      found.largest = found.largest == nullptr ? &kernel : found.largest;
+    }
+  }
+  found.time_ns = std::min(found.time_ns, row.ledger[Bucket::kCompute]);
+  return found;
 }
 // The key of that time.
 std::string kernel_evidence(const KernelRecord& kernel, const StageLedger& row);
