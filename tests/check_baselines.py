@@ -4,6 +4,7 @@
 import argparse
 import json
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,12 @@ def main():
 
         make_recording(f"{folder}/a.sqlite")
         make_recording(f"{folder}/b.sqlite")
+        make_recording(f"{folder}/c.sqlite")
+        for name, shift in (("b", 1), ("c", 2)):  # files without a difference are one run
+            database = sqlite3.connect(f"{folder}/{name}.sqlite")
+            database.execute('UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET "end" = "end" - ? WHERE rowid = 1', (shift,))
+            database.commit()
+            database.close()
         make_recording(f"{folder}/other.sqlite", "analyze-nocuda")
         run("baseline", "set", "main", "a.sqlite", "b.sqlite")
         kept = json.loads((pathlib.Path(folder) / ".llmprof/baselines/main.json").read_text())
@@ -33,8 +40,8 @@ def main():
         listed = run("baseline", "list")
         assert "\x1b" not in listed and "a\\x1b[31m" in listed, listed
         hostile.unlink()
-        # Two runs against one prove little, but equal files are never a regression.
-        told = run("gate", "a.sqlite", "--baseline", "main", code=4)
+        # Two runs against one prove little, but nearly equal files are never a regression.
+        told = run("gate", "c.sqlite", "--baseline", "main", code=4)
         assert "inconclusive" in told and "What changed" in told, told
         assert "cannot be a baseline" in run("baseline", "set", "mixed", "a.sqlite", "other.sqlite", code=7)
         assert not (pathlib.Path(folder) / ".llmprof/baselines/mixed.json").exists()

@@ -5,6 +5,7 @@
 Only the baseline pass runs, so neither a GPU nor nsys is needed.
 """
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -43,6 +44,13 @@ def check_repeats(program, folder):
     assert "2 runs: too few to test the gate, which needs at least 10;" in told.stdout and "length of the program: " in told.stdout, told
 
 
+def check_json(program, folder):
+    result = subprocess.run([program, "run", "--repeat", "2", "--against", "workload.environment.X=1", "--passes", "baseline", "--progress",
+                             "json", "--out", folder, "--", "true"], capture_output=True, text=True)
+    events = [json.loads(line) for line in result.stderr.splitlines()]
+    assert events[-1]["event"] == "verdict" and events[-1]["exit_code"] == result.returncode, (result.returncode, events[-1])
+
+
 def check_failure(program, folder):
     """A program that fails early is not fast, its log is named, and a log file gets no live progress."""
     told = subprocess.run([program, "run", "--out", folder, "--passes", "baseline", "--", sys.executable, "-c", "raise SystemExit(3)"],
@@ -58,23 +66,26 @@ def check_failure(program, folder):
     assert gate.returncode == 7 and "exited with code 3" in gate.stdout, gate
 
 
-def check_interrupt(program, folder):
+def check_interrupt(program, folder, sent, words):
     process = subprocess.Popen([program, "run", "--out", folder, "--passes", "baseline", "--", sys.executable, "-c",
                                 "import time; print('up', flush=True); time.sleep(60)"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for line in process.stderr:
         if line == "up\n":  # it runs
             break
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     said = process.stderr.read()
-    assert process.wait(timeout=50) == 130, (process.returncode, said)
-    assert said.count("at your request") == 1 and "marks no stages" not in said, said
+    assert process.wait(timeout=250) == 130, (process.returncode, said)
+    assert said.count(words) == 1 and "marks no stages" not in said, said
+    assert sent == signal.SIGINT or "at your request" not in said, said
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     program = os.path.abspath(parser.parse_args().program)
-    for check in (check_command, check_repeats, check_failure, check_interrupt):
+    interrupts = [functools.partial(check_interrupt, sent=sent, words=words)
+                  for sent, words in ((signal.SIGINT, "at your request"), (signal.SIGTERM, "terminated (SIGTERM)"))]
+    for check in (check_command, check_repeats, check_json, check_failure, *interrupts):
         with tempfile.TemporaryDirectory() as folder:
             check(program, folder)
     print("a run says each fact once")

@@ -15,7 +15,7 @@ function kernelName(timeline, row, slice) {
 
 const stageWords = (timeline, slice) => {
   const stage = timeline.data.slices.stage[slice];
-  return stage === 0 ? 'in no stage' : printable(timeline.data.stages[stage - 1].stage);
+  return stage === 0 ? 'in no stage' : scopeWords(timeline.data.stages[stage - 1].stage);
 };
 
 function hoverLines(timeline, { lane, slice, instance, bar, host }) {
@@ -27,7 +27,7 @@ function hoverLines(timeline, { lane, slice, instance, bar, host }) {
   if (bar) return [`layer ${bar.layer} of pass ${bar.pass}`, duration(bar.length), printable(bar.kind)];
   if (host !== undefined) {
     const all = timeline.host;
-    return [shortName(all.name(host)), `${duration(all.slices.duration[host])} at ${exact(all.slices.start[host], span)}`, lane.host.kind === 'calls' ? `CUDA call · thread ${lane.host.tid}` : `thread ${lane.host.tid}`];
+    return [shortName(all.name(host)), `${duration(all.slices.duration[host])} at ${exact(all.slices.start[host], span)}`, lane.host.kind === 'calls' ? `API call · thread ${lane.host.tid}` : `thread ${lane.host.tid}`];
   }
   const when = `${duration(slices.duration[slice])} at ${exact(slices.start[slice], span)}`;
   if (lane.row.kind === 'idle') return [kBucketWords[timeline.data.causes[slices.what[slice] - 1]], when, 'Click: what the host did.'];
@@ -98,7 +98,7 @@ function kernelDetailsCard(timeline, { row, slice }) {
     factList([['duration', duration(slices.duration[slice])], ['start', exact(slices.start[slice], span)], ['stream', `${row.device} ${row.label}`], ['stage', stageWords(timeline, slice)], ...launch.facts]));
 }
 
-// A thread's time in a gap: CUDA calls by name, then what it ran apart from them.
+// A thread's time in a gap: API calls by name, then what it ran apart from them.
 function hostTable(timeline, thread, from, to) {
   const { host } = timeline;
   const did = host.during(thread, from, to);
@@ -108,7 +108,7 @@ function hostTable(timeline, thread, from, to) {
   const idle = Math.max(to - from - did.inCalls, 0);
   return el('div', { class: 'host-did' }, el('h4', null, `Thread ${thread.tid} of process ${thread.pid}`),
     el('div', { class: 'pair' },
-      el('div', null, el('p', { class: 'hint' }, did.calls.length ? `In CUDA calls: ${share(did.inCalls)}. Outside them: ${share(idle)}.` : 'No CUDA call: the time went to the program itself, or the thread slept.'), el('ul', { class: 'notes' }, list(did.calls))),
+      el('div', null, el('p', { class: 'hint' }, did.calls.length ? `In API calls: ${share(did.inCalls)}. Outside them: ${share(idle)}.` : 'No API call: the time went to the program itself, or the thread slept.'), el('ul', { class: 'notes' }, list(did.calls))),
       thread.scopes.length ? el('div', null, el('p', { class: 'hint' }, did.scopes.length ? 'In ranges and operators, without what is nested in them:' : 'In no range or operator.'), el('ul', { class: 'notes' }, list(did.scopes))) : ''));
 }
 
@@ -138,7 +138,7 @@ function gapCard(timeline, gap) {
     el('h3', null, swatch(bucketColour(gap.cause)), `${device} idle for ${duration(gap.length)}: ${kBucketWords[gap.cause].replace(/^idle: /, '')}`),
     verdict ? el('p', null, verdict) : '',
     factList([['from', exact(gap.start, span)], ['after', before ? workButton(timeline, before) : ''], ['before', after ? workButton(timeline, after) : ''], ...launch.facts]),
-    thread ? hostTable(timeline, thread, gap.start, end) : el('p', { class: 'hint' }, 'What the host did: n/a (the recording has no CUDA calls, ranges or operators).'),
+    thread ? hostTable(timeline, thread, gap.start, end) : el('p', { class: 'hint' }, 'What the host did: n/a (the recording has no API calls, ranges or operators).'),
     causes.length ? el('details', null, el('summary', null, 'All gaps with this cause on this GPU'), el('ul', { class: 'notes' }, causes)) : '');
 }
 

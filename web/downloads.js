@@ -39,7 +39,7 @@ function chromeTrace(page) {
     const laneOf = [];
     host.lanes.forEach((lane, at) => {
       const tid = lane.kind === 'calls' ? lane.tid * 2 + 1 : lane.tid * 2;
-      if (lane.level === 0) name(lane.pid, tid, lane.kind === 'calls' ? `CUDA calls of ${lane.tid}` : `thread ${lane.tid}`, `process ${lane.pid}`);
+      if (lane.level === 0) name(lane.pid, tid, lane.kind === 'calls' ? `API calls of ${lane.tid}` : `thread ${lane.tid}`, `process ${lane.pid}`);
       for (let i = lane.from; i < lane.to; i += 1) {
         laneOf[i] = [lane.pid, tid, at];
         events.push({ ph: 'X', name: host.slices.name[i] ? host.names[host.slices.name[i] - 1] : '?', cat: lane.kind, pid: lane.pid, tid, ts: us(host.slices.start[i]), dur: us(host.slices.duration[i]) });

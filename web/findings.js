@@ -56,7 +56,7 @@ function findingPlaces(page, timeline, finding) {
   }
   const kernels = kernelsOfFinding(metrics, finding);
   if (kernels.length) {
-    made.push(el('p', { class: 'jumps' }, el('span', null, plural(kernels.length, 'Kernel')), kernels.map(({ row, place }) => el('button', { type: 'button', class: 'to-kernel', onclick: () => {
+    made.push(el('p', { class: 'jumps' }, el('span', null, plural(kernels.length, 'kernel')), kernels.map(({ row, place }) => el('button', { type: 'button', class: 'to-kernel', onclick: () => {
       chosen.kernel = null;  // chosen again, its launch is shown again
       chosen.set(place, 'finding');
       if (timeline) toTimeline();
@@ -91,7 +91,7 @@ function upgradeFindings(page, timeline) {
     const title = item.querySelector('h3');
     const worth = item.querySelector('.worth');
     const label = finding.blocker ? 'fix this first' : finding.saving_ns > 0 ? `at most ${duration(finding.saving_ns)}` : 'not estimated';
-    const place = [finding.stage === 'capture' ? 'whole recording' : finding.stage, finding.device].filter((part) => part).join(' · ');
+    const place = [scopeWords(finding.stage), finding.device].filter((part) => part).join(' · ');
     const summary = el('summary', null,
       el('span', { class: 'finding-name' }, ...title.childNodes),
       el('span', { class: 'finding-place' }, printable(place)),
@@ -100,19 +100,26 @@ function upgradeFindings(page, timeline) {
       el('span', { class: 'finding-sure' }, `${finding.confidence} confidence`));
     title.remove();
     worth.remove();
+    // A blocker is the verdict itself: only what to do about it is new here.
+    const sentence = item.querySelector('p');
+    if (finding.blocker && sentence && metrics.verdict.toLowerCase().includes(finding.sentence.toLowerCase())) sentence.remove();
     linkEvidence(item);
     const rest = Array.from(item.childNodes);
     const evidence = rest.findIndex((child) => child.classList && child.classList.contains('evidence'));
     rest.splice(evidence < 0 ? rest.length : evidence, 0, ...findingPlaces(page, timeline, finding));
     item.replaceChildren(el('details', { open: i < kOpenFindings }, summary, rest));
   });
-  foldChecks(metrics, node);
+  foldChecks(page, node);
 }
 
 // Rules that did not speak: which looked and found nothing, and which could not look.
-function foldChecks(metrics, node) {
+function foldChecks({ metrics, rules = [] }, node) {
   const silent = metrics.silent_rules || [];
-  if (silent.length === 0) return;
-  node.append(el('details', { class: 'checks' }, el('summary', null, `${plural(silent.length, 'check')} could not run on this recording`),
-    el('ul', { class: 'notes' }, silent.map((row) => el('li', null, el('b', null, printable(row.id).replaceAll('_', ' ')), `: ${printable(row.reason)}`)))));
+  const fold = (title, rows) => {
+    if (rows.length) node.append(el('details', { class: 'checks' }, el('summary', null, title), el('ul', { class: 'notes' }, rows)));
+  };
+  const spoke = new Set([...metrics.findings, ...silent].map((row) => row.id));
+  const passed = metrics.devices.length ? rules.filter((rule) => !spoke.has(rule.id)) : [];
+  fold(`${plural(passed.length, 'check')} found nothing`, passed.map((rule) => el('li', null, el('b', null, rule.id.replaceAll('_', ' ')), rule.title ? `: ${rule.title}` : '')));
+  fold(`${plural(silent.length, 'check')} could not run on this recording`, silent.map((row) => el('li', null, el('b', null, printable(row.id).replaceAll('_', ' ')), `: ${printable(row.reason)}`)));
 }

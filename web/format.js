@@ -48,6 +48,10 @@ function exact(ns, span, like = ns) {
   return `${(ns / size).toFixed(Math.min(9, Math.max(0, Math.round(Math.log10(size / step)))))} ${unit}`;
 }
 
+// Parts of a recording that no mark names, in the words of the verdict; stages keep their names.
+const kScopeWords = { capture: 'whole recording', all: 'whole recording', startup: 'start-up', steady: 'steady phase', ending: 'after the end', outside: 'unmarked' };
+const scopeWords = (stage) => (Object.hasOwn(kScopeWords, stage) ? kScopeWords[stage] : printable(stage));
+
 const plural = (n, one, many) => `${n} ${n === 1 ? one : many || `${one}s`}`;
 
 // The next round number up: 1, 2 or 5 times a power of ten.

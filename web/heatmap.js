@@ -21,9 +21,9 @@ function drawHeatmap(metrics) {
   const rows = stages.map((stage) => {
     const { window, idle } = windows.get(stage);
     const times = new Map(familyTimes(metrics, stage, null));
-    return el('tr', null, el('th', { scope: 'row' }, printable(stage)), families.map((family) => cell((times.get(family) || 0) / Math.max(window, 1), familyColour(family), stage, family)), cell(idle / Math.max(window, 1), 'var(--i-tail)', stage, 'idle'));
+    return el('tr', null, el('th', { scope: 'row' }, scopeWords(stage)), families.map((family) => cell((times.get(family) || 0) / Math.max(window, 1), familyColour(family), stage, family)), cell(idle / Math.max(window, 1), 'var(--i-tail)', stage, 'idle'));
   });
   node.append(el('h3', null, 'Stage by family'), el('p', { class: 'hint' }, 'Kernel time over the windows of the stage; where kernels overlap the row sums to more than what is not idle.'),
-    el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table of stages by family' }, el('table', { class: 'heatmap' }, el('caption', null, 'Share of a stage by family'),
+    el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table of stages by family' }, el('table', { class: 'heatmap' }, el('caption', { class: 'same' }, 'Share of a stage by family'),
       el('thead', null, el('tr', null, el('th', { scope: 'col' }, 'Stage'), families.map((family) => el('th', { scope: 'col', class: 'n' }, family)), el('th', { scope: 'col', class: 'n' }, 'idle'))), el('tbody', null, rows))));
 }

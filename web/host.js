@@ -5,7 +5,7 @@ const kHostLane = 14;
 const kScopeColours = 6;
 const kMainProcesses = 4;
 const kCallKinds = [['launch', /launch/i], ['sync', /synchronize|waitevent|streamwait|query/i], ['copy', /memcpy|memset/i], ['memory', /malloc|free|alloc|memory|mempool/i]];
-const kCallWords = { launch: 'launch call', sync: 'synchronize call', copy: 'copy call', memory: 'memory call', other: 'other CUDA call' };
+const kCallWords = { launch: 'launch call', sync: 'synchronize call', copy: 'copy call', memory: 'memory call', other: 'other API call' };
 
 const callKind = (name) => (kCallKinds.find(([, pattern]) => pattern.test(name)) || ['other'])[0];
 
@@ -112,7 +112,7 @@ class Host {
   leftOut() {
     const parts = [];
     if (this.data.threads > this.data.kept_threads) parts.push(`${this.data.kept_threads} of ${this.data.threads} threads`);
-    if (this.data.least_call_ns > 0) parts.push(`CUDA calls from ${duration(this.data.least_call_ns)}`);
+    if (this.data.least_call_ns > 0) parts.push(`API calls from ${duration(this.data.least_call_ns)}`);
     if (this.data.least_scope_ns > 0) parts.push(`ranges and operators from ${duration(this.data.least_scope_ns)}`);
     return parts.length ? `Of the host the page holds ${parts.join(', ')}; shorter ones only in the moments above.` : '';
   }

@@ -77,7 +77,7 @@ function kernelColumns(metrics, counters) {
     { id: 'roof', title: '% of roof', get: ({ row }) => (counters(row) ? counters(row).roof : null), hidden: !metrics.counters.kernels, show: fraction },
     { id: 'wasted', title: 'Potential saving', get: ({ row }) => (counters(row) ? counters(row).winnable : null), hidden: !metrics.counters.kernels, show: duration },
     { id: 'family', title: 'Family', text: true, get: ({ row }) => row.family },
-    { id: 'stage', title: 'Stage', text: true, get: ({ parts }) => distinctWords(parts, (row) => row.stage, 'stages'), hidden: !isMarked },
+    { id: 'stage', title: 'Stage', text: true, get: ({ parts }) => distinctWords(parts, (row) => scopeWords(row.stage), 'stages'), hidden: !isMarked },
     { id: 'device', title: 'GPU', text: true, get: ({ parts }) => distinctWords(parts, (row) => row.device, 'GPUs'), hidden: metrics.devices.length < 2 },
   ];
   return columns.filter((column) => !column.hidden);
@@ -86,7 +86,7 @@ function kernelColumns(metrics, counters) {
 function kernelCell(column, one, isPart) {
   const { row, place } = one;
   if (column.id === 'name') {
-    if (isPart) return el('td', { class: 'name part-of' }, `${printable(row.stage)} · ${row.device}`);
+    if (isPart) return el('td', { class: 'name part-of' }, `${scopeWords(row.stage)} · ${row.device}`);
     return el('td', { class: 'name' }, el('span', { class: 'name-line' },
       one.parts.length > 1 ? el('button', { type: 'button', class: 'opens', 'data-open': row.kernel_name, 'aria-expanded': 'false', 'aria-label': 'By stage and GPU' }, '▸') : el('span', { class: 'opens' }),
       el('button', { class: 'name-button', 'data-kernel': place, title: middleCut(printable(row.kernel_name), 400) },
@@ -123,7 +123,7 @@ function kernelDetails(metrics, counters, place, timeline) {
     timeline && launchesOf(timeline, row.kernel_name).length ? el('p', { class: 'jumps' }, el('button', { type: 'button', class: 'show-launches', onclick: () => { timeline.reveal(); toTimeline(); } }, 'Show in the timeline')) : null,
     el('p', null, el('code', { class: 'whole-name' }, middleCut(printable(row.kernel_name), 2000))),
     el('dl', null, facts.map(([label, key, show]) => el('div', null, el('dt', null, label), value('dd', `kernels[${place}].${key}`, row[key], show(row[key])))),
-      el('div', null, el('dt', null, 'where'), el('dd', null, `${printable(row.stage)} · ${row.device} · ${row.family}`)),
+      el('div', null, el('dt', null, 'where'), el('dd', null, `${scopeWords(row.stage)} · ${row.device} · ${row.family}`)),
       el('div', null, el('dt', null, `grid/block${row.num_shapes > row.shapes.length ? `, ${row.shapes.length} of ${row.num_shapes}` : ''}`), el('dd', null, row.shapes.join(', ') || 'n/a'))),
     row.by_shape.length ? el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Launches by grid and block' }, el('table', { class: 'shapes' },
       el('thead', null, el('tr', null, ['grid/block', 'calls', 'total', 'mean', 'min', 'max'].map((text) => el('th', null, text)))),
@@ -131,7 +131,7 @@ function kernelDetails(metrics, counters, place, timeline) {
         [['calls', count], ['total_ns', duration], ['mean_ns', duration], ['min_ns', duration], ['max_ns', duration]].map(([key, show]) => value('td', `kernels[${place}].by_shape[${i}].${key}`, one[key], show(one[key]), { class: 'n' }))))))) : null,
     row.histogram.length ? el('figure', null, histogramSvg(row.histogram, 320, 64, 'Launches by duration'), el('figcaption', { class: 'hint' }, `Launches by duration, from ${duration(row.min_ns)} to ${duration(row.max_ns)}; heights are square roots.`)) : null,
     measured ? el('ul', { class: 'notes' }, measured.rows.map(({ row: one }) => el('li', null, printable(`${one.bound || 'n/a'}: ${one.bound_reason || one.confidence_reason || 'no reason'}`)))) : null,
-    same.length ? el('p', { class: 'hint' }, `Also ${same.slice(0, 8).map(({ other }) => `${printable(other.stage)} ${other.device} ${duration(other.total_ns)}`).join('; ')}`) : null);
+    same.length ? el('p', { class: 'hint' }, `Also ${same.slice(0, 8).map(({ other }) => `${scopeWords(other.stage)} ${other.device} ${duration(other.total_ns)}`).join('; ')}`) : null);
 }
 
 function drawKernels(page, timeline) {

@@ -65,6 +65,11 @@ class Lanes {
       else if (lane.kind === 'row') this.drawRow(context, lane);
       else if (lane.kind === 'host') this.drawHost(context, lane);
       else if (lane.kind === 'layers') this.drawLayers(context, lane);
+      // The name of a process or GPU is longer than the margin: it stands before the ruler's lines.
+      if (lane.kind === 'group') {
+        context.fillStyle = this.colour('--card');
+        context.fillRect(0, lane.y + 2, context.measureText(lane.label).width + 6, lane.height - 4);
+      }
       context.fillStyle = this.colour(lane.kind === 'group' ? '--ink' : '--quiet');
       context.fillText(lane.label, 0, lane.y + lane.height / 2, lane.kind === 'group' ? this.left + this.width : this.left - 6);
     }

@@ -3,11 +3,11 @@
 // Draws the views over the sections of the page, which stay if anything fails here.
 const kOrder = ['of', 'summary', 'findings', 'where', 'requests', 'timeline', 'kernels', 'transfers', 'efficiency', 'model', 'counters', 'gemm_rates', 'operators', 'steps', 'stages', 'host_phases', 'baseline', 'overhead',
   'takeaways', 'recommendations', 'environment', 'quality', 'not-here', 'files'];
-const kNav = [['summary', 'Summary'], ['findings', 'Findings'], ['where', 'Time'], ['requests', 'Requests'], ['timeline', 'Timeline'], ['kernels', 'Kernels'], ['transfers', 'Copies'], ['efficiency', 'Peak'], ['model', 'Model'], ['counters', 'Roofline'], ['operators', 'Operators'], ['steps', 'Steps'],
+const kNav = [['summary', 'Summary'], ['findings', 'Findings'], ['where', 'Time'], ['requests', 'Requests'], ['timeline', 'Timeline'], ['kernels', 'Kernels'], ['transfers', 'Copies'], ['efficiency', 'MFU and MBU'], ['model', 'Model'], ['counters', 'Roofline'], ['operators', 'Operators'], ['steps', 'Steps'],
   ['stages', 'Stages'], ['quality', 'Data quality'], ['files', 'Downloads']];
 
 // What is not known stands together at the end, each with its reason: tiles, facts, whole sections.
-function gatherMissing(absent) {
+function gatherMissing(absent, isEmpty) {
   const gathered = section('not-here', 'Not available in this recording');
   const list = el('ul', { class: 'notes not-here' });
   if (absent.length) list.append(el('li', null, el('b', null, 'Summary'), `: ${absent.join(', ')}`));
@@ -26,19 +26,30 @@ function gatherMissing(absent) {
     node.remove();
   }
   if (list.children.length) {
-    gathered.append(list);
+    // Without GPU work nearly all of it is missing for one reason, which the summary has.
+    if (isEmpty) {
+      const names = Array.from(list.querySelectorAll(':scope > li > b'), (name) => name.textContent).filter((name) => name !== 'Environment');
+      gathered.append(el('p', { class: 'hint' }, `These need recorded GPU work: ${names.join(', ')}.`));
+    } else {
+      gathered.append(list);
+    }
     document.getElementById('main').append(gathered);
   }
 }
 
 // Equal messages once, with their number; those that differ in a process only count as equal.
-function groupQuality() {
+function groupQuality(verdict) {
   const node = document.getElementById('quality');
   if (!node) return;
+  // "workload_failed (baseline): ..." is said by the verdict already.
+  for (const item of node.querySelectorAll('ul.notes > li')) {
+    const said = item.textContent.replace(/^\w+ \(\w+\): /, '').trim().toLowerCase();
+    if (said.length > 20 && verdict.toLowerCase().includes(said)) item.remove();
+  }
   for (const list of node.querySelectorAll('ul.notes')) {
     const groups = new Map();
     for (const item of Array.from(list.children)) {
-      const text = item.textContent.replaceAll('\\x0a', ' ').replaceAll('\\u000a', ' ').replace(/\s+/g, ' ').replace(/\.\.$/, '.').replace(/^the tool says: /, 'nsys: ');
+      const text = item.textContent.replaceAll('\\x0a', ' ').replaceAll('\\u000a', ' ').replace(/\s+/g, ' ').replace(/\.\.$/, '.');
       const key = text.replace(/\d+/g, '#');
       const group = groups.get(key);
       if (group) group.count += 1;
@@ -99,11 +110,12 @@ async function draw() {
   const model = drawModel(page, timeline);
   foldInto('aggregates', 'summary', 'All figures');
   foldInto('ledger', 'where', 'As a table');
-  if (metrics.capture.kernel_ns === 0 && metrics.devices.length === 0) document.getElementById('stages').remove();
+  const isEmpty = metrics.capture.kernel_ns === 0 && metrics.devices.length === 0;
+  if (isEmpty) document.getElementById('stages').remove();
   drawDownloads(page);
-  groupQuality();
+  groupQuality(metrics.verdict);
   document.querySelectorAll('main > section > .scroll, details.static > .scroll').forEach(upgradeTable);
-  gatherMissing(absent);
+  gatherMissing(absent, isEmpty);
   const main = document.getElementById('main');
   for (const id of kOrder) {
     const node = document.getElementById(id);

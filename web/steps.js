@@ -28,9 +28,9 @@ function stepHistogram(inside, outside, width, height) {
   const step = room / bins.length;
   bins.forEach((steps, i) => {
     const at = Math.max(steps ? 1.5 : 0, steps / most * tall);
-    picture.append(svg('rect', { class: 'bin', x: left + i * step, y: top + tall - at, width: Math.max(step - 1, 1), height: at, ...noted(() => [plural(steps, 'step'), `${duration(low + (high - low) * i / bins.length)} to ${duration(low + (high - low) * (i + 1) / bins.length)}`]) }));
+    picture.append(svg('rect', { class: 'bin', x: left + i * step, y: top + tall - at, width: Math.max(step - 1, 1), height: at, ...noted(() => [plural(steps, 'step'), `${exact(low + (high - low) * i / bins.length, (high - low) * 100, high)} to ${exact(low + (high - low) * (i + 1) / bins.length, (high - low) * 100, high)}`]) }));
   });
-  for (const part of [0, 0.5, 1]) picture.append(svg('text', { x: left + room * part, y: height - bottom + 14, 'text-anchor': part === 0 ? 'start' : part === 1 ? 'end' : 'middle' }, duration(low + (high - low) * part)));
+  for (const part of [0, 0.5, 1]) picture.append(svg('text', { x: left + room * part, y: height - bottom + 14, 'text-anchor': part === 0 ? 'start' : part === 1 ? 'end' : 'middle' }, exact(low + (high - low) * part, (high - low) * 100, high)));
   picture.append(svg('text', { x: left + room / 2, y: height - 6, 'text-anchor': 'middle' }, 'duration of a step'), svg('text', { x: 2, y: 12 }, 'steps'));
   if (outside.length) {
     const at = Math.max(2, outside.length / most * tall);

@@ -19,17 +19,63 @@ function busyTile(metrics, device, i) {
   return tile(`${device.device} busy`, null, 1 - idle / length, fraction(1 - idle / length), `of the ${duration(length)} with work; ${recorded} recorded${only}`);
 }
 
+// The stage that takes most time, except what the model does not do.
+function mainStage(metrics) {
+  const rows = metrics.stages.filter((row) => !row.nested && row.instances > 0 && !['all', 'graph_capture', 'idle', 'warmup'].includes(row.stage));
+  return rows.reduce((most, row) => (most === null || row.host_total_ns > most.host_total_ns ? row : most), null);
+}
+
+// The length of one step, as in the summary for managers: its period, or of a single one its time on the GPU without what was not recorded.
+function stepTile(metrics) {
+  const stage = mainStage(metrics);
+  if (!stage) return null;
+  const name = printable(stage.stage);
+  const place = metrics.steps.findIndex((row) => row.stage === stage.stage);
+  const step = place < 0 ? null : metrics.steps[place];
+  if (step && known(step.period_median_ns)) return tile('Step time', `steps[${place}].period_median_ns`, step.period_median_ns, duration(step.period_median_ns), `${name}: from one to the next on the GPU, median of ${step.n}`);
+  const ledgers = metrics.ledgers.filter((row) => row.stage === stage.stage);
+  if (stage.instances === 1 && stage.open === 0 && ledgers.length) {
+    const length = Math.max(...ledgers.map((row) => row.window_ns - row.buckets_ns.unrecorded));
+    return tile('Step time', null, length, duration(length), `${name}: one was recorded`);
+  }
+  const length = Math.max(stage.host_median_ns, step && known(step.gpu_window_median_ns) ? step.gpu_window_median_ns : 0);
+  return tile('Step time', null, length, duration(length), `${name}: median of ${stage.instances}`);
+}
+
+// Tokens per second in decode; of the tokens of the steps that were recorded where decode has no rate.
+function rateTile(metrics, step) {
+  const speed = metrics.aggregates.decode_tokens_per_s;
+  const stage = mainStage(metrics);
+  if (!known(speed) && stage && step && known(stage.tokens) && stage.tokens > 0 && step.number > 0) {
+    const perSecond = stage.tokens / stage.instances / (step.number / 1e9);
+    return tile('Tokens per second', null, perSecond, rate(perSecond), `${printable(stage.stage)}: ${Math.floor(stage.tokens / stage.instances)} tokens in a step`);
+  }
+  const isDecode = (row) => row.stage === 'decode' || row.stage === 'decode_step';
+  const isUncounted = metrics.stages.some(isDecode) && !metrics.stages.some((row) => isDecode(row) && known(row.tokens));
+  return tile('Tokens per second', 'aggregates.decode_tokens_per_s', speed, rate(speed), known(speed) ? speedOf(metrics.aggregates.decode_sequences) : (!isUncounted && metrics.aggregates.tpot.reason) || 'the marks carry no token counts');
+}
+
+// Whether times of tokens can be expected. A recording of training has none, and its section on times says so.
+function makesTokens(metrics) {
+  const { ttft, tpot } = metrics.aggregates;
+  return known(ttft.p50_ns) || known(tpot.p50_ns) || Boolean(metrics.requests) || metrics.stages.some((row) => ['prefill', 'decode', 'decode_step', 'mixed', 'verify', 'draft'].includes(row.stage));
+}
+
 // What is not known takes no room: it is named below with its reason.
 function tiles(metrics) {
   const { ttft, tpot } = metrics.aggregates;
   const made = metrics.devices.slice(0, 4).map((device, i) => busyTile(metrics, device, i));
-  made.push(tile('Time to first token', 'aggregates.ttft.p50_ns', ttft.p50_ns, duration(ttft.p50_ns), ttft.reason || `median of ${ttft.n} prefill${ttft.n === 1 ? '' : 's'}`));
-  made.push(tile('Time per token', 'aggregates.tpot.p50_ns', tpot.p50_ns, duration(tpot.p50_ns), tpot.reason || `median of ${tpot.n}: ${tpot.basis || 'steps'}`));
-  made.push(tile('Time per token, p99', 'aggregates.tpot.p99_ns', tpot.p99_ns, duration(tpot.p99_ns), tpot.reason || (tpot.n < 100 ? `of ${plural(tpot.n, 'step')}: the slowest` : `of ${tpot.n} steps`)));
+  const hasRates = makesTokens(metrics);
+  if (hasRates) made.push(tile('Time to first token', 'aggregates.ttft.p50_ns', ttft.p50_ns, duration(ttft.p50_ns), ttft.reason || `median of ${ttft.n} prefill${ttft.n === 1 ? '' : 's'}`));
+  if (hasRates) made.push(tile('Time per token', 'aggregates.tpot.p50_ns', tpot.p50_ns, duration(tpot.p50_ns), tpot.reason || `median of ${tpot.n}: ${tpot.basis || 'steps'}`));
+  // Of fewer than a hundred steps the 99th percentile is the slowest, and is called that.
+  if (hasRates) made.push(tile(tpot.n < 100 ? 'Slowest token' : 'Time per token, p99', 'aggregates.tpot.p99_ns', tpot.p99_ns, duration(tpot.p99_ns), tpot.reason || `of ${plural(tpot.n, 'step')}`));
   const hasFailed = (metrics.contract || []).some((row) => row.fatal);
   if (known(metrics.aggregates.program_ns) && !hasFailed) made.push(tile('Program', 'aggregates.program_ns', metrics.aggregates.program_ns, duration(metrics.aggregates.program_ns), 'from start to end, without a profiler'));
-  const speed = metrics.aggregates.decode_tokens_per_s;
-  made.push(tile('Tokens per second', 'aggregates.decode_tokens_per_s', speed, rate(speed), known(speed) ? speedOf(metrics.aggregates.decode_sequences) : 'the marks carry no token counts'));
+  const step = stepTile(metrics);
+  if (step && !known(tpot.p50_ns)) made.push(step);
+  const tokenRate = rateTile(metrics, step);
+  if (hasRates || known(tokenRate.number)) made.push(tokenRate);
   const stages = metrics.efficiency ? metrics.efficiency.stages : [];
   const place = Math.max(stages.findIndex((row) => row.stage === 'decode'), 0);
   const light = stages.length ? stages[place].sol.wall_fraction : null;
@@ -37,7 +83,7 @@ function tiles(metrics) {
   const best = metrics.findings.findIndex((row) => !row.blocker && row.saving_ns > 0);
   if (best >= 0) {
     const finding = metrics.findings[best];
-    made.push(tile('Top opportunity, at most', `findings[${best}].saving_ns`, finding.saving_ns, duration(finding.saving_ns), [`${fraction(finding.saving_fraction)} of ${finding.stage === 'capture' ? 'the recording' : printable(finding.stage)}`, speedUp(finding.saving_ns, finding.window_ns)].filter((part) => part).join(', ')));
+    made.push(tile('Top opportunity, at most', `findings[${best}].saving_ns`, finding.saving_ns, duration(finding.saving_ns), [`${fraction(finding.saving_fraction)} of ${finding.stage === 'capture' ? 'the recording' : finding.stage === 'steady' ? 'the steady phase' : scopeWords(finding.stage)}`, speedUp(finding.saving_ns, finding.window_ns)].filter((part) => part).join(', ')));
   }
   const absent = made.filter((one) => !known(one.number));
   return { absent: metrics.devices.length === 0 ? [] : absent.map((one) => `${one.label.toLowerCase()} (${one.small})`), node: el('div', { class: 'tiles' }, made.filter((one) => known(one.number)).map((one) => el('div', { class: 'tile' }, el('div', { class: 'tile-label' }, one.label),
@@ -81,9 +127,8 @@ function stageBar(metrics, ledger, place, widest) {
     const time = parts.get(bucket) || 0;
     part(time, bucketColour(bucket), [kBucketWords[bucket], duration(time), `${fraction(time / ledger.window_ns)} of the window`], kIdleCauses.includes(bucket) ? 'idle' : 'busy');
   }
-  const name = ledger.stage === 'capture' ? 'whole recording' : ledger.stage;
   return el('div', { class: 'bar-row' },
-    el('div', { class: 'bar-label' }, el('b', null, printable(name)), metrics.devices.length > 1 ? ` ${ledger.device}` : '', ' ',
+    el('div', { class: 'bar-label' }, el('b', null, scopeWords(ledger.stage)), metrics.devices.length > 1 ? ` ${ledger.device}` : '', ' ',
       value('span', `ledgers[${place}].window_ns`, ledger.window_ns, duration(ledger.window_ns))), bar);
 }
 
@@ -93,8 +138,15 @@ function idleLegend(metrics, ledgers) {
   return kIdleCauses.filter((cause) => parts.some((times) => times.get(cause) > 0)).map((cause) => [kBucketWords[cause], bucketColour(cause)]);
 }
 
+// Steps that fill their stage are a second bar of the same length and parts: it is left out.
+function isSameAsOuter(metrics, ledger) {
+  const isNested = (stage) => metrics.stages.some((row) => row.stage === stage && row.nested);
+  return isNested(ledger.stage) && metrics.ledgers.some((other) => other.device === ledger.device && !isNested(other.stage) && other.stage !== 'capture' && other.stage !== 'all' &&
+    Math.abs(other.window_ns - ledger.window_ns) * 1000 < ledger.window_ns && Object.keys(ledger.buckets_ns).every((bucket) => Math.abs(other.buckets_ns[bucket] - ledger.buckets_ns[bucket]) * 1000 < ledger.window_ns));
+}
+
 function stageBars(metrics) {
-  const rows = metrics.ledgers.map((ledger, place) => ({ ledger, place })).filter(({ ledger }) => ledger.stage !== 'all');
+  const rows = metrics.ledgers.map((ledger, place) => ({ ledger, place })).filter(({ ledger }) => ledger.stage !== 'all' && !isSameAsOuter(metrics, ledger));
   if (rows.length === 0) return null;
   const widest = Math.max(...rows.map(({ ledger }) => ledger.window_ns), 1);
   const families = familyTimes(metrics, null, null).map(([family]) => [family, familyColour(family)]);

@@ -59,7 +59,7 @@ class Timeline extends Lanes {
     const windows = data.windows.map((window) => button(printable(window.label), () => this.show(window.start - (window.end - window.start) * 0.03, window.end + (window.end - window.start) * 0.03)));
     const isTrimmed = this.work.end - this.work.start < data.duration_ns;
     node.append(
-      el('p', { class: 'hint', id: 'timeline-help' }, 'Ctrl+wheel, pinch or W/S: zoom · drag or A/D: pan · Shift+drag: measure · 0: whole recording · click: details · /: search · ?: all keys.'),
+      el('p', { class: 'hint', id: 'timeline-help' }, matchMedia('(hover: none)').matches ? 'Pinch: zoom · drag sideways: pan · tap: details.' : 'Ctrl+wheel, pinch or W/S: zoom · drag or A/D: pan · Shift+drag: measure · 0: whole recording · click: details · /: search · ?: all keys.'),
       el('div', { class: 'tools' }, button('Zoom in', () => this.zoom(0.5)), button('Zoom out', () => this.zoom(2)),
         isTrimmed ? button('Fit work', () => this.show(this.work.start, this.work.end), 'from the first to the last dense GPU work') : null, button('Fit all', () => this.show(0, data.duration_ns)),
         this.devices.length > 1 ? el('label', null, 'GPU ', this.pick) : null, this.host ? el('label', null, 'Host ', threads) : null, searchBox(this), this.range),
@@ -280,7 +280,7 @@ class Timeline extends Lanes {
       pid = thread.pid;
       const tid = this.hostChoice === 'all' ? `${thread.tid}` : '';
       thread.scopes.forEach((lane, level) => add({ kind: 'host', host: lane, label: level === 0 ? tid || 'ranges, ops' : '', height: kHostLane }));
-      thread.calls.forEach((lane, level) => add({ kind: 'host', host: lane, label: level === 0 ? 'CUDA calls' : '', height: kHostLane }));
+      thread.calls.forEach((lane, level) => add({ kind: 'host', host: lane, label: level === 0 ? 'API calls' : '', height: kHostLane }));
     }
   }
 

@@ -21,6 +21,7 @@ class Finding(NamedTuple):
     saving_fraction: float | None
     bucket: str | None
     overlaps: bool
+    bound: str | None
     confidence: str
     sentence: str
     next: str

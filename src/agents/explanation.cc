@@ -64,6 +64,17 @@ void add_evidence(const Json& finding, const Json& metrics, Json& json) {
   json["evidence"] = std::move(values);
 }
 
+// How a saving comes about, with numbers.
+void add_bound(const std::vector<PathStep>& path, const Json& metrics, Json& json) {
+  if (path.size() < 2 || path[0].name != "findings" || !path.back().name.starts_with("saving")) {
+    return;
+  }
+  const Json* finding = find_path(metrics, {path[0]});
+  if (finding != nullptr && finding->is_object() && finding->contains("bound")) {
+    json["bound"] = finding->at("bound");
+  }
+}
+
 }  // namespace
 
 // A word first: no key of metrics.json is one.
@@ -89,9 +100,13 @@ Json explanation(const std::string& key, const Json& metrics) {
       json["reason"] = has_reason ? around->at("reason") : Json(nullptr);
     }
     add_evidence(*value, metrics, json);
+    add_bound(path, metrics, json);
   }
   add_origin(path, metrics, json);
   if (json.size() == 1) {
+    if (const Term* column = find_column(key)) {
+      return term_json(*column);
+    }
     throw Error(ErrorKind::kUsage, fmt::format("there is no word or key '{}'", printable(key)),
                 "a key of a recording needs its path, too");
   }

@@ -90,6 +90,9 @@ struct IdleCause {
   std::int64_t total_ns = 0;
   std::int64_t in_call_ns = 0;  // of it, inside the call that the label names, else its scope
   std::int64_t longest_ns = 0;
+  std::int64_t first_start_ns = 0;  // of the first and the last of these gaps
+  std::int64_t first_gap_ns = 0;    // how long the first was
+  std::int64_t last_start_ns = 0;
 };
 
 // All instances of a stage on one GPU.
@@ -102,6 +105,10 @@ struct StageLedger {
   // Of startup and ending: the API call with most time, if that is a third or more.
   std::string main_call = {};
   std::int64_t main_call_ns = 0;
+  // The API call with most time in the longest gap without recorded GPU work, if that is a third or
+  // more of it and the gap is most of what this row lacks.
+  std::string unrecorded_call = {};
+  std::int64_t unrecorded_call_ns = 0;
   // Of startup, steady and ending: where they lie.
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;

@@ -24,6 +24,7 @@
 #include <unordered_map>
 
 #include "analysis/interval_index.h"
+#include "base/row_memory.h"
 
 namespace llmprof {
 namespace {
@@ -69,7 +70,7 @@ class CallIndex {
   std::uint32_t most_ = 0;
   std::uint64_t num_calls_ = 0;
   bool is_dense_ = true;
-  std::vector<std::uint32_t> rows_;
+  RowVector<std::uint32_t> rows_;
   std::unordered_map<std::uint32_t, std::uint32_t> sparse_;
 };
 

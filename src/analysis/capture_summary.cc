@@ -67,7 +67,12 @@ Extent extent_of(const Trace& trace) {
 }
 
 Extent with_marks(Extent extent, const Trace& trace, const Stages& stages) {
-  if (trace.capture.window || stages.names == std::vector<std::string>{kWholeRecording}) {
+  const bool reach_beyond = std::any_of(
+      stages.instances.begin(), stages.instances.end(), [&](const StageInstance& instance) {
+        return instance.start_ns < extent.start_ns || instance.end_ns > extent.end_ns;
+      });
+  if (!reach_beyond || trace.capture.window ||
+      stages.names == std::vector<std::string>{kWholeRecording}) {
     return extent;
   }
   Extent of_work{INT64_MAX, INT64_MIN};

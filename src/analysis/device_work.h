@@ -8,6 +8,7 @@
 
 #include "analysis/attribution.h"
 #include "analysis/time_category.h"
+#include "base/row_memory.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -95,7 +96,7 @@ class AllWork {
 };
 
 // The numbers of all work of one GPU by start.
-using DeviceWork = std::vector<std::uint32_t>;
+using DeviceWork = RowVector<std::uint32_t>;
 
 // By device.
 std::vector<DeviceWork> work_by_device(const Trace& trace, const AllWork& all);

@@ -22,6 +22,7 @@
 #include "analysis/step_fit.h"
 #include "analysis/token_counts.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "model/lower_bound.h"
 
@@ -110,7 +111,7 @@ std::string verdict_of(const StageEfficiency& row, const Clocks& clocks) {
   const bool is_idle = !clocks.busy_ns || static_cast<double>(*clocks.busy_ns) <
                                               kHalf * static_cast<double>(clocks.wall_ns);
   if (is_idle) {
-    return sol < kFarFromBound ? "launch-bound" : "held up by the host, then by " + row.side;
+    return sol < kFarFromBound ? "GPU mostly idle" : "GPU mostly idle, then " + row.side + "-bound";
   }
   return sol < kFarFromBound ? "kernels far from the GPU's limits"
                              : "kernels short of the bound of " + row.side;
@@ -397,6 +398,42 @@ Efficiency efficiency_of(const Analysis& analysis, const EfficiencySetup& given)
   }
   result.fit = fit_steps(samples_of(work.decode), result.fit_reason);
   return result;
+}
+
+// A loop over experts runs plain products, so that a mixture is missed only where an engine ran,
+// which has kernels of its own for it.
+std::string model_mismatch(const Analysis& analysis, const Llm& llm) {
+  constexpr double kLeastShare = 0.05;  // of the kernel time
+  constexpr std::int64_t kFewKernels = 100;
+  std::int64_t moe_ns = 0;
+  std::int64_t num_kernels = 0;
+  const KernelRecord* largest = nullptr;
+  for (const KernelRecord& kernel : analysis.kernels) {  // by total time
+    num_kernels += kernel.calls;
+    if (kernel.family == "moe") {
+      moe_ns += kernel.total_ns;
+      largest = largest == nullptr ? &kernel : largest;
+    }
+  }
+  const double share = fraction_of(moe_ns, analysis.kernel_ns);
+  if (!llm.moe && share >= kLeastShare) {
+    return fmt::format(
+        "the recording is of another model: {} of its kernel time is kernels of a mixture of experts "
+        "({}), and the model that was named has no experts",
+        format_fraction(share), printable(largest->short_name));
+  }
+  // Marks of training loops are not of an engine that serves models.
+  const std::string engine = to_lower(analysis.engine);
+  const bool is_engine = (engine.starts_with("vllm") || engine.starts_with("sglang") ||
+                          engine.starts_with("tensorrt-llm")) &&
+                         analysis.opaque_graph_ns == 0;
+  if (llm.moe && moe_ns == 0 && is_engine && num_kernels >= kFewKernels) {
+    return fmt::format(
+        "the recording is of another model: {} ran no kernel of a mixture of experts, and the model "
+        "that was named is one",
+        printable(analysis.engine));
+  }
+  return "";
 }
 
 std::string gpu_name_of(const Analysis& analysis) {

@@ -4,9 +4,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace llmprof {
+
+// The diagnostic of a model that does not fit the recording.
+inline constexpr std::string_view kModelMismatch = "model_mismatch";
 
 // A ratio over two times: the stage's wall time, and the part of it in which a GPU was busy.
 struct TwoClocks {
@@ -32,7 +36,7 @@ struct StageEfficiency {
   TwoClocks mbu;
   TwoClocks sol;
   std::string side;     // "compute" or "memory": which one binds
-  std::string verdict;  // "memory-bound", "launch-bound", ...
+  std::string verdict;  // "memory-bound", "GPU mostly idle", ...
   std::string reason;   // why ratios are missing
 
   std::optional<double> pass_ns() const { return of_pass(static_cast<double>(wall_ns)); }

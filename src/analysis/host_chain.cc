@@ -43,6 +43,12 @@ KindOfGaps HostChain::gaps_of(const StageLedger& row, IdleKind kind) {
     if (cause.label.kind != kind || cause.bucket == Bucket::kUnrecorded) {
       continue;
     }
+    if (gaps.num_gaps == 0 || cause.first_start_ns < gaps.first_start_ns) {
+      gaps.first_start_ns = cause.first_start_ns;
+      gaps.first_gap_ns = cause.first_gap_ns;
+    }
+    gaps.last_start_ns = gaps.num_gaps == 0 ? cause.last_start_ns
+                                            : std::max(gaps.last_start_ns, cause.last_start_ns);
     gaps.total_ns += cause.total_ns;
     gaps.num_gaps += cause.num_gaps;
     by_call[cause.label.call] += cause.in_call_ns;
@@ -62,7 +68,7 @@ KindOfGaps HostChain::gaps_of(const StageLedger& row, IdleKind kind) {
       gaps.num_in_scope = gaps_in_scope[scope];
     }
   }
-  if (gaps.scope.empty() && kind == IdleKind::kHostWork) {
+  if (gaps.scope.empty() && (kind == IdleKind::kHostWork || kind == IdleKind::kWaiting)) {
     gaps.scopes = largest_scopes(by_scope, gaps.total_ns);
   }
   return gaps;

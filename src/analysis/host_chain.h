@@ -30,6 +30,10 @@ struct KindOfGaps {
   std::string scope;  // around half of the time or more; may be empty
   // Where no scope is around half of it, but several together: the three largest, with their time.
   std::vector<std::pair<std::string, std::int64_t>> scopes;
+  // The first and the last of these gaps, in time.
+  std::int64_t first_start_ns = 0;
+  std::int64_t first_gap_ns = 0;
+  std::int64_t last_start_ns = 0;
 };
 
 struct HostChain {

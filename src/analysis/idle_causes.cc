@@ -35,6 +35,12 @@ constexpr std::size_t kMostSpans = 50'000;     // gaps that are asked
 constexpr std::size_t kMostLooks = 1'000'000;  // intervals against spans: bounds hostile nesting
 constexpr std::size_t kLongestName = 200;
 
+// Whether a gap is long enough to ask what the host did.
+bool is_asked(const Gap& gap) {
+  return gap.is_host &&
+         gap.end_ns - gap.start_ns >= (gap.cause == Bucket::kSync ? kAskedWaitNs : kAskedNs);
+}
+
 enum class CallKind : std::uint8_t { kOther, kLaunch, kLoad, kAllocate, kCopy };
 constexpr std::size_t kNumCallKinds = 5;
 
@@ -191,23 +197,67 @@ std::string function_name(std::string_view text) {
          (address != std::string_view::npos && text.ends_with('>') ? ">" : "");
 }
 
-void IdleCauses::name(std::uint16_t device, std::deque<Gap>& gaps) {
-  for (Gap& gap : gaps) {
-    gap.label = !gap.is_host                           ? std::uint16_t{0}
-                : gap.cause == Bucket::kSync           ? label_of_wait(gap)
-                : gap.end_ns - gap.start_ns >= kWorkNs ? number_of({IdleKind::kHostWork, "", ""})
-                                                       : std::uint16_t{1};
+void IdleCauses::begin() {
+  asked_.clear();
+  next_asked_ = 0;
+}
+
+void IdleCauses::ask(const Gap& gap) {
+  if (is_asked(gap)) {
+    asked_.push_back(gap);
+    if (asked_.size() >= 2 * kMostSpans) {
+      keep_longest();
+    }
   }
-  std::vector<HostSpan> spans = spans_of(gaps);
-  if (spans.empty()) {
+}
+
+// Names of more would take more memory than the recording.
+void IdleCauses::keep_longest() {
+  if (asked_.size() > kMostSpans) {
+    const auto last = asked_.begin() + static_cast<std::ptrdiff_t>(kMostSpans);
+    std::nth_element(asked_.begin(), last, asked_.end(), [](const Gap& a, const Gap& b) {
+      return std::pair(b.end_ns - b.start_ns, a.start_ns) <
+             std::pair(a.end_ns - a.start_ns, b.start_ns);
+    });
+    asked_.erase(last, asked_.end());
+  }
+}
+
+void IdleCauses::name(std::uint16_t device) {
+  keep_longest();
+  std::sort(asked_.begin(), asked_.end(),
+            [](const Gap& a, const Gap& b) { return a.start_ns < b.start_ns; });
+  if (asked_.empty()) {
     return;
   }
+  std::vector<HostSpan> spans = spans_of_asked();
   name_calls(device, spans);
   name_scopes(spans);
   name_functions(spans);
   for (const HostSpan& span : spans) {
     span.gap->label = number_of(span.label);
   }
+}
+
+void IdleCauses::set_label(Gap& gap) {
+  if (is_asked(gap)) {
+    while (next_asked_ < asked_.size() && asked_[next_asked_].start_ns < gap.start_ns) {
+      ++next_asked_;
+    }
+    if (next_asked_ < asked_.size() && asked_[next_asked_].start_ns == gap.start_ns) {
+      gap = asked_[next_asked_];
+      return;
+    }
+  }
+  set_usual_label(gap);
+}
+
+// Of a gap that was not asked.
+void IdleCauses::set_usual_label(Gap& gap) {
+  gap.label = !gap.is_host                           ? std::uint16_t{0}
+              : gap.cause == Bucket::kSync           ? label_of_wait(gap)
+              : gap.end_ns - gap.start_ns >= kWorkNs ? number_of({IdleKind::kHostWork, "", ""})
+                                                     : std::uint16_t{1};
 }
 
 // Waits have the name of their call; one label for each name.
@@ -224,28 +274,13 @@ std::uint16_t IdleCauses::label_of_wait(Gap& gap) {
   return label;
 }
 
-// The longest gaps: names of more would take more memory than the recording.
-std::vector<IdleCauses::HostSpan> IdleCauses::spans_of(std::deque<Gap>& gaps) const {
-  std::vector<Gap*> asked;
-  for (Gap& gap : gaps) {
-    const std::int64_t length_ns = gap.end_ns - gap.start_ns;
-    if (gap.is_host && length_ns >= (gap.cause == Bucket::kSync ? kAskedWaitNs : kAskedNs)) {
-      asked.push_back(&gap);
-    }
-  }
-  if (asked.size() > kMostSpans) {
-    const auto last = asked.begin() + static_cast<std::ptrdiff_t>(kMostSpans);
-    std::nth_element(asked.begin(), last, asked.end(), [](const Gap* a, const Gap* b) {
-      return std::pair(b->end_ns - b->start_ns, a->start_ns) <
-             std::pair(a->end_ns - a->start_ns, b->start_ns);
-    });
-    asked.erase(last, asked.end());
-  }
+std::vector<IdleCauses::HostSpan> IdleCauses::spans_of_asked() {
   std::vector<HostSpan> spans;
-  spans.reserve(asked.size());
-  for (Gap* gap : asked) {
+  spans.reserve(asked_.size());
+  for (Gap& gap : asked_) {
+    set_usual_label(gap);
     spans.push_back(
-        {trace_.api_calls.thread[gap->call], gap->start_ns, gap->end_ns, gap, labels_[gap->label]});
+        {trace_.api_calls.thread[gap.call], gap.start_ns, gap.end_ns, &gap, labels_[gap.label]});
   }
   std::sort(spans.begin(), spans.end(), [](const HostSpan& a, const HostSpan& b) {
     return std::tie(a.thread, a.start_ns) < std::tie(b.thread, b.start_ns);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,8 +23,18 @@ class IdleCauses {
   IdleCauses(const Trace& trace, const Stages& stages, const Attribution& attribution)
       : trace_(trace), stages_(stages), attribution_(attribution) {}
 
-  // Sets the label of each gap of a GPU.
-  void name(std::uint16_t device, std::deque<Gap>& gaps);
+  // Begins with a GPU. Gaps that are long enough to ask what the host did are kept.
+  void begin();
+  void ask(const Gap& gap);
+
+  // Names the causes of the gaps that were kept.
+  void name(std::uint16_t device);
+
+  // The gaps that were kept, in time order. Of very many only the longest are.
+  const std::vector<Gap>& asked() const { return asked_; }
+
+  // Sets the label of each gap of the GPU, in time order.
+  void set_label(Gap& gap);
 
   const std::vector<IdleLabel>& labels() const { return labels_; }
 
@@ -45,8 +54,10 @@ class IdleCauses {
     HostFunctions captures;              // of graphs, from the beginning to the end
   };
 
+  void keep_longest();
+  void set_usual_label(Gap& gap);
   std::uint16_t label_of_wait(Gap& gap);
-  std::vector<HostSpan> spans_of(std::deque<Gap>& gaps) const;
+  std::vector<HostSpan> spans_of_asked();
   std::vector<std::size_t> first_of_threads(const std::vector<HostSpan>& spans) const;
   void name_calls(std::uint16_t device, std::vector<HostSpan>& spans);
   template <typename... Words>
@@ -72,6 +83,8 @@ class IdleCauses {
   const Trace& trace_;
   const Stages& stages_;
   const Attribution& attribution_;
+  std::vector<Gap> asked_;      // of the GPU at hand
+  std::size_t next_asked_ = 0;  // the first that set_label() has not met
   std::vector<IdleLabel> labels_ = {{}, {IdleKind::kLaunching, "", ""}};
   std::vector<bool> is_mark_;  // by StringId; empty: not asked for yet
   std::optional<FirstUses> first_uses_;

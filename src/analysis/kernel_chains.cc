@@ -64,11 +64,9 @@ struct OpenChains {
   std::int64_t longest_ns = 0;
 };
 
-// A mover alone has nothing to be fused with: all of it remains. Of a row a fused kernel remains,
-// which may take half of the longest: its parts often move fp32 between each other, or with
-// strides.
+// A mover alone has nothing to be fused with: all of it remains.
 void end_movers(OpenChains& open, KernelChains& into) {
-  into.fused_ns += open.num_in_row > 1 ? open.longest_ns / 2 : open.longest_ns;
+  into.fused_ns += open.num_in_row > 1 ? fused_row_ns(open.longest_ns) : open.longest_ns;
   open.num_in_row = 0;
   open.longest_ns = 0;
 }
@@ -137,10 +135,12 @@ void KernelChains::add(const KernelChains& other) {
   if (row_kernels == other.row_kernels) {
     num_rows += other.num_rows;
     row_ns += other.row_ns;
+    row_fused_ns += other.row_fused_ns;
   } else if (other.row_ns > row_ns) {
     row_kernels = other.row_kernels;
     num_rows = other.num_rows;
     row_ns = other.row_ns;
+    row_fused_ns = other.row_fused_ns;
   }
 }
 

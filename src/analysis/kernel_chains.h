@@ -30,6 +30,7 @@ struct KernelChains {
   std::string row_kernels = {};  // "copy f32, pow f32, mean f32"; empty: there is none
   std::int64_t num_rows = 0;
   std::int64_t row_ns = 0;
+  std::int64_t row_fused_ns = 0;  // of it: what remains if each of them is one kernel
 
   void add(const KernelChains& other);
 };

@@ -45,7 +45,7 @@ Analysis analyze_summary(const KernelSummary& summary, const Rules& rules) {
     if (is_new) {
       KernelRecord& record = analysis.kernels.emplace_back();
       record.kernel_name = row.name;
-      record.device = "cuda:?";
+      record.device = "unknown GPU";
       record.stage = kWholeRecording;
       record.family = group.family;
       record.min_ns = group.min_ns;

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernel table: one row per (kernel, device, stage), from one pass over the kernels.
+// Kernel table: one row per (kernel, device, stage), the sum of the launches of each shape.
 //
-// Groups are found by a hash of the three numbers. Only sums, extremes and a histogram are kept, so
-// the table of a hundred million launches is as large as that of a thousand. Graphs recorded as a
-// whole are a separate family: their time is real, their kernels are unknown.
+// Only sums, extremes and a histogram are kept, so the table of a hundred million launches is as
+// large as that of a thousand. Graphs recorded as a whole are a separate family: their time is
+// real, their kernels are unknown.
 #include "analysis/kernels.h"
 
 #include <algorithm>
+#include <array>
+#include <compare>
+#include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
-#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,76 +25,78 @@
 namespace llmprof {
 namespace {
 
-struct GroupKey {
+// What one row of the table is about.
+struct RowKey {
   std::uint32_t stage = 0;  // of Stages, or kNone
   StringId name{};
   std::uint16_t device = 0;
 
-  bool operator==(const GroupKey&) const = default;
+  auto operator<=>(const RowKey&) const = default;
 };
 
-struct GroupHash {
-  std::size_t operator()(const GroupKey& key) const {
-    return (static_cast<std::uint64_t>(key.name) << 32) ^
-           (static_cast<std::uint64_t>(key.device) << 20) ^ (key.stage & 0xfffff);
-  }
-};
-
-struct Group {
-  std::int64_t total_ns = 0;
-  std::int64_t calls = 0;
-  std::int64_t min_ns = INT64_MAX;
-  std::int64_t max_ns = 0;
-  std::vector<std::uint32_t> bins = std::vector<std::uint32_t>(kNumDurationBins);
-  std::uint32_t last_shape = kNone;
-  std::unordered_set<std::uint32_t> shapes;
-
-  void add_shape(std::uint32_t shape) {
-    if (shape != last_shape) {
-      shapes.insert(shape);
-      last_shape = shape;
-    }
+// One row of the table while it is added up.
+class Row {
+ public:
+  void add(const LaunchTally& tally, std::uint32_t shape) {
+    add_times(tally.total_ns(), tally.calls(), tally.min_ns(), tally.max_ns());
+    tally.each_bin(
+        [&](int bin, std::int64_t launches) { bins_[static_cast<std::size_t>(bin)] += launches; });
+    shapes_.insert(shape);
   }
 
   void add(std::int64_t duration_ns) {
-    total_ns += duration_ns;
-    ++calls;
-    min_ns = std::min(min_ns, duration_ns);
-    max_ns = std::max(max_ns, duration_ns);
-    ++bins[static_cast<std::size_t>(bin_of(duration_ns))];
+    add_times(duration_ns, 1, duration_ns, duration_ns);
+    ++bins_[static_cast<std::size_t>(bin_of(duration_ns))];
+  }
+
+  KernelRecord record(const std::vector<LaunchShape>& shapes) const {
+    KernelRecord record;
+    record.total_ns = total_ns_;
+    record.calls = calls_;
+    record.min_ns = min_ns_;
+    record.max_ns = max_ns_;
+    record.median_ns = percentile_ns(50);
+    record.p99_ns = percentile_ns(99);
+    for (const std::uint32_t shape : shapes_) {
+      record.shapes.push_back(shapes[shape]);
+    }
+    std::sort(record.shapes.begin(), record.shapes.end());
+    for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
+      if (bins_[bin] > 0) {
+        record.histogram[static_cast<int>(bin)] = bins_[bin];
+      }
+    }
+    return record;
+  }
+
+ private:
+  void add_times(std::int64_t total_ns, std::int64_t calls, std::int64_t min_ns,
+                 std::int64_t max_ns) {
+    total_ns_ += total_ns;
+    calls_ += calls;
+    min_ns_ = std::min(min_ns_, min_ns);
+    max_ns_ = std::max(max_ns_, max_ns);
   }
 
   // The duration that `percent` of the launches do not exceed, rounded up to its bin, but never
   // beyond the measured range.
   std::int64_t percentile_ns(std::int64_t percent) const {
     std::int64_t seen = 0;
-    for (std::size_t bin = 0; bin < bins.size(); ++bin) {
-      seen += bins[bin];
-      if (seen > 0 && seen * 100 >= calls * percent) {
-        return std::clamp(bin_upper_ns(static_cast<int>(bin)), min_ns, max_ns);
+    for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
+      seen += bins_[bin];
+      if (seen > 0 && seen * 100 >= calls_ * percent) {
+        return std::clamp(bin_upper_ns(static_cast<int>(bin)), min_ns_, max_ns_);
       }
     }
-    return max_ns;
-  }
-};
-
-// Rows by key. Consecutive launches often share one, so the last is cached.
-class Groups {
- public:
-  Group& operator[](const GroupKey& key) {
-    if (last_ == nullptr || !(key == last_key_)) {
-      last_ = &groups_[key];
-      last_key_ = key;
-    }
-    return *last_;
+    return max_ns_;
   }
 
-  const std::unordered_map<GroupKey, Group, GroupHash>& all() const { return groups_; }
-
- private:
-  std::unordered_map<GroupKey, Group, GroupHash> groups_;
-  GroupKey last_key_;
-  Group* last_ = nullptr;
+  std::int64_t total_ns_ = 0;
+  std::int64_t calls_ = 0;
+  std::int64_t min_ns_ = INT64_MAX;
+  std::int64_t max_ns_ = 0;
+  std::array<std::int64_t, kNumDurationBins> bins_{};
+  std::set<std::uint32_t> shapes_;
 };
 
 std::uint32_t stage_of(const Stages& stages, std::uint32_t instance) {
@@ -101,52 +106,45 @@ std::uint32_t stage_of(const Stages& stages, std::uint32_t instance) {
 }  // namespace
 
 void summarise_kernels(const Trace& trace, const KernelFamilies& families, const Stages& stages,
-                       const Attribution& attribution, Analysis& analysis) {
-  Groups groups;
-  for (std::size_t row = 0; row < trace.kernels.size(); ++row) {
-    const std::uint32_t stage = stage_of(stages, attribution.kernels.instance[row]);
-    Group& group = groups[{stage, trace.kernels.name[row], trace.kernels.device[row]}];
-    group.add(trace.kernels.end_ns[row] - trace.kernels.start_ns[row]);
-    group.add_shape(trace.kernels.shape[row]);
+                       const Attribution& attribution, const LaunchTallies& tallies,
+                       Analysis& analysis) {
+  const auto add_record = [&](const RowKey& key, const Row& row, std::string name,
+                              std::string family) {
+    KernelRecord record = row.record(trace.shapes);
+    record.kernel_name = std::move(name);
+    record.device = device_label(trace.devices[key.device]);
+    record.stage = key.stage == kNone ? kOutsideStages : stages.names[key.stage];
+    record.family = std::move(family);
+    analysis.kernel_ns += record.total_ns;
+    analysis.unattributed_ns += key.stage == kNone ? record.total_ns : 0;
+    analysis.kernels.push_back(std::move(record));
+  };
+
+  // The tallies of a row side by side, so that only one histogram is needed.
+  std::vector<std::pair<RowKey, const LaunchTallies::value_type*>> parts;
+  parts.reserve(tallies.size());
+  for (const LaunchTallies::value_type& tally : tallies) {
+    parts.emplace_back(RowKey{tally.first.stage, tally.first.name, tally.first.device}, &tally);
   }
-  Groups graphs;
+  std::sort(parts.begin(), parts.end());
+  for (auto part = parts.begin(); part != parts.end();) {
+    const RowKey key = part->first;
+    Row row;
+    for (; part != parts.end() && part->first == key; ++part) {
+      row.add(part->second->second, part->second->first.shape);
+    }
+    add_record(key, row, std::string(trace.strings[key.name]), families[key.name]);
+  }
+
+  std::map<RowKey, Row> graphs;
   for (std::size_t row = 0; row < trace.graphs.size(); ++row) {
     const std::uint32_t stage = stage_of(stages, attribution.graphs.instance[row]);
     graphs[{stage, StringId{}, trace.graphs.device[row]}].add(trace.graphs.end_ns[row] -
                                                               trace.graphs.start_ns[row]);
   }
-  const auto add_record = [&](const GroupKey& key, const Group& group, std::string name,
-                              std::string family) {
-    KernelRecord record;
-    record.kernel_name = std::move(name);
-    record.device = device_label(trace.devices[key.device]);
-    record.stage = key.stage == kNone ? kOutsideStages : stages.names[key.stage];
-    record.family = std::move(family);
-    record.total_ns = group.total_ns;
-    record.calls = group.calls;
-    record.min_ns = group.min_ns;
-    record.max_ns = group.max_ns;
-    record.median_ns = group.percentile_ns(50);
-    record.p99_ns = group.percentile_ns(99);
-    for (const std::uint32_t shape : group.shapes) {
-      record.shapes.push_back(trace.shapes[shape]);
-    }
-    std::sort(record.shapes.begin(), record.shapes.end());
-    for (std::size_t bin = 0; bin < group.bins.size(); ++bin) {
-      if (group.bins[bin] > 0) {
-        record.histogram[static_cast<int>(bin)] = group.bins[bin];
-      }
-    }
-    analysis.kernel_ns += group.total_ns;
-    analysis.unattributed_ns += key.stage == kNone ? group.total_ns : 0;
-    analysis.kernels.push_back(std::move(record));
-  };
-  for (const auto& [key, group] : groups.all()) {
-    add_record(key, group, std::string(trace.strings[key.name]), families[key.name]);
-  }
-  for (const auto& [key, group] : graphs.all()) {
-    add_record(key, group, "[CUDA graph, recorded as a whole]", std::string(kOpaqueGraph));
-    analysis.opaque_graph_ns += group.total_ns;
+  for (const auto& [key, row] : graphs) {
+    add_record(key, row, "[CUDA graph, recorded as a whole]", std::string(kOpaqueGraph));
+    analysis.opaque_graph_ns += analysis.kernels.back().total_ns;
   }
   finish_kernel_table(analysis);
 }

@@ -4,6 +4,7 @@
 #include "analysis/analysis.h"
 #include "analysis/attribution.h"
 #include "analysis/kernel_families.h"
+#include "analysis/launch_tally.h"
 #include "analysis/stages.h"
 
 namespace llmprof {
@@ -13,7 +14,8 @@ inline constexpr const char* kWholeRecording = "all";  // where no stages are kn
 
 // Fills in the kernel table, the families and their totals.
 void summarise_kernels(const Trace& trace, const KernelFamilies& families, const Stages& stages,
-                       const Attribution& attribution, Analysis& analysis);
+                       const Attribution& attribution, const LaunchTallies& tallies,
+                       Analysis& analysis);
 
 // Sorts the rows and derives families, short names and names without a family.
 void finish_kernel_table(Analysis& analysis);

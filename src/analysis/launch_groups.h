@@ -6,12 +6,10 @@
 #include <vector>
 
 #include "analysis/kernel_families.h"
+#include "analysis/launch_tally.h"
 #include "trace/trace.h"
 
 namespace llmprof {
-
-struct Attribution;
-struct Stages;
 
 // Equal launches: one kernel, one grid and block, one stage, one GPU, one process. A counter
 // measurement of one of them may represent all.
@@ -35,8 +33,7 @@ struct LaunchGroup {
 };
 
 // All kernels of a recording in groups, by total time, then by name, stage, device, process, shape.
-// One pass; memory is proportional to groups, not launches.
 std::vector<LaunchGroup> group_launches(const Trace& trace, const KernelFamilies& families,
-                                        const Stages& stages, const Attribution& attribution);
+                                        const Stages& stages, const LaunchTallies& tallies);
 
 }  // namespace llmprof

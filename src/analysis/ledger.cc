@@ -26,6 +26,7 @@
 #include <fmt/format.h>
 
 #include "analysis/device_work.h"
+#include "analysis/gap_survey.h"
 #include "analysis/gaps.h"
 #include "analysis/idle_causes.h"
 #include "analysis/ledger_sweep.h"
@@ -115,8 +116,8 @@ class LedgerMaker {
     find_phases();
   }
 
-  // One GPU after the other, so that only its gaps are in memory. Gaps are reported from the sweep
-  // of the capture only, so that each is reported once.
+  // One GPU after the other. Gaps are reported from the sweep of the capture only, so that each is
+  // reported once.
   LedgerResult run() {
     LedgerResult result;
     result.own_ns.resize(input_.windows.size());
@@ -127,6 +128,9 @@ class LedgerMaker {
     std::stable_sort(result.phases.begin(), result.phases.end(), has_lower_device);
     add_stages(result);
     add_coverage(result);
+    for (std::vector<StageLedger>* rows : {&result.stages, &result.capture, &result.phases}) {
+      name_unrecorded_calls(*rows);
+    }
     return result;
   }
 
@@ -139,26 +143,26 @@ class LedgerMaker {
   std::string device_name(std::size_t device) const { return device_label(trace_.devices[device]); }
 
   void add_device(std::uint16_t device, LedgerResult& result) {
-    std::int64_t from_ns = input_.start_ns;
-    std::int64_t to_ns = input_.end_ns;
+    SweptWork work{all_, devices_[device], input_.start_ns, input_.end_ns};
     for (const std::uint32_t i : windows_of_[device]) {
-      from_ns = std::min(from_ns, input_.windows[i].start_ns);
-      to_ns = std::max(to_ns, input_.windows[i].end_ns);
+      work.start_ns = std::min(work.start_ns, input_.windows[i].start_ns);
+      work.end_ns = std::max(work.end_ns, input_.windows[i].end_ns);
     }
-    std::deque<Gap> gaps =
-        find_gaps(trace_, waits_, all_, devices_[device],
-                  {from_ns, to_ns, is_marked_ ? phases_[device].start_ns : INT64_MAX});
-    causes_.name(device, gaps);
-    include_what_follows(device);
-    skip_warm_up(device, gaps);
     launcher_ = launcher_of(devices_[device]);
-    find_unrecorded_waits(gaps);
-    late_until_ns_ = late_until(gaps);
-    sweep(device, gaps, result);
+    GapJudge judge(trace_, waits_, all_, devices_[device],
+                   is_marked_ ? phases_[device].start_ns : INT64_MAX);
+    causes_.begin();
+    survey_ = survey_gaps(work, judge, waits_, launcher_, causes_);
+    find_longest_unrecorded(device);
+    causes_.name(device);
+    include_what_follows(device);
+    skip_warm_up(device);
+    sweep(device, work, judge, result);
   }
 
   // Fills all ledgers of a GPU: of the capture, its phases, and the windows of stages.
-  void sweep(std::uint16_t device, const std::deque<Gap>& gaps, LedgerResult& result) {
+  void sweep(std::uint16_t device, const SweptWork& work, const GapJudge& judge,
+             LedgerResult& result) {
     CauseTotals capture_causes;
     std::array<CauseTotals, 3> phase_causes;
     SweptWindow capture;
@@ -198,7 +202,7 @@ class LedgerMaker {
       }
       return has_window;
     };
-    sweep_ledgers(all_, devices_[device], gaps, next,
+    sweep_ledgers(work, judge, causes_, next,
                   [&](const SweptWindow& window, std::uint32_t part, const Ledger& ledger) {
                     if (window.number == kOfCapture) {
                       add_capture(device, ledger, capture_causes, result);
@@ -315,10 +319,10 @@ class LedgerMaker {
 
   // What the program calls warm-up is start-up, and so is a first pass that loads its code. Marks
   // say themselves where a step begins.
-  void skip_warm_up(std::uint16_t device, const std::deque<Gap>& gaps) {
+  void skip_warm_up(std::uint16_t device) {
     if (!is_marked_ && phases_[device].start_ns < phases_[device].end_ns) {
       skip_named_warm_up(device);
-      skip_first_uses(device, gaps);
+      skip_first_uses(device);
     }
   }
 
@@ -338,7 +342,8 @@ class LedgerMaker {
   }
 
   // The model works steadily after its last first use that leaves half of its kernels to come.
-  void skip_first_uses(std::uint16_t device, const std::deque<Gap>& gaps) {
+  void skip_first_uses(std::uint16_t device) {
+    const std::vector<Gap>& gaps = causes_.asked();
     const auto [first, last] = work_of_phase(device);
     for (auto gap = gaps.rbegin(); gap != gaps.rend() && gap->end_ns > phases_[device].start_ns;
          ++gap) {
@@ -399,6 +404,40 @@ class LedgerMaker {
     }
   }
 
+  // The call in which the host was while the GPU worked on something that was not recorded.
+  void find_longest_unrecorded(std::uint16_t device) {
+    constexpr std::int64_t kLeastPart = 20;  // 1/20 of the capture: less is not worth a finding
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    for (const UnrecordedGap& gap : survey_.unrecorded) {
+      if (gap.end_ns - gap.start_ns > end_ns - start_ns) {
+        start_ns = gap.start_ns;
+        end_ns = gap.end_ns;
+      }
+    }
+    if (end_ns - start_ns <= (input_.end_ns - input_.start_ns) / kLeastPart) {
+      return;
+    }
+    StageLedger named;
+    name_main_call(start_ns, end_ns, named);
+    if (!named.main_call.empty()) {
+      longest_unrecorded_[device_name(device)] = {
+          named.main_call, std::min(named.main_call_ns, end_ns - start_ns), end_ns - start_ns};
+    }
+  }
+
+  void name_unrecorded_calls(std::vector<StageLedger>& rows) const {
+    for (StageLedger& row : rows) {
+      const auto found = longest_unrecorded_.find(row.device);
+      if (found != longest_unrecorded_.end() &&
+          row.ledger[Bucket::kUnrecorded] >= found->second.gap_ns / 2 &&
+          row.ledger[Bucket::kUnrecorded] / 2 <= found->second.gap_ns) {
+        row.unrecorded_call = found->second.call;
+        row.unrecorded_call_ns = found->second.call_ns;
+      }
+    }
+  }
+
   // The thread that launched most work of the GPU; the first one of several.
   std::uint32_t launcher_of(const DeviceWork& device) const {
     std::vector<std::size_t> launches(trace_.threads.size());
@@ -415,25 +454,9 @@ class LedgerMaker {
 
   void add_waits(std::int64_t start_ns, std::int64_t end_ns, Ledger& ledger) const {
     ledger.host_wait_ns += host_wait_ns(start_ns, end_ns);
-    if (start_ns < late_until_ns_) {
-      ledger.early_wait_ns += host_wait_ns(start_ns, std::min(end_ns, late_until_ns_));
+    if (start_ns < survey_.late_until_ns) {
+      ledger.early_wait_ns += host_wait_ns(start_ns, std::min(end_ns, survey_.late_until_ns));
     }
-  }
-
-  // When nine tenths of the time that late launches cost a GPU have passed.
-  static std::int64_t late_until(const std::deque<Gap>& gaps) {
-    std::int64_t late_ns = 0;
-    for (const Gap& gap : gaps) {
-      late_ns += gap.cause == Bucket::kLaunchLate ? gap.end_ns - gap.start_ns : 0;
-    }
-    std::int64_t before_ns = 0;
-    for (const Gap& gap : gaps) {
-      before_ns += gap.cause == Bucket::kLaunchLate ? gap.end_ns - gap.start_ns : 0;
-      if (before_ns >= late_ns - late_ns / 10) {
-        return gap.end_ns;
-      }
-    }
-    return INT64_MIN;
   }
 
   // Waits for work that was not recorded are left out, as that time is.
@@ -444,31 +467,14 @@ class LedgerMaker {
   }
 
   // Time in unrecorded gaps up to some time, as far as the launching thread waited in them.
-  struct UnrecordedWait {
-    std::int64_t start_ns = 0;
-    std::int64_t end_ns = 0;
-    std::int64_t before_ns = 0;  // waited in the gaps before
-  };
-
-  void find_unrecorded_waits(const std::deque<Gap>& gaps) {
-    unrecorded_.clear();
-    std::int64_t sum_ns = 0;
-    for (const Gap& gap : gaps) {
-      if (gap.cause == Bucket::kUnrecorded && launcher_ != kNone) {
-        unrecorded_.push_back({gap.start_ns, gap.end_ns, sum_ns});
-        sum_ns += waits_.waited_ns(launcher_, gap.start_ns, gap.end_ns);
-      }
-    }
-  }
-
   std::int64_t unrecorded_waits_ns(std::int64_t time_ns) const {
-    const auto after = std::upper_bound(
-        unrecorded_.begin(), unrecorded_.end(), time_ns,
-        [](std::int64_t t, const UnrecordedWait& one) { return t < one.start_ns; });
-    if (after == unrecorded_.begin()) {
+    const auto after =
+        std::upper_bound(survey_.unrecorded.begin(), survey_.unrecorded.end(), time_ns,
+                         [](std::int64_t t, const UnrecordedGap& one) { return t < one.start_ns; });
+    if (after == survey_.unrecorded.begin()) {
       return 0;
     }
-    const UnrecordedWait& last = *std::prev(after);
+    const UnrecordedGap& last = *std::prev(after);
     return last.before_ns +
            waits_.waited_ns(launcher_, last.start_ns, std::min(time_ns, last.end_ns));
   }
@@ -585,9 +591,14 @@ class LedgerMaker {
   std::vector<std::vector<std::uint32_t>> windows_of_;  // by device, into LedgerInput::windows
   std::vector<WorkPhase> phases_;  // by device; of length 0 where nothing is known
   std::map<std::pair<std::uint32_t, std::uint16_t>, StageTotals> by_stage_;  // (stage, device)
-  std::vector<UnrecordedWait> unrecorded_;  // of the GPU at hand, in time order
-  std::uint32_t launcher_ = kNone;          // the thread that launches most work of the GPU at hand
-  std::int64_t late_until_ns_ = 0;          // of the GPU at hand: late_until()
+  struct UnrecordedCall {
+    std::string call;
+    std::int64_t call_ns = 0;
+    std::int64_t gap_ns = 0;
+  };
+  std::map<std::string, UnrecordedCall> longest_unrecorded_;  // by device
+  GapSurvey survey_;                                          // of the GPU at hand
+  std::uint32_t launcher_ = kNone;  // the thread that launches most work of the GPU at hand
 };
 
 }  // namespace

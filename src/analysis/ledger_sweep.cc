@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -33,6 +34,12 @@ void CauseTotals::add(const Gap& gap, std::int64_t time_ns) {
   }
   IdleCause& total = totals[gap.label];
   total.bucket = gap.cause;
+  if (total.num_gaps == 0 || gap.start_ns < total.first_start_ns) {
+    total.first_start_ns = gap.start_ns;
+    total.first_gap_ns = time_ns;
+  }
+  total.last_start_ns =
+      total.num_gaps == 0 ? gap.start_ns : std::max(total.last_start_ns, gap.start_ns);
   ++total.num_gaps;
   total.total_ns += time_ns;
   total.in_call_ns += std::min(time_ns, gap.in_call_ns);
@@ -190,18 +197,21 @@ class OpenWindow {
 
 class Sweep {
  public:
-  Sweep(const AllWork& all, const DeviceWork& work, const std::deque<Gap>& gaps,
-        const NextWindow& next, const OnLedger& on_ledger)
-      : all_(all),
-        work_(work),
-        gap_(gaps.begin()),
-        end_of_gaps_(gaps.end()),
+  Sweep(const SweptWork& work, const GapJudge& judge, IdleCauses& causes, const NextWindow& next,
+        const OnLedger& on_ledger)
+      : all_(work.all),
+        work_(work.work),
+        end_ns_(work.end_ns),
+        judge_(judge),
+        causes_(causes),
         next_(next),
-        on_ledger_(on_ledger) {
+        on_ledger_(on_ledger),
+        reach_ns_(work.start_ns) {
     fetch();
   }
 
   void run() {
+    std::uint32_t previous = kNone;
     for (std::size_t i = 0; i < work_.size(); ++i) {
       const std::uint32_t work = work_[i];
       const std::int64_t start_ns = all_.start_ns(work);
@@ -211,7 +221,11 @@ class Sweep {
       }
       advance(start_ns);
       if (running_.empty()) {
-        idle(start_ns);
+        if (reach_ns_ < start_ns) {
+          idle(judge_.judge(previous, work, reach_ns_));
+        }
+        reach_ns_ = end_ns;
+        previous = work;
         if (i + 1 == work_.size() || all_.start_ns(work_[i + 1]) >= end_ns) {
           const WorkKind kind = kind_of(work);
           each_window(start_ns, end_ns,
@@ -221,6 +235,8 @@ class Sweep {
           continue;
         }
       }
+      reach_ns_ = std::max(reach_ns_, end_ns);
+      previous = work;
       time_ns_ = start_ns;
       running_.push_back({end_ns, work});
       std::push_heap(running_.begin(), running_.end(), std::greater<>());
@@ -229,7 +245,9 @@ class Sweep {
       }
     }
     advance(INT64_MAX);
-    idle(INT64_MAX);
+    if (reach_ns_ < end_ns_) {
+      idle(judge_.judge_tail(reach_ns_, end_ns_));
+    }
     // Windows of no length at the end.
     each_window(INT64_MAX, INT64_MAX, [](OpenWindow&, std::int64_t, std::int64_t) {});
   }
@@ -324,26 +342,29 @@ class Sweep {
     }
   }
 
-  // Counts idle time up to `until_ns` for the causes of the gaps.
-  void idle(std::int64_t until_ns) {
-    for (; gap_ != end_of_gaps_ && gap_->start_ns < until_ns; ++gap_) {
-      each_window(gap_->start_ns, gap_->end_ns,
+  // Counts idle time for its causes.
+  void idle(std::span<Gap> parts) {
+    for (Gap& gap : parts) {
+      causes_.set_label(gap);
+      each_window(gap.start_ns, gap.end_ns,
                   [&](OpenWindow& window, std::int64_t from_ns, std::int64_t to_ns) {
-                    window.add_idle(*gap_, from_ns, to_ns);
+                    window.add_idle(gap, from_ns, to_ns);
                   });
     }
   }
 
   const AllWork& all_;
   const DeviceWork& work_;
-  std::deque<Gap>::const_iterator gap_;
-  std::deque<Gap>::const_iterator end_of_gaps_;
+  std::int64_t end_ns_;
+  GapJudge judge_;
+  IdleCauses& causes_;
   const NextWindow& next_;
   const OnLedger& on_ledger_;
   SweptWindow waiting_;  // begins next
   bool has_waiting_ = false;
   std::vector<OpenWindow> open_;
   std::vector<Running> running_;  // a heap by end; empty while one piece of work runs alone
+  std::int64_t reach_ns_;         // busy or counted until then
   std::int64_t time_ns_ = 0;      // counted up to here, while several run
   // Before this no window begins, and no part of an open one ends.
   std::int64_t change_ns_ = INT64_MIN;
@@ -351,9 +372,9 @@ class Sweep {
 
 }  // namespace
 
-void sweep_ledgers(const AllWork& all, const DeviceWork& work, const std::deque<Gap>& gaps,
+void sweep_ledgers(const SweptWork& work, const GapJudge& judge, IdleCauses& causes,
                    const NextWindow& next, const OnLedger& on_ledger) {
-  Sweep(all, work, gaps, next, on_ledger).run();
+  Sweep(work, judge, causes, next, on_ledger).run();
 }
 
 }  // namespace llmprof

@@ -6,13 +6,13 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <vector>
 
 #include "analysis/analysis.h"
 #include "analysis/device_work.h"
 #include "analysis/gaps.h"
+#include "analysis/idle_causes.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -50,9 +50,9 @@ using OnLedger =
 // The window that begins next, by start; false: there is none.
 using NextWindow = std::function<bool(SweptWindow& window)>;
 
-// Sweeps the GPU's time once. The gaps are those of find_gaps() for a time that covers all windows.
-// Throws kFailure if the buckets of a part do not sum to it, which is a bug of this program.
-void sweep_ledgers(const AllWork& all, const DeviceWork& work, const std::deque<Gap>& gaps,
+// Sweeps the GPU's time once. Throws kFailure if the buckets of a part do not sum to it, which is a
+// bug of this program.
+void sweep_ledgers(const SweptWork& work, const GapJudge& judge, IdleCauses& causes,
                    const NextWindow& next, const OnLedger& on_ledger);
 
 }  // namespace llmprof

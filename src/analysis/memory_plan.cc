@@ -40,9 +40,9 @@ constexpr std::uint64_t kTextOverhead = 120;
 constexpr std::uint64_t kNameIdBytes = 8;
 
 // Passes, which run side by side. A kernel takes 12 bytes to know its launch, 4 in the ledger and
-// up to 28 where the model's structure is recovered. A gap before each takes 32 more, and its
-// pieces some. The rest is to spare.
-constexpr std::uint64_t kGpuWorkPasses = 108;
+// up to 28 where the model's structure is recovered. The rest is to spare: columns end with a huge
+// page that is up to a quarter empty.
+constexpr std::uint64_t kGpuWorkPasses = 80;
 constexpr std::uint64_t kCallPasses = 4;     // a place in the index by correlation
 constexpr std::uint64_t kStagePasses = 180;  // 214 measured of a stage with its columns
 constexpr std::uint64_t kStageWritten = 60;  // more where it is drawn and written

@@ -20,6 +20,7 @@ void MoverRows::extend(std::uint32_t stream, StringId name, std::int64_t time_ns
   row.key = (row.key ^ static_cast<std::uint64_t>(name)) * 0x9E3779B97F4A7C15ULL;
   row.key ^= row.key >> 29U;
   row.total_ns += time_ns;
+  row.longest_ns = std::max(row.longest_ns, time_ns);
   // Once a kernel is not named, none after it is.
   if (row.num_named == row.length++) {
     if (row.num_groups > 0 && row.groups[row.num_groups - 1].name == name) {
@@ -48,6 +49,7 @@ void MoverRows::end(std::uint32_t stream, std::size_t place) {
     if (found != rows_.end()) {
       ++found->second.count;
       found->second.total_ns += row.total_ns;
+      found->second.fused_ns += fused_row_ns(row.longest_ns);
     }
   }
   row = {};
@@ -67,6 +69,7 @@ void MoverRows::name_largest(std::vector<KernelChains>& chains) const {
       chains[place].row_kernels = text_of(*row);
       chains[place].num_rows = row->count;
       chains[place].row_ns = row->total_ns;
+      chains[place].row_fused_ns = row->fused_ns;
     }
   }
 }

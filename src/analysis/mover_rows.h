@@ -15,6 +15,12 @@
 
 namespace llmprof {
 
+// What remains of a row of movers in one kernel: it may take half of the longest, because its parts
+// often move fp32 between each other, or with strides.
+inline std::int64_t fused_row_ns(std::int64_t longest_ns) {
+  return longest_ns / 2;
+}
+
 class MoverRows {
  public:
   explicit MoverRows(const Trace& trace) : strings_(trace.strings), open_(trace.streams.size()) {}
@@ -46,6 +52,8 @@ class MoverRows {
     std::uint32_t num_named = 0;  // kernels in groups
     std::uint32_t length = 0;
     std::int64_t total_ns = 0;
+    std::int64_t longest_ns = 0;  // of its kernels, while it is open
+    std::int64_t fused_ns = 0;
     std::int64_t count = 0;
     std::size_t place = 0;
   };

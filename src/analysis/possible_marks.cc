@@ -7,7 +7,8 @@
 // holds only if the prefix fits nothing else: "layer_*" would also fit "layer_norm". Names that no
 // option can tell apart are left out.
 //
-// Ranges of libraries, operators and modules are not stages, however much time they take.
+// Ranges of libraries, operators and modules are not stages, however much time they take. A range
+// with less than half of the GPU time is a part of a step, unless its name says otherwise.
 //
 // What it gets wrong: it cannot know what a range means. Of prefill, decode and steps it goes by
 // the words that programs use.
@@ -46,11 +47,17 @@ bool is_of_library(std::string_view name) {
                      [&](std::string_view beginning) { return lower.starts_with(beginning); });
 }
 
+// Functions of a framework: "FlashAttnFunc", "flash_attn::_flash_attn_forward", a compiled graph.
+bool is_function(std::string_view name) {
+  return name.find("::") != std::string_view::npos || name.ends_with("Func") ||
+         name.ends_with("Function") || name.starts_with("## Call ");
+}
+
 bool could_be_stage(const RangeTotal& range) {
   const std::string& name = range.range;
   return range.kernel_ns + range.host_ns > 0 && !name.empty() && printable(name) == name &&
          !name.starts_with('{') && !is_of_library(name) && !is_operator_text(name) &&
-         module_path(name).empty();
+         !is_function(range.text.empty() ? name : range.text) && module_path(name).empty();
 }
 
 // "layer_#_token_#": numbers left out.
@@ -115,7 +122,8 @@ std::string option_for(const Candidate& candidate) {
 }  // namespace
 
 std::vector<PossibleMark> possible_marks(const Stages& stages,
-                                         const std::vector<RangeTotal>& ranges) {
+                                         const std::vector<RangeTotal>& ranges,
+                                         std::int64_t kernel_ns) {
   if (stages.names != std::vector<std::string>{kWholeRecording}) {
     return {};
   }
@@ -165,7 +173,9 @@ std::vector<PossibleMark> possible_marks(const Stages& stages,
   if (!chosen.empty()) {
     const std::int64_t most_ns = chosen[0].mark.kernel_ns;
     std::erase_if(chosen, [&](const Candidate& one) {
-      return one.mark.kernel_ns < most_ns / kLeastShare && !is_named_as_stage(one.name);
+      const bool is_part =
+          one.mark.kernel_ns < most_ns / kLeastShare || one.mark.kernel_ns < kernel_ns / 2;
+      return is_part && !is_named_as_stage(one.name);
     });
     // What comes once is the loop or the program; what repeats in it and has most of its work is a
     // step, which tells more.

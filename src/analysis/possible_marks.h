@@ -9,7 +9,9 @@
 namespace llmprof {
 
 // Ranges that could name stages where none are known, by kernel time; none where stages are known.
+// `kernel_ns` is that of the whole recording.
 std::vector<PossibleMark> possible_marks(const Stages& stages,
-                                         const std::vector<RangeTotal>& ranges);
+                                         const std::vector<RangeTotal>& ranges,
+                                         std::int64_t kernel_ns = 0);
 
 }  // namespace llmprof

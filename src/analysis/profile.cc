@@ -9,8 +9,12 @@
 #include "analysis/profile.h"
 
 #include <cstdlib>
+#include <exception>
 #include <functional>
+#include <future>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "analysis/capture_summary.h"
 #include "analysis/kernels.h"
@@ -25,6 +29,7 @@
 #include "analysis/steady_work.h"
 #include "analysis/steps.h"
 #include "base/run_tasks.h"
+#include "base/text.h"
 
 namespace llmprof {
 namespace {
@@ -118,6 +123,28 @@ class Tasks {
   std::vector<std::function<void(PassTimer*)>> tasks_;
 };
 
+// Something that tasks wait for. Where it fails, they fail with it.
+class Milestone {
+ public:
+  template <typename Step>
+  void reach(Step step) {
+    try {
+      step();
+      promise_.set_value();
+    } catch (...) {
+      promise_.set_exception(std::current_exception());
+      throw;
+    }
+  }
+
+  // Only in tasks that are added after the one that reaches it.
+  void wait() const { reached_.get(); }
+
+ private:
+  std::promise<void> promise_;
+  std::shared_future<void> reached_ = promise_.get_future().share();
+};
+
 // Which stage launched each piece of work.
 struct Launched {
   Extent extent;
@@ -166,22 +193,15 @@ struct LedgerNeeds {
   const IsCommunication& is_communication;
 };
 
-// Ledger, with the timeline, whose gaps come from it, and the steps, which have its times.
-void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, PassTimer* timer,
-                 Profile& profile) {
+// Ledger, whose gaps go to the timeline if one is made, and the steps, which have its times.
+void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, TimelineMaker* maker,
+                 PassTimer* timer, Profile& profile) {
   const Trace& trace = needs.trace;
   const Extent& extent = needs.launched.extent;
   Analysis& analysis = profile.analysis;
-  std::optional<TimelineMaker> maker;
-  if (options.has_timeline) {
-    timed(timer, "timeline", [&] {
-      maker.emplace(trace, needs.families, profile.stages, profile.attribution, extent.start_ns,
-                    extent.end_ns, options.picture);
-    });
-  }
 
   // Gaps between kernels, for the timeline and for late tokens.
-  const GapSink to_timeline = maker ? maker->gap_sink() : GapSink();
+  const GapSink to_timeline = maker != nullptr ? maker->gap_sink() : GapSink();
   GapSink on_gap = to_timeline;
   if (options.has_requests) {
     profile.long_gaps.resize(trace.devices.size());
@@ -201,9 +221,6 @@ void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, PassTi
                          needs.is_communication, extent.start_ns, extent.end_ns,
                          model_kernels(trace, needs.families), on_gap});
   });
-  if (maker) {
-    profile.timeline = timed(timer, "timeline", [&] { return maker->finish(); });
-  }
   analysis.devices = summarise_devices(trace, ledgers.busy_ns);
 
   // Steps: host range, GPU window and period of each.
@@ -216,11 +233,29 @@ void add_ledgers(const LedgerNeeds& needs, const ProfileOptions& options, PassTi
   take_ledgers(std::move(ledgers), analysis);
 }
 
+// A window by time cuts passes at its ends, and layers that are left of one look like a whole
+// model. Several passes of the same number of layers do not.
+bool is_cut_too_short(const Trace& trace, const Structure& structure) {
+  constexpr std::size_t kWholeModel = 3;  // passes
+  std::size_t num_passes = 0;
+  for (const KernelStream& stream : structure.streams) {
+    num_passes = std::max(num_passes, stream.passes.size());
+  }
+  return trace.capture.window && trace.capture.window->is_by_time && structure.is_found() &&
+         num_passes < kWholeModel;
+}
+
 // Recovers the model and its slow passes and layers. Returns the part of each kernel.
 std::vector<std::uint32_t> add_structure(const KernelFamilies& families, Profile& profile) {
   const Trace& trace = *profile.trace;
   Analysis& analysis = profile.analysis;
   profile.structure = find_structure(trace, families);
+  if (is_cut_too_short(trace, profile.structure)) {
+    profile.structure = {};
+    profile.structure.reason =
+        "the window holds fewer than three passes, and one that is cut at its ends looks like a model "
+        "with fewer layers; choose a longer one, or whole steps with --steps";
+  }
   std::vector<std::uint32_t> parts;
   analysis.structure = summarise_structure(trace, families, profile.structure, parts);
   analysis.structure->slow_passes =
@@ -273,58 +308,84 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   const KernelFamilies families(trace, profile.rules);
   const IsCommunication is_communication = communication_kernels(trace, families);
 
-  // The model is found in the order of kernels alone, so it is found while work is attributed.
+  // The steps below read the trace and the results of those that they wait for, and each writes
+  // fields of its own: they run at the same time, the longest chain first.
   std::optional<Launched> launched;
+  std::vector<SteadyWindow> steady;
   std::vector<std::uint32_t> parts;
-  Tasks first(options.timer);
-  first.add([&](PassTimer* timer) {
-    launched.emplace(find_launched(is_communication, options.parallelism, timer, profile));
-  });
-  first.add([&](PassTimer* timer) {
-    if (trace.kernels.size() > 0) {
-      timed(timer, "structure", [&] { parts = add_structure(families, profile); });
-    }
-  });
-  first.run(options.num_threads);
-  const Extent& extent = launched->extent;
-
-  // The steps below read the trace and the results above, and each writes fields of its own: they
-  // run at the same time, the longest first.
   std::vector<LayerMap> layer_maps;
+  Milestone attributed;
+  Milestone modelled;
+  std::optional<TimelineMaker> maker;
+  Milestone begun;  // the timeline
+  Diagnostics of_ranges;
   Tasks tasks(options.timer);
   tasks.add([&](PassTimer* timer) {
-    add_ledgers({trace, families, *launched, is_communication}, options, timer, profile);
-  });
-  tasks.add([&](PassTimer* timer) {
-    // The model and the marks.
-    if (trace.kernels.size() > 0) {
-      layer_maps = timed(timer, "layers", [&] {
-        return finish_structure(options.has_timeline, extent.start_ns, std::move(parts), profile);
+    attributed.reach([&] {
+      launched.emplace(find_launched(is_communication, options.parallelism, timer, profile));
+    });
+    if (options.has_timeline) {
+      begun.reach([&] {
+        timed(timer, "timeline", [&] {
+          maker.emplace(trace, families, stages, attribution, launched->extent.start_ns,
+                        launched->extent.end_ns, options.picture);
+        });
       });
     }
-    // The time that each stage launched.
-    add_kernel_time(trace, stages, attribution, analysis.stages);
+    add_ledgers({trace, families, *launched, is_communication}, options, maker ? &*maker : nullptr,
+                timer, profile);
+    steady = steady_windows(trace, analysis.ledgers);
+    analysis.kernel_chains = timed(timer, "kernel chains", [&] {
+      return find_kernel_chains(trace, families, stages, attribution, steady);
+    });
   });
   tasks.add([&](PassTimer* timer) {
-    // Kernel table. From here on the times of the stages and `outside` sum to kernel_ns.
-    timed(timer, "kernels",
-          [&] { summarise_kernels(trace, families, stages, attribution, analysis); });
+    // The model is found in the order of kernels alone.
+    modelled.reach([&] {
+      if (trace.kernels.size() > 0) {
+        timed(timer, "structure", [&] { parts = add_structure(families, profile); });
+      }
+    });
+  });
+  if (options.has_timeline) {
+    tasks.add([&](PassTimer* timer) {
+      begun.wait();
+      timed(timer, "slices", [&] { maker->add_work(); });
+    });
+  }
+  tasks.add([&](PassTimer* timer) {
+    attributed.wait();
+    // Groups of equal launches, and their sums in the kernel table. From here on the times of the
+    // stages and `outside` sum to kernel_ns.
+    timed(timer, "kernels", [&] {
+      const LaunchTallies tallies = tally_launches(trace, stages, attribution);
+      analysis.launch_groups = group_launches(trace, families, stages, tallies);
+      summarise_kernels(trace, families, stages, attribution, tallies, analysis);
+    });
     // Framework operators behind the kernels.
     analysis.operators = timed(timer, "operators", [&] {
       return summarise_operators(trace, stages, attribution, analysis.kernel_ns);
     });
   });
   tasks.add([&](PassTimer* timer) {
-    // Groups of equal launches.
-    analysis.launch_groups = timed(timer, "launch groups", [&] {
-      return group_launches(trace, families, stages, attribution);
-    });
+    attributed.wait();
+    // Kernels launched by each NVTX range.
+    analysis.ranges =
+        timed(timer, "ranges", [&] { return summarise_ranges(trace, attribution, &of_ranges); });
+    analysis.host_phases = find_host_phases(analysis.ranges, stages.engine);
   });
   tasks.add([&](PassTimer* timer) {
-    // Kernels launched by each NVTX range.
-    analysis.ranges = timed(timer, "ranges", [&] { return summarise_ranges(trace, attribution); });
-    analysis.host_phases = find_host_phases(analysis.ranges, stages.engine);
-    analysis.possible_marks = possible_marks(stages, analysis.ranges);
+    attributed.wait();
+    // The time that each stage launched.
+    add_kernel_time(trace, stages, attribution, analysis.stages);
+    // The model and the marks.
+    modelled.wait();
+    if (trace.kernels.size() > 0) {
+      layer_maps = timed(timer, "layers", [&] {
+        return finish_structure(options.has_timeline, launched->extent.start_ns, std::move(parts),
+                                profile);
+      });
+    }
   });
   tasks.add([&](PassTimer* timer) {
     timed(timer, "counts", [&] {
@@ -341,18 +402,14 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
   tasks.run(options.num_threads);
 
   // What needs the results of several of them.
-  const std::vector<SteadyWindow> steady = steady_windows(trace, analysis.ledgers);
-  Tasks later(options.timer);
-  later.add([&](PassTimer* timer) {
-    analysis.kernel_chains = timed(timer, "kernel chains", [&] {
-      return find_kernel_chains(trace, families, stages, attribution, steady);
-    });
-  });
-  later.add([&](PassTimer* timer) {
-    timed(timer, "steady phase",
-          [&] { measure_steady(trace, stages, attribution, steady, analysis); });
-  });
-  later.run(options.num_threads);
+  analysis.diagnostics.insert(analysis.diagnostics.end(), of_ranges.begin(), of_ranges.end());
+  analysis.possible_marks =
+      possible_marks(stages, analysis.ranges, analysis.kernel_ns - analysis.opaque_graph_ns);
+  timed(options.timer, "steady phase",
+        [&] { measure_steady(trace, stages, attribution, steady, analysis); });
+  if (maker) {
+    profile.timeline = timed(options.timer, "timeline", [&] { return maker->finish(); });
+  }
   profile.timeline.layer_maps = std::move(layer_maps);
   if (profile.structure.is_found()) {
     add_disagreement(*analysis.structure, analysis.diagnostics);
@@ -390,8 +447,20 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
       if (!evidence.model->gpu.gpu && evidence.model->gpu.reason.empty()) {
         evidence.model->gpu = gpu_for_model(evidence, analysis);
       }
+      const std::string mismatch = model_mismatch(analysis, evidence.model->llm);
+      if (!mismatch.empty()) {
+        evidence.model->llm.no_cost_reason = mismatch;
+        analysis.diagnostics.push_back(
+            {std::string(kModelMismatch), Severity::kWarning, 1,
+             fmt::format("MFU, MBU and the speed of light are n/a for {}: {}",
+                         printable(evidence.model->model_name), mismatch)});
+      }
       analysis.efficiency = efficiency_of(analysis, *evidence.model);
-      add_part_costs(*evidence.model, analysis);
+      if (mismatch.empty()) {
+        add_part_costs(*evidence.model, analysis);
+      } else if (analysis.structure) {
+        analysis.structure->cost_reason = mismatch;
+      }
     });
   }
 
@@ -401,7 +470,8 @@ void complete(Profile& profile, Evidence evidence, PassTimer* timer) {
   }
 
   // Steps by their number of sequences.
-  analysis.compositions = find_compositions(analysis, evidence.model ? &*evidence.model : nullptr);
+  const bool has_costs = evidence.model && evidence.model->llm.no_cost_reason.empty();
+  analysis.compositions = find_compositions(analysis, has_costs ? &*evidence.model : nullptr);
 
   // Requests of clients, joined to the steps that served them.
   if (evidence.requests && profile.trace) {

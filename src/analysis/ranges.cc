@@ -13,6 +13,12 @@
 // (graph_names.h). A name that is open around launches of graphs as well counts for those alone, so
 // that no kernel counts twice for it.
 //
+// PyTorch runs the backward pass on a thread of its own, while the thread that called it waits. A
+// launch inside autograd's evaluate_function counts for the ranges of the one other thread of the
+// process that has any open then. With several such threads it is not known which of them waits.
+// Where the recording has no such functions, kernels of a thread without a range count for none,
+// and a diagnostic says how much that is: the thread may be autograd's or any other.
+//
 // What it gets wrong: ranges that overlap without nesting, which NVTX cannot record but a damaged
 // file can contain.
 #include "analysis/ranges.h"
@@ -26,11 +32,25 @@
 
 #include <fmt/format.h>
 
+#include "analysis/idle_causes.h"
 #include "analysis/interval_index.h"
 #include "analysis/operator_names.h"
+#include "base/units.h"
 
 namespace llmprof {
 namespace {
+
+void add_sums(const RangeTotal& part, RangeTotal& sum) {
+  sum.instances += part.instances;
+  sum.host_ns += part.host_ns;
+  sum.kernel_ns += part.kernel_ns;
+  sum.kernels += part.kernels;
+  sum.captured_ns += part.captured_ns;
+}
+
+bool has_more_kernel_time(const RangeTotal& a, const RangeTotal& b) {
+  return std::tuple(-a.kernel_ns, a.range) < std::tuple(-b.kernel_ns, b.range);
+}
 
 // The ranges of one thread and domain.
 struct Stack {
@@ -57,8 +77,13 @@ class RangeSums {
         stack.timeline.add(trace.ranges.start_ns[row], end_of(row), row);
       }
     }
+    find_autograd();
     stacks_of_.resize(stacks_.size());
-    for (std::size_t thread = 0; thread < stacks_.size(); ++thread) {
+    threads_of_.resize(trace.processes.size());
+    for (std::uint32_t thread = 0; thread < stacks_.size(); ++thread) {
+      if (!stacks_[thread].empty()) {
+        threads_of_[trace.threads[thread].process].push_back(thread);
+      }
       for (auto& [domain, stack] : stacks_[thread]) {
         stack.timeline.prepare();
         stacks_of_[thread].push_back(&stack);
@@ -67,15 +92,25 @@ class RangeSums {
   }
 
   void add(std::uint32_t call, std::int64_t duration_ns, bool is_graph) {
-    for (Stack* stack : stacks_of_[trace_.api_calls.thread[call]]) {
-      const std::uint32_t row = stack->timeline.find(trace_.api_calls.start_ns[call]);
-      if (row != kNone) {
-        kernel_ns_[row] += duration_ns;
-        ++kernels_[row];
-        launches_graph_[row] = launches_graph_[row] || is_graph;
+    const std::uint32_t thread = trace_.api_calls.thread[call];
+    const std::int64_t time_ns = trace_.api_calls.start_ns[call];
+    total_ns_ += duration_ns;
+    const bool is_claimed = add_to(thread, time_ns, duration_ns, is_graph);
+    const auto own = autograd_.find(thread);
+    if (own != autograd_.end() && own->second.find(time_ns) != kNone) {
+      const std::uint32_t caller = caller_of_backward(thread, time_ns);
+      if (caller != kNone) {
+        add_to(caller, time_ns, duration_ns, is_graph);
       }
+    } else if (!is_claimed && trace_.ops.size() == 0 &&
+               caller_of_backward(thread, time_ns) != kNone) {
+      unclaimed_ns_ += duration_ns;
     }
   }
+
+  // Kernels of threads that have no range open, while one other thread has, if they are a twentieth
+  // of all or more. PyTorch's profiler records operators, and steps there hold all threads.
+  std::int64_t unclaimed_ns() const { return unclaimed_ns_ * 20 >= total_ns_ ? unclaimed_ns_ : 0; }
 
   // The ranges around the capture of a kernel's node.
   void add_captured(const GraphNode& node, std::int64_t duration_ns) {
@@ -113,11 +148,7 @@ class RangeSums {
       const std::string_view text = trace_.strings[name.second];
       RangeTotal& sum = by_text[{trace_.strings[name.first],
                                  is_operator_text(text) ? operator_name(text) : text}];
-      sum.instances += total.instances;
-      sum.host_ns += total.host_ns;
-      sum.kernel_ns += total.kernel_ns;
-      sum.kernels += total.kernels;
-      sum.captured_ns += total.captured_ns;
+      add_sums(total, sum);
     }
     std::vector<RangeTotal> totals;
     totals.reserve(by_text.size());
@@ -126,14 +157,60 @@ class RangeSums {
       total.range = name.first.empty() ? total.text : fmt::format("{}:{}", name.first, total.text);
       totals.push_back(std::move(total));
     }
-    std::sort(totals.begin(), totals.end(), [](const RangeTotal& a, const RangeTotal& b) {
-      return std::tuple(-a.kernel_ns, a.range) < std::tuple(-b.kernel_ns, b.range);
-    });
+    std::sort(totals.begin(), totals.end(), has_more_kernel_time);
     return totals;
   }
 
  private:
   using Name = std::pair<StringId, StringId>;  // domain and text
+
+  bool add_to(std::uint32_t thread, std::int64_t time_ns, std::int64_t duration_ns, bool is_graph) {
+    bool is_found = false;
+    for (Stack* stack : stacks_of_[thread]) {
+      const std::uint32_t row = stack->timeline.find(time_ns);
+      if (row != kNone) {
+        kernel_ns_[row] += duration_ns;
+        ++kernels_[row];
+        launches_graph_[row] = launches_graph_[row] || is_graph;
+        is_found = true;
+      }
+    }
+    return is_found;
+  }
+
+  // When each thread ran functions of the backward pass.
+  void find_autograd() {
+    for (std::uint32_t row = 0; row < trace_.ops.size(); ++row) {
+      if (trace_.strings[trace_.ops.name[row]].starts_with("autograd::engine::evaluate_function")) {
+        autograd_[trace_.ops.thread[row]].add(trace_.ops.start_ns[row], trace_.ops.end_ns[row],
+                                              row);
+      }
+    }
+    for (auto& [thread, times] : autograd_) {
+      times.prepare();
+    }
+  }
+
+  // The one other thread of the process that has a range open; kNone: there are none, or several.
+  std::uint32_t caller_of_backward(std::uint32_t thread, std::int64_t time_ns) {
+    std::uint32_t caller = kNone;
+    for (const std::uint32_t other : threads_of_[trace_.threads[thread].process]) {
+      const bool is_open =
+          other != thread && std::ranges::any_of(stacks_of_[other], [&](Stack* stack) {
+            return stack->timeline.find(time_ns) != kNone;
+          });
+      // Another thread of autograd waits for nobody.
+      const auto backward = autograd_.find(other);
+      if (!is_open || (backward != autograd_.end() && backward->second.find(time_ns) != kNone)) {
+        continue;
+      }
+      if (caller != kNone) {
+        return kNone;
+      }
+      caller = other;
+    }
+    return caller;
+  }
 
   // Adds what was captured in each name, except where the name is open around launches of graphs.
   void add_scopes(std::map<Name, RangeTotal>& by_name) {
@@ -197,18 +274,45 @@ class RangeSums {
 
   const Trace& trace_;
   std::int64_t last_ns_;
+  std::int64_t unclaimed_ns_ = 0;
+  std::int64_t total_ns_ = 0;
   std::vector<std::int64_t> kernel_ns_;  // by row of the ranges
   std::vector<std::int64_t> kernels_;
   std::vector<bool> launches_graph_;
   std::vector<std::int64_t> scope_ns_;  // by host scope
   std::vector<std::int64_t> scope_kernels_;
-  std::vector<std::map<StringId, Stack>> stacks_;  // by thread, then domain
-  std::vector<std::vector<Stack*>> stacks_of_;     // the same, to walk through for each kernel
+  std::map<std::uint32_t, IntervalIndex> autograd_;     // by thread
+  std::vector<std::map<StringId, Stack>> stacks_;       // by thread, then domain
+  std::vector<std::vector<Stack*>> stacks_of_;          // the same, to walk through for each kernel
+  std::vector<std::vector<std::uint32_t>> threads_of_;  // by process: those with ranges
 };
 
 }  // namespace
 
-std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& attribution) {
+std::vector<RangeTotal> fold_numbered(const std::vector<RangeTotal>& ranges) {
+  std::map<std::string, std::vector<std::size_t>> by_shape;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const std::string& name = ranges[i].range;
+    // Longer ones are cut, and different ones would be one.
+    constexpr std::size_t kLongest = 200;
+    by_shape[name.size() > kLongest ? name : without_numbers(name)].push_back(i);
+  }
+  std::vector<RangeTotal> folded;
+  for (const auto& [shape, rows] : by_shape) {
+    RangeTotal& sum = folded.emplace_back(ranges[rows.front()]);
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      add_sums(ranges[rows[i]], sum);
+    }
+    if (rows.size() > 1) {
+      sum.range = fmt::format("{} ({} names)", shape, rows.size());
+    }
+  }
+  std::sort(folded.begin(), folded.end(), has_more_kernel_time);
+  return folded;
+}
+
+std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& attribution,
+                                         Diagnostics* diagnostics) {
   std::int64_t last_ns = INT64_MIN;
   for (const std::int64_t end : trace.api_calls.end_ns) {
     last_ns = std::max(last_ns, end);
@@ -229,6 +333,15 @@ std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& 
   };
   add(trace.kernels, attribution.kernels);
   add(trace.graphs, attribution.graphs);  // recorded as a whole
+  if (diagnostics != nullptr && sums.unclaimed_ns() > 0) {
+    diagnostics->push_back(
+        {"ranges_of_other_thread", Severity::kInfo, 1,
+         fmt::format(
+             "{} of kernels were launched by a thread without a range while another thread had "
+             "one open, and count for no range or stage: PyTorch runs the backward pass on such "
+             "a thread (nsys --pytorch=autograd-nvtx records which kernels are its own)",
+             format_duration_ns(sums.unclaimed_ns()))});
+  }
   return sums.totals();
 }
 

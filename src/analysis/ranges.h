@@ -6,7 +6,12 @@
 
 namespace llmprof {
 
-// NVTX ranges by name with the kernels launched inside them, by kernel time.
-std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& attribution);
+// NVTX ranges by name with the kernels launched inside them, by kernel time. A diagnostic says how
+// much ran on a thread without ranges while another had one open.
+std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& attribution,
+                                         Diagnostics* diagnostics = nullptr);
+
+// The same with names that differ only in their numbers as one row: "token_N (64 names)".
+std::vector<RangeTotal> fold_numbered(const std::vector<RangeTotal>& ranges);
 
 }  // namespace llmprof

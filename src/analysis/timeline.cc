@@ -54,42 +54,74 @@ std::vector<std::string> gap_cause_names() {
   return names;
 }
 
+void TimelineSlices::add(std::uint16_t in_row, std::int64_t from_ns, std::int64_t to_ns,
+                         std::uint32_t of_what, std::uint32_t of_stage, std::uint32_t of_call) {
+  row.push_back(in_row);
+  start_ns.push_back(from_ns);
+  duration_ns.push_back(to_ns - from_ns);
+  what.push_back(of_what);
+  stage.push_back(of_stage);
+  call.push_back(of_call);
+}
+
+void TimelineSlices::append(const TimelineSlices& other) {
+  const auto add_all = [](auto& column, const auto& more) {
+    column.insert(column.end(), more.begin(), more.end());
+  };
+  add_all(row, other.row);
+  add_all(start_ns, other.start_ns);
+  add_all(duration_ns, other.duration_ns);
+  add_all(what, other.what);
+  add_all(stage, other.stage);
+  add_all(call, other.call);
+}
+
 TimelineMaker::TimelineMaker(const Trace& trace, const KernelFamilies& families,
                              const Stages& stages, const Attribution& attribution,
                              std::int64_t start_ns, std::int64_t end_ns,
                              const TimelineOptions& options)
-    : trace_(trace), stages_(stages), start_ns_(start_ns), options_(options) {
+    : trace_(trace),
+      stages_(stages),
+      attribution_(attribution),
+      start_ns_(start_ns),
+      end_ns_(end_ns),
+      options_(options) {
   made_.duration_ns = end_ns - start_ns;
   made_.num_work =
       static_cast<std::int64_t>(trace.kernels.size() + trace.copies.size() + trace.graphs.size());
   made_.is_whole = made_.num_work <= options.most_work;
   made_.stages = stages.names;
   made_.is_nested = stages.is_nested;
-  std::vector<HostWindow> host_windows;
   for (const TimelineWindow& window :
        telling_windows(trace, stages, attribution,
                        made_.is_whole ? options.most_work : options.most_window_work)) {
-    host_windows.push_back({window.start_ns, window.end_ns});
+    host_windows_.push_back({window.start_ns, window.end_ns});
     made_.windows.push_back({window.label, window.start_ns - start_ns, window.end_ns - start_ns});
   }
-  made_.host =
-      make_host_timeline(trace, attribution, host_windows, start_ns, end_ns, options.most_host);
   lay_rows();
   gaps_.resize(made_.rows.size() * kNumGapCauses);
   name_kernels(families);
   add_levels();
-  add_work(
-      trace.kernels, attribution.kernels,
-      [&](std::size_t row) { return row_of_stream_[trace.kernels.stream[row]]; },
-      [&](std::size_t row) { return name_of_[static_cast<std::size_t>(trace.kernels.name[row])]; });
-  add_work(
-      trace.graphs, attribution.graphs,
-      [&](std::size_t row) { return row_of_stream_[trace.graphs.stream[row]]; },
+}
+
+void TimelineMaker::add_work() {
+  made_.host = make_host_timeline(trace_, attribution_, host_windows_, start_ns_, end_ns_,
+                                  options_.most_host);
+  add_table(
+      trace_.kernels, attribution_.kernels,
+      [&](std::size_t row) { return row_of_stream_[trace_.kernels.stream[row]]; },
+      [&](std::size_t row) {
+        return name_of_[static_cast<std::size_t>(trace_.kernels.name[row])];
+      });
+  add_table(
+      trace_.graphs, attribution_.graphs,
+      [&](std::size_t row) { return row_of_stream_[trace_.graphs.stream[row]]; },
       [](std::size_t) { return kNone; });
-  add_work(
-      trace.copies, attribution.copies,
-      [&](std::size_t row) { return copies_row_[trace.copies.device[row]]; },
-      [&](std::size_t row) { return static_cast<std::uint32_t>(trace.copies.kind[row]); });
+  add_table(
+      trace_.copies, attribution_.copies,
+      [&](std::size_t row) { return copies_row_[trace_.copies.device[row]]; },
+      [&](std::size_t row) { return static_cast<std::uint32_t>(trace_.copies.kind[row]); });
+  made_.num_kept = static_cast<std::int64_t>(made_.slices.size());
 }
 
 // GPUs by ordinal; for each the busiest streams, the others, copies, gaps.
@@ -180,9 +212,15 @@ void TimelineMaker::add_levels() {
 }
 
 template <typename Table, typename RowOf, typename WhatOf>
-void TimelineMaker::add_work(const Table& table, const Origins& origins, RowOf row_of,
-                             WhatOf what_of) {
+void TimelineMaker::add_table(const Table& table, const Origins& origins, RowOf row_of,
+                              WhatOf what_of) {
+  Filler filler(*this);
   for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::int64_t from_ns = std::max<std::int64_t>(table.start_ns[i] - start_ns_, 0);
+    const std::int64_t to_ns = std::min(table.end_ns[i] - start_ns_, made_.duration_ns);
+    if (from_ns >= to_ns) {
+      continue;
+    }
     const std::uint16_t row = row_of(i);
     const std::uint32_t what = what_of(i);
     std::uint32_t category = what;
@@ -190,14 +228,16 @@ void TimelineMaker::add_work(const Table& table, const Origins& origins, RowOf r
       category =
           what == kNone ? static_cast<std::uint32_t>(made_.families.size()) : family_of_[what];
     }
-    const std::uint32_t instance =
-        origins.instance[i] != kNone ? origins.instance[i] : origins.nested[i];
-    const auto call = made_.host.slice_of_call.find(origins.call[i]);
-    add(row, category, what, instance == kNone ? kNone : stages_.instances[instance].stage,
-        call == made_.host.slice_of_call.end() ? kNone : call->second, table.start_ns[i],
-        table.end_ns[i]);
+    filler.add(row, category, from_ns, to_ns);
+    if (is_shown(from_ns, to_ns)) {
+      const std::uint32_t instance =
+          origins.instance[i] != kNone ? origins.instance[i] : origins.nested[i];
+      const auto call = made_.host.slice_of_call.find(origins.call[i]);
+      made_.slices.add(row, from_ns, to_ns, what,
+                       instance == kNone ? kNone : stages_.instances[instance].stage,
+                       call == made_.host.slice_of_call.end() ? kNone : call->second);
+    }
   }
-  made_.num_kept = static_cast<std::int64_t>(made_.slices.size());
 }
 
 bool TimelineMaker::is_shown(std::int64_t start_ns, std::int64_t end_ns) const {
@@ -207,53 +247,55 @@ bool TimelineMaker::is_shown(std::int64_t start_ns, std::int64_t end_ns) const {
          });
 }
 
-void TimelineMaker::add(std::uint16_t row, std::uint32_t category, std::uint32_t what,
-                        std::uint32_t stage, std::uint32_t call, std::int64_t start_ns,
-                        std::int64_t end_ns) {
-  const std::int64_t from = std::max<std::int64_t>(start_ns - start_ns_, 0);
-  const std::int64_t to = std::min(end_ns - start_ns_, made_.duration_ns);
-  if (from >= to) {
-    return;
-  }
-  // A piece that spans many columns touches only its first and last one.
-  for (std::size_t i = 0; i < made_.levels.size(); ++i) {
-    const TimelineLevel& level = made_.levels[i];
-    Filling& filling = fillings_[i][row * num_categories_ + category];
+void TimelineMaker::Filler::add(std::uint16_t row, std::uint32_t category, std::int64_t from_ns,
+                                std::int64_t to_ns) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const TimelineLevel& level = maker_.made_.levels[i];
+    Filling& filling = maker_.fillings_[i][row * maker_.num_categories_ + category];
     if (filling.partial_ns.empty()) {
       filling.partial_ns.resize(level.num_columns);
       filling.whole.resize(level.num_columns + 1);
     }
-    const std::int64_t first = from / level.column_ns;
-    const std::int64_t last = (to - 1) / level.column_ns;
+    Column& column = columns_[i];
+    if (from_ns >= column.start_ns && to_ns <= column.end_ns) {
+      filling.partial_ns[column.number] += to_ns - from_ns;
+      continue;
+    }
+    // A piece that spans many columns touches only its first and last one.
+    const std::int64_t first = from_ns / level.column_ns;
+    const std::int64_t last = (to_ns - 1) / level.column_ns;
     if (first == last) {
-      filling.partial_ns[static_cast<std::size_t>(first)] += to - from;
+      filling.partial_ns[static_cast<std::size_t>(first)] += to_ns - from_ns;
     } else {
-      filling.partial_ns[static_cast<std::size_t>(first)] += (first + 1) * level.column_ns - from;
-      filling.partial_ns[static_cast<std::size_t>(last)] += to - last * level.column_ns;
+      filling.partial_ns[static_cast<std::size_t>(first)] +=
+          (first + 1) * level.column_ns - from_ns;
+      filling.partial_ns[static_cast<std::size_t>(last)] += to_ns - last * level.column_ns;
       ++filling.whole[static_cast<std::size_t>(first + 1)];
       --filling.whole[static_cast<std::size_t>(last)];
     }
-  }
-  if (is_shown(from, to)) {
-    made_.slices.row.push_back(row);
-    made_.slices.start_ns.push_back(from);
-    made_.slices.duration_ns.push_back(to - from);
-    made_.slices.what.push_back(what);
-    made_.slices.stage.push_back(stage);
-    made_.slices.call.push_back(call);
+    column = {last * level.column_ns, (last + 1) * level.column_ns, static_cast<std::size_t>(last)};
   }
 }
 
 GapSink TimelineMaker::gap_sink() {
-  return [this](std::size_t device, GapCause gap, std::int64_t start_ns, std::int64_t end_ns) {
+  return [this, filler = Filler(*this)](std::size_t device, GapCause gap, std::int64_t start_ns,
+                                        std::int64_t end_ns) mutable {
     const std::uint16_t cause = cause_number(gap);
-    add(idle_row_[device], cause, cause, kNone, kNone, start_ns, end_ns);
+    const std::uint16_t row = idle_row_[device];
+    const std::int64_t from_ns = std::max<std::int64_t>(start_ns - start_ns_, 0);
+    const std::int64_t to_ns = std::min(end_ns - start_ns_, made_.duration_ns);
+    if (from_ns < to_ns) {
+      filler.add(row, cause, from_ns, to_ns);
+      if (is_shown(from_ns, to_ns)) {
+        gap_slices_.add(row, from_ns, to_ns, cause, kNone, kNone);
+      }
+    }
     // A heap whose top is the shortest of the longest gaps.
-    std::vector<TimelineGap>& longest = gaps_[idle_row_[device] * kNumGapCauses + cause];
+    std::vector<TimelineGap>& longest = gaps_[row * kNumGapCauses + cause];
     if (longest.size() == kMostGaps && end_ns - start_ns <= longest.front().duration_ns) {
       return;
     }
-    longest.push_back({end_ns - start_ns, start_ns - start_ns_, idle_row_[device], cause});
+    longest.push_back({end_ns - start_ns, start_ns - start_ns_, row, cause});
     std::push_heap(longest.begin(), longest.end(), std::greater<>());
     if (longest.size() > kMostGaps) {
       std::pop_heap(longest.begin(), longest.end(), std::greater<>());
@@ -287,6 +329,7 @@ Timeline TimelineMaker::finish() {
   std::sort(made_.longest_gaps.begin(), made_.longest_gaps.end(), std::greater<>());
   made_.longest_gaps.resize(std::min(made_.longest_gaps.size(), kMostListed));
   TimelineSlices& slices = made_.slices;
+  slices.append(gap_slices_);
   std::vector<std::uint32_t> order(slices.size());
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {

@@ -40,6 +40,9 @@ struct TimelineSlices {
   std::vector<std::uint32_t> call;   // into HostTimeline::slices, that launched it; kNone: none
 
   std::size_t size() const { return row.size(); }
+  void add(std::uint16_t in_row, std::int64_t from_ns, std::int64_t to_ns, std::uint32_t of_what,
+           std::uint32_t of_stage, std::uint32_t of_call);
+  void append(const TimelineSlices& other);
 };
 
 // The time that one family (or CopyKind, or cause of gaps) fills in each column of a row. Exact:
@@ -118,8 +121,10 @@ struct TimelineOptions {
   std::int64_t num_fine = 8'192;           // where not every slice is kept; fewer with many rows
 };
 
-// Built in two steps around the ledger, which alone knows the causes of gaps:
-//   TimelineMaker maker(...);  make_ledgers(..., maker.gap_sink());  maker.finish()
+// Built around the ledger, which alone knows the causes of gaps:
+//   TimelineMaker maker(...);  make_ledgers(..., maker.gap_sink());  maker.add_work();
+//   maker.finish()
+// Gaps and work may be added at the same time, by two threads.
 class TimelineMaker {
  public:
   TimelineMaker(const Trace& trace, const KernelFamilies& families, const Stages& stages,
@@ -127,6 +132,8 @@ class TimelineMaker {
                 const TimelineOptions& options = {});
 
   GapSink gap_sink();
+  // The work of all GPUs, and what the host did.
+  void add_work();
   Timeline finish();
 
  private:
@@ -134,9 +141,7 @@ class TimelineMaker {
   void add_levels();
   void name_kernels(const KernelFamilies& families);
   template <typename Table, typename RowOf, typename WhatOf>
-  void add_work(const Table& table, const Origins& origins, RowOf row_of, WhatOf what_of);
-  void add(std::uint16_t row, std::uint32_t category, std::uint32_t what, std::uint32_t stage,
-           std::uint32_t call, std::int64_t start_ns, std::int64_t end_ns);
+  void add_table(const Table& table, const Origins& origins, RowOf row_of, WhatOf what_of);
   bool is_shown(std::int64_t start_ns, std::int64_t end_ns) const;
 
   // One level while it is filled: full columns are recorded only by the first and last one, so that
@@ -146,9 +151,29 @@ class TimelineMaker {
     std::vector<std::int64_t> whole;       // change of the number of pieces that fill a column
   };
 
+  // Adds pieces of time to the levels. Nearly all lie in the column of the one before.
+  class Filler {
+   public:
+    explicit Filler(TimelineMaker& maker) : maker_(maker), columns_(maker.made_.levels.size()) {}
+
+    void add(std::uint16_t row, std::uint32_t category, std::int64_t from_ns, std::int64_t to_ns);
+
+   private:
+    struct Column {
+      std::int64_t start_ns = 0;
+      std::int64_t end_ns = 0;
+      std::size_t number = 0;
+    };
+
+    TimelineMaker& maker_;
+    std::vector<Column> columns_;  // by level: of the piece before
+  };
+
   const Trace& trace_;
   const Stages& stages_;
+  const Attribution& attribution_;
   std::int64_t start_ns_ = 0;
+  std::int64_t end_ns_ = 0;
   TimelineOptions options_;
   Timeline made_;
   std::vector<std::uint16_t> row_of_stream_;  // by Trace::streams
@@ -157,6 +182,8 @@ class TimelineMaker {
   std::vector<std::uint32_t> name_of_;        // StringId -> Timeline::names
   std::vector<std::uint32_t> family_of_;      // Timeline::names -> Timeline::families
   std::uint32_t num_categories_ = 0;
+  std::vector<HostWindow> host_windows_;
+  TimelineSlices gap_slices_;
   std::vector<std::vector<TimelineGap>> gaps_;  // by row x cause: heaps, the shortest on top
   std::vector<std::vector<Filling>> fillings_;  // by level, then row x category
 };

@@ -64,13 +64,26 @@ WaitCalls::WaitCalls(const Trace& trace, const Origins& copies) : by_thread_(tra
   }
 }
 
-std::uint32_t WaitCalls::Cursor::at(std::uint32_t thread, std::int64_t time_ns) {
-  const std::vector<Wait>& waits = waits_.by_thread_[thread];
-  std::size_t& next = next_[thread];
-  while (next < waits.size() && waits[next].start_ns <= time_ns) {
-    ++next;
+WaitCalls::Cursor::Cursor(const WaitCalls& waits)
+    : waits_(waits), places_(waits.by_thread_.size()) {
+  for (std::size_t thread = 0; thread < places_.size(); ++thread) {
+    if (!waits.by_thread_[thread].empty()) {
+      places_[thread].next_ns = waits.by_thread_[thread].front().start_ns;
+    }
   }
-  return next == 0 || waits[next - 1].end_ns <= time_ns ? kNone : waits[next - 1].call;
+}
+
+void WaitCalls::Cursor::advance(std::uint32_t thread, std::int64_t time_ns) {
+  const std::vector<Wait>& waits = waits_.by_thread_[thread];
+  Place& place = places_[thread];
+  while (place.next < waits.size() && waits[place.next].start_ns <= time_ns) {
+    ++place.next;
+  }
+  place.next_ns = place.next < waits.size() ? waits[place.next].start_ns : INT64_MAX;
+  if (place.next > 0) {
+    place.end_ns = waits[place.next - 1].end_ns;
+    place.call = waits[place.next - 1].call;
+  }
 }
 
 std::int64_t WaitCalls::last_end_ns(std::uint32_t thread, std::int64_t before_ns) const {

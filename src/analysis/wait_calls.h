@@ -21,15 +21,31 @@ class WaitCalls {
   // would be the larger part of finding gaps.
   class Cursor {
    public:
-    explicit Cursor(const WaitCalls& waits) : waits_(waits), next_(waits.by_thread_.size()) {}
+    explicit Cursor(const WaitCalls& waits);
 
     // The call in which the thread waited at `time_ns`; kNone if it did not. Times of a thread must
     // not decrease.
-    std::uint32_t at(std::uint32_t thread, std::int64_t time_ns);
+    std::uint32_t at(std::uint32_t thread, std::int64_t time_ns) {
+      Place& place = places_[thread];
+      if (place.next_ns <= time_ns) {
+        advance(thread, time_ns);
+      }
+      return place.end_ns <= time_ns ? kNone : place.call;
+    }
 
    private:
+    // The last wait that has started, and when the next one does.
+    struct Place {
+      std::int64_t next_ns = INT64_MAX;
+      std::int64_t end_ns = INT64_MIN;
+      std::size_t next = 0;
+      std::uint32_t call = kNone;
+    };
+
+    void advance(std::uint32_t thread, std::int64_t time_ns);
+
     const WaitCalls& waits_;
-    std::vector<std::size_t> next_;  // by thread: the first wait that starts later
+    std::vector<Place> places_;  // by thread
   };
 
   // How long the thread waited between two times.

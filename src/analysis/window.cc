@@ -76,7 +76,7 @@ class WindowMaker {
       refuse_empty();
     }
     keep_only(kept, trace_);
-    trace_.capture.window = {window_.start_ns, window_.end_ns, extent_.start_ns, why_};
+    trace_.capture.window = {window_.start_ns, window_.end_ns, extent_.start_ns, why_, is_by_time_};
   }
 
  private:
@@ -90,6 +90,7 @@ class WindowMaker {
                               format_duration_ns(length_ns)));
     }
     window_ = {extent_.start_ns + from_ns, extent_.start_ns + to_ns};
+    is_by_time_ = true;
     why_ = fmt::format("from {} to {} of {}", format_duration_ns(from_ns),
                        format_duration_ns(to_ns), format_duration_ns(length_ns));
   }
@@ -249,6 +250,7 @@ class WindowMaker {
   std::vector<bool> is_chosen_;              // by instance; empty unless steps were asked for
   std::map<std::uint32_t, Span> by_thread_;  // of threads that mark steps: their chosen ones
   std::string why_;
+  bool is_by_time_ = false;
   std::size_t num_kept_ = 0;
 };
 

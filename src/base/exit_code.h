@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "base/error.h"
+
 namespace llmprof {
 
 // Exit codes of every command. Scripts rely on them: numbers do not change.
@@ -18,6 +20,22 @@ enum ExitCode : int {
   kExitInterrupted = 130,
 };
 
+// What a command exits with after an Error.
+constexpr ExitCode exit_code_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kFailure:
+    case ErrorKind::kInput:
+      return kExitFailure;
+    case ErrorKind::kUsage:
+      return kExitUsage;
+    case ErrorKind::kContract:
+      return kExitIncomplete;
+    case ErrorKind::kEnvironment:
+      return kExitEnvironment;
+  }
+  return kExitFailure;
+}
+
 // One row of the table that `llmprof list` and the documentation print.
 struct ExitCodeMeaning {
   ExitCode code;
@@ -29,7 +47,7 @@ inline constexpr std::array<ExitCodeMeaning, 9> kExitCodes = {{
     {kExitFailure, "llmprof failed, or a file is unreadable or not what it claims to be"},
     {kExitUsage, "the command line or a configuration is wrong"},
     {kExitRegression, "a gate found a regression"},
-    {kExitInconclusive, "a gate cannot decide: too few runs"},
+    {kExitInconclusive, "a gate cannot decide, mostly for too few runs"},
     {kExitEnvironment, "a tool, a permission, a driver or memory is missing"},
     {kExitNotComparable,
      "a gate was given runs that did different work, or work on different GPUs"},

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include <fcntl.h>
@@ -18,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/run_tasks.h"
 
 namespace llmprof {
 namespace {
@@ -137,6 +140,24 @@ void write_file(const std::filesystem::path& path, std::string_view contents, un
     file.fail("write");
   }
   file.put_in_place();
+}
+
+void write_files(const std::filesystem::path& folder,
+                 const std::vector<std::pair<std::string, std::string>>& files) {
+  constexpr unsigned kMostThreads = 8;
+  std::vector<std::unique_ptr<TemporaryFile>> written;
+  std::vector<std::function<void()>> syncs;
+  for (const auto& [name, contents] : files) {
+    TemporaryFile& file = *written.emplace_back(std::make_unique<TemporaryFile>(folder / name));
+    if (!write_all(file.descriptor(), contents)) {
+      file.fail("write");
+    }
+    syncs.emplace_back([&file] { file.sync(); });
+  }
+  run_tasks(syncs, kMostThreads);
+  for (const std::unique_ptr<TemporaryFile>& file : written) {
+    file->put_in_place();
+  }
 }
 
 FileWriter::FileWriter(const std::filesystem::path& path, unsigned mode) : file_(path, mode) {}

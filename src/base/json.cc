@@ -6,21 +6,31 @@
 // not. So depth is counted while parsing, and limited to what our own files need.
 #include "base/json.h"
 
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
 
 namespace llmprof {
 Json parse_json(std::string_view text, const std::string& name) {
-  const auto watch_depth = [&](int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) {
+  std::vector<std::size_t> num_members(kDeepestJson + 2);  // of the open object at each depth
+  const auto watch_size = [&](int depth, Json::parse_event_t event, Json& /*parsed*/) {
     if (depth > kDeepestJson) {
       throw Error(ErrorKind::kInput,
                   fmt::format("{} is nested deeper than {}", name, kDeepestJson));
     }
+    if (event == Json::parse_event_t::object_start) {
+      num_members[static_cast<std::size_t>(depth) + 1] = 0;
+    } else if (event == Json::parse_event_t::key &&
+               ++num_members[static_cast<std::size_t>(depth)] > kMostMembers) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{} has an object of more than {} members", name, kMostMembers));
+    }
     return true;
   };
   try {
-    return Json::parse(text, watch_depth);
+    return Json::parse(text, watch_size);
   } catch (const Json::parse_error& error) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} is not valid JSON (at byte {})", name, error.byte));

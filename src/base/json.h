@@ -15,9 +15,12 @@
 namespace llmprof {
 
 inline constexpr int kDeepestJson = 100;
+// Of one object. Members are found one after the other, so more of them would take the square of
+// their number.
+inline constexpr std::size_t kMostMembers = 4096;
 
 // Throws kInput, naming `name` and the place, on anything but one JSON value nested at most 100
-// deep.
+// deep, with at most 4096 members in an object.
 Json parse_json(std::string_view text, const std::string& name);
 
 // What is not there is null: absent is not zero.

@@ -24,4 +24,12 @@ std::optional<double> parse_percent(std::string_view text) {
   return is_percent && percent > 0 && percent < 1000 ? std::optional(percent / 100) : std::nullopt;
 }
 
+std::optional<double> parse_price(std::string_view text) {
+  double price = 0;
+  const auto [end, failure] =
+      std::from_chars(text.data(), text.data() + text.size(), price, std::chars_format::fixed);
+  const bool is_whole = failure == std::errc() && end == text.data() + text.size();
+  return is_whole && price > 0 && price < 1e6 ? std::optional(price) : std::nullopt;
+}
+
 }  // namespace llmprof

@@ -13,4 +13,7 @@ std::optional<std::int64_t> parse_whole(std::string_view text);
 // Parses "2", "2%" or "2 %" as the fraction 0.02. nullopt if it is not between 0 % and 1000 %.
 std::optional<double> parse_percent(std::string_view text);
 
+// Parses "2", "2.5" or "2.50" as an amount above 0 and below a million.
+std::optional<double> parse_price(std::string_view text);
+
 }  // namespace llmprof

@@ -10,6 +10,8 @@
 // A signal that ends the program runs no destructors. So the names to unlink are kept in a table of
 // plain bytes that a signal handler may read: rows are added and used again, never freed. A name is
 // entered before its file is created, so there is no moment in which the file could be forgotten.
+// Other threads go on while the handler runs: it waits for those that are creating a file, and no
+// further one is created.
 //
 // What this gets wrong: SIGKILL leaves the temporary behind. If a parent folder is replaced by a
 // link while we write, the link is followed.
@@ -20,6 +22,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include <fcntl.h>
@@ -47,6 +50,24 @@ namespace {
 static_assert(std::atomic<DoomedName*>::is_always_lock_free);
 
 std::atomic<DoomedName*> first_doomed{nullptr};
+std::atomic<bool> is_ending{false};
+std::atomic<int> num_creating{0};
+
+// open() for a new file, which does not return once the program ends.
+int create_file(const char* path, unsigned mode) {
+  ++num_creating;
+  if (is_ending) {
+    --num_creating;
+    while (true) {
+      ::pause();
+    }
+  }
+  const int descriptor = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  const int reason = errno;
+  --num_creating;
+  errno = reason;
+  return descriptor;
+}
 
 DoomedName* free_row() {
   for (DoomedName* row = first_doomed; row != nullptr; row = row->next) {
@@ -100,6 +121,12 @@ void DoomedFile::spare() {
 }
 
 void remove_doomed_files() noexcept {
+  is_ending = true;
+  // Not for ever: the handler may have interrupted the very thread that creates a file.
+  constexpr timespec kPause = {0, 1'000'000};
+  for (int i = 0; i < 50 && num_creating > 0; ++i) {
+    ::nanosleep(&kPause, nullptr);
+  }
   for (const DoomedName* row = first_doomed; row != nullptr; row = row->next) {
     if (row->is_set) {
       ::unlink(row->path.data());
@@ -109,9 +136,18 @@ void remove_doomed_files() noexcept {
 
 TemporaryFile::TemporaryFile(const fs::path& path, unsigned mode) : path_(path) {
   constexpr int kMostAttempts = 100;
+  // Root could replace /dev/full, or a link to a terminal.
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) {
+    throw Error(ErrorKind::kFailure,
+                fmt::format("cannot write {}: it is a device or a pipe, and would be replaced by a "
+                            "file",
+                            path_.string()),
+                "give the name of a file");
+  }
   for (int attempt = 0; attempt < kMostAttempts && descriptor_ < 0; ++attempt) {
     temporary_.emplace(name_beside(path));
-    descriptor_ = ::open(name().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    descriptor_ = create_file(name().c_str(), mode);
     if (descriptor_ < 0) {
       const int reason = errno;
       temporary_->spare();
@@ -132,8 +168,16 @@ TemporaryFile::~TemporaryFile() {
   }
 }
 
+void TemporaryFile::sync() {
+  if (!is_synced_ && ::fsync(descriptor_) != 0) {
+    fail("write");
+  }
+  is_synced_ = true;
+}
+
 void TemporaryFile::put_in_place() {
-  if (::fsync(descriptor_) != 0 || ::close(std::exchange(descriptor_, -1)) != 0) {
+  sync();
+  if (::close(std::exchange(descriptor_, -1)) != 0) {
     fail("write");
   }
   if (::rename(name().c_str(), path_.c_str()) != 0) {

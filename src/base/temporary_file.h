@@ -25,8 +25,8 @@ class DoomedFile {
   DoomedName* row_ = nullptr;  // for signal handlers
 };
 
-// Unlinks the files of all live DoomedFiles. Async-signal-safe, for handlers of signals that end
-// the program.
+// Unlinks the files of all live DoomedFiles, and lets no thread create a TemporaryFile any more.
+// Async-signal-safe, for handlers of signals that end the program.
 void remove_doomed_files() noexcept;
 
 // A new file beside `path` that replaces it when complete. Existing files in the folder are never
@@ -42,6 +42,9 @@ class TemporaryFile {
   const std::filesystem::path& name() const { return temporary_->path(); }
   int descriptor() const { return descriptor_; }
 
+  // Waits until the disk has what was written.
+  void sync();
+
   // Syncs and renames. A link under the final name is replaced, not followed.
   void put_in_place();
 
@@ -52,6 +55,7 @@ class TemporaryFile {
   std::filesystem::path path_;
   std::optional<DoomedFile> temporary_;
   int descriptor_ = -1;
+  bool is_synced_ = false;
 };
 
 // Creates a folder inside an output folder. A link in its place is refused, because files would be

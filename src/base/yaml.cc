@@ -140,6 +140,9 @@ class Reader {
       if (map.contains(key)) {
         fail(entry.first.Mark(), fmt::format("key '{}' is given twice", key));
       }
+      if (map.size() == kMostMembers) {
+        fail(entry.first.Mark(), fmt::format("a mapping of more than {} keys", kMostMembers));
+      }
       map[key] = read(entry.second, depth + 1);
     }
     return map;

@@ -51,6 +51,13 @@ std::string saying(const StepResult& step) {
   return line.empty() ? "; it printed nothing" : "; the last line it printed: " + line;
 }
 
+// Who stopped a step, as the end of a sentence: Ctrl-C is the user's, SIGTERM mostly a scheduler's.
+std::string stop_text(int signal) {
+  return signal == SIGTERM  ? ": terminated (SIGTERM)"
+         : signal == SIGHUP ? ": the terminal was closed (SIGHUP)"
+                            : " at your request";
+}
+
 bool is_there(const fs::path& file) {
   std::error_code failure;
   return fs::file_size(file, failure) > 0 && !failure;
@@ -93,7 +100,7 @@ std::vector<Breach> check_step(const std::string& pass, const Contract& contract
                "leave out the kernel it hangs on, or wait longer", "run.ncu_no_progress_s=1800"}};
     case StepEnd::kInterrupted:
     case StepEnd::kAborted:
-      return {{Reason::kInterrupted, pass, after + " at your request", "", "", true}};
+      return {{Reason::kInterrupted, pass, after + stop_text(step.stop_signal), "", "", true}};
     case StepEnd::kItself:
       break;
   }

@@ -58,7 +58,7 @@ constexpr milliseconds kShortPoll{5};       // where nothing tells that the proc
 constexpr seconds kBetweenLooks{1};         // at sizes and free space
 constexpr milliseconds kGraceOfRest{1500};  // for orphans to end by themselves
 constexpr milliseconds kGraceOfTerm{2000};
-constexpr milliseconds kGraceOfKill{4000};
+constexpr milliseconds kGraceOfKill{15'000};  // they end, as soon as they get a processor
 constexpr std::size_t kKeptOutput = 8 * kKiB;
 constexpr std::size_t kLongestLine = 400;
 
@@ -529,6 +529,7 @@ StepResult supervise(const Step& step,
   }
   is_supervising = false;
   if (result.end == StepEnd::kInterrupted || result.end == StepEnd::kAborted) {
+    result.stop_signal = last_signal.load();
     InterruptCounter::acknowledge();
   } else if (InterruptCounter::num_new() > 0) {
     EndWatch::wake();  // it came too late for the program

@@ -66,6 +66,7 @@ struct StepProgress {
 struct StepResult {
   int exit_code = -1;  // 128 + signal when a signal ended it; -1: unknown
   StepEnd end = StepEnd::kItself;
+  int stop_signal = 0;  // that the user or the system sent, if it ended the step; 0: none
   std::int64_t duration_ns = 0;
   std::uint64_t bytes = 0;
   std::uint64_t peak_memory_bytes = 0;  // resident, of its largest process; 0: unknown

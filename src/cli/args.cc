@@ -120,7 +120,7 @@ std::string help_line(const std::string& path) {
 Error unknown_word(const std::string& word, const std::string& path,
                    const std::vector<Node>& children, const std::vector<Option>& options) {
   if (word.starts_with('-')) {
-    std::vector<std::string> known = {"--help", "--version", "--color"};
+    std::vector<std::string> known = {"--help", "-V", "--version", "--color"};
     for (const Option& option : options) {
       if (!option.is_positional()) {
         known.push_back(option.long_name());
@@ -276,7 +276,7 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
   CLI::App app(kDescription, "llmprof");
   app.get_formatter()->column_width(kHelpColumn);
   app.set_help_flag("-h,--help", "Print this help");
-  app.set_version_flag("--version", version_text(), "Print version and build");
+  app.set_version_flag("-V,--version", version_text(), "Print version and build");
   add_option(app, program.options[0]);
   app.allow_extras();
   app.require_subcommand(0, 1);

@@ -50,9 +50,11 @@ Option json_option(bool& target) {
 
 Option ci_option(std::string& target) {
   return one_of(
-      {"github", "bencher", "gbench"},
+      {"github", "gitlab", "bencher", "gbench"},
       {"--ci", "FORM",
-       "For continuous integration: github (step summary), bencher or gbench (JSON)", &target});
+       "For continuous integration: github (step summary), gitlab (metrics report), bencher or gbench "
+       "(JSON)",
+       &target});
 }
 
 Option ncu_option(std::vector<std::string>& target) {

@@ -22,21 +22,6 @@
 namespace llmprof {
 namespace {
 
-ExitCode exit_code_of(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kFailure:
-    case ErrorKind::kInput:
-      return kExitFailure;
-    case ErrorKind::kUsage:
-      return kExitUsage;
-    case ErrorKind::kContract:
-      return kExitIncomplete;
-    case ErrorKind::kEnvironment:
-      return kExitEnvironment;
-  }
-  return kExitFailure;
-}
-
 int run(const std::vector<std::string>& arguments, Console& console) {
   Context context{this_system(), console};
   const std::vector<Command> commands = all_commands();

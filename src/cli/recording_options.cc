@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options of all commands that read a recording.
+// Options of all commands that read a recording, and of the price of a GPU.
 #include "cli/recording_options.h"
 
 #include <fmt/format.h>
 
 #include "analysis/profile.h"
+#include "base/error.h"
+#include "base/text.h"
 #include "session/recording.h"
 
 namespace llmprof {
@@ -56,6 +58,15 @@ void add_recording_options(Command& command, RecordingOptions& target) {
                {"--memory-limit", "BYTES",
                 "Memory limit, as 4GiB; makes the timeline coarser to fit, or fails",
                 &target.memory_limit_bytes}});
+}
+
+std::optional<GpuPrice> gpu_price_of(const std::string& text) {
+  std::optional<GpuPrice> price = parse_gpu_price(text);
+  if (!price && !text.empty()) {
+    throw Error(ErrorKind::kUsage, fmt::format("--gpu-hour-price {}: not a price", printable(text)),
+                "give a number above 0, and the currency after it if you like: 2.50, '2.50 EUR'");
+  }
+  return price;
 }
 
 void say_how_read(const Profile& profile, Console& console) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/command.h"
+#include "report/worth.h"
 
 namespace llmprof {
 
@@ -24,6 +26,9 @@ void add_request_options(Command& command, RecordingOptions& target);
 
 // All options of a command that reads a recording.
 void add_recording_options(Command& command, RecordingOptions& target);
+
+// The value of --gpu-hour-price; nullopt where it is empty. Throws kUsage for what is not a price.
+std::optional<GpuPrice> gpu_price_of(const std::string& text);
 
 // Says on standard error which rules and which window a result is of, for commands whose output has
 // no place for it.

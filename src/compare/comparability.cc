@@ -11,6 +11,7 @@
 // another clock limit or another process on the GPU are not.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -29,6 +30,9 @@ struct FactRule {
 };
 
 constexpr FactRule kFactRules[] = {
+    {"runs", true,
+     "the same run is on both sides, so part of the comparison is with itself; llmprof gate "
+     "--self-test tries the gate on runs of one build"},
     {"gpu", true, "another device is another ceiling"},
     {"model", true, "another model is other work"},
     {"inputs", true, "other inputs are other work"},
@@ -109,11 +113,9 @@ class FactComparer {
   }
 
   // An empty side cannot be allowed.
-  void add_empty(const RunSummary& run, bool is_base) {
-    if (!run.absent.empty()) {
-      found_.push_back({"content", is_base ? run.label : "", is_base ? "" : run.label, true,
-                        fmt::format("{} cannot be compared: {}", run.label, run.absent)});
-    }
+  void add_empty(const std::vector<RunSummary>& runs, bool is_base) {
+    std::vector<FactDifference> rows = empty_runs(runs, is_base);
+    std::move(rows.begin(), rows.end(), std::back_inserter(found_));
   }
 
   void add_lost(std::string base, std::string candidate) {
@@ -209,6 +211,19 @@ void add_stages(const std::vector<RunSummary>& base, const std::vector<RunSummar
   }
 }
 
+// Runs that are on both sides, which no command means to compare.
+void add_shared_runs(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
+                     FactComparer& comparer) {
+  for (const RunSummary& run : base) {
+    const auto same = std::ranges::find_if(candidate, [&](const RunSummary& one) {
+      return !one.identity.empty() && one.identity == run.identity;
+    });
+    if (same != candidate.end()) {
+      comparer.add("runs", run.label, same->label);
+    }
+  }
+}
+
 // Every run has the time from one pass of the model to the next, which judges unmarked work.
 bool have_pass_times(const std::vector<RunSummary>& runs) {
   return std::all_of(runs.begin(), runs.end(), [](const RunSummary& run) {
@@ -261,16 +276,41 @@ std::vector<std::string> comparable_facts() {
   return facts;
 }
 
+std::vector<FactDifference> empty_runs(const std::vector<RunSummary>& runs, bool is_base) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  for (const RunSummary& run : runs) {
+    if (run.absent.empty()) {
+      continue;
+    }
+    const auto known =
+        std::ranges::find_if(by_reason, [&](const auto& one) { return one.first == run.absent; });
+    if (known == by_reason.end()) {
+      by_reason.push_back({run.absent, {run.label}});
+    } else {
+      known->second.push_back(run.label);
+    }
+  }
+  std::vector<FactDifference> rows;
+  for (const auto& [reason, labels] : by_reason) {
+    const std::string who =
+        labels.size() == 1
+            ? labels.front()
+            : fmt::format(
+                  "{} runs ({} and {})", labels.size(), labels.front(),
+                  labels.size() == 2 ? labels.back() : fmt::format("{} more", labels.size() - 1));
+    rows.push_back({"content", is_base ? who : "", is_base ? "" : who, true,
+                    fmt::format("{}: {}", who, reason)});
+  }
+  return rows;
+}
+
 std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base,
                                              const std::vector<RunSummary>& candidate,
                                              const std::vector<std::string>& allowed) {
   FactComparer comparer(allowed);
-  for (const RunSummary& run : base) {
-    comparer.add_empty(run, true);
-  }
-  for (const RunSummary& run : candidate) {
-    comparer.add_empty(run, false);
-  }
+  comparer.add_empty(base, true);
+  comparer.add_empty(candidate, false);
+  add_shared_runs(base, candidate, comparer);
   for (const FactRule& rule : kFactRules) {
     comparer.add_texts(rule.fact, base, candidate);
   }

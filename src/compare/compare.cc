@@ -19,12 +19,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "compare/statistics.h"
+#include "compare/verdict.h"
 
 namespace llmprof {
 namespace {
@@ -37,26 +36,6 @@ constexpr double kPower = 0.8;
 constexpr double kRankCost = 1.0233;
 constexpr std::int64_t kMostRepeats = 1000;
 
-const RunMetric* find_metric(const RunSummary& run, const std::string& key) {
-  const auto metric = std::find_if(run.metrics.begin(), run.metrics.end(),
-                                   [&](const RunMetric& one) { return one.key == key; });
-  return metric == run.metrics.end() ? nullptr : &*metric;
-}
-
-// One value per run; empty if a run has none. The times of a run that failed are those of a part of
-// its work.
-std::vector<double> values_of(const std::vector<RunSummary>& runs, const std::string& key) {
-  std::vector<double> values;
-  for (const RunSummary& run : runs) {
-    const RunMetric* metric = find_metric(run, key);
-    if (metric == nullptr || !run.absent.empty()) {
-      return {};
-    }
-    values.push_back(metric->value);
-  }
-  return values;
-}
-
 std::vector<double> logs_of(const std::vector<double>& values, bool is_larger_better) {
   std::vector<double> logs;
   logs.reserve(values.size());
@@ -68,12 +47,6 @@ std::vector<double> logs_of(const std::vector<double>& values, bool is_larger_be
 
 bool are_positive(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
-}
-
-const MetricBudget* budget_of(const CompareOptions& options, const std::string& key) {
-  const auto budget = std::find_if(options.budgets.begin(), options.budgets.end(),
-                                   [&](const MetricBudget& one) { return one.key == key; });
-  return budget == options.budgets.end() ? nullptr : &*budget;
 }
 
 double pooled_deviation(const std::vector<double>& a, const std::vector<double>& b) {
@@ -179,7 +152,8 @@ void judge_steps(const RunSummary& base, const RunSummary& candidate, double alp
   }
 }
 
-// Limits on the value itself: every run keeps them, none does, or it is unclear.
+// Limits on the value itself: every run keeps them, most break them, or it is unclear. What is
+// worse than the baseline for certain stays so.
 void judge_value(const MetricBudget& budget, const std::vector<double>& candidate,
                  MetricChange& row) {
   const auto breaks = [&](double value) {
@@ -191,12 +165,17 @@ void judge_value(const MetricBudget& budget, const std::vector<double>& candidat
     return;
   }
   const auto all = static_cast<std::ptrdiff_t>(candidate.size());
-  row.change = broken == all ? Change::kWorse : Change::kUnclear;
+  if (row.change == Change::kWorse && 2 * broken <= all) {
+    return;
+  }
+  row.change = 2 * broken > all ? Change::kWorse : Change::kUnclear;
   row.repeats_needed.reset();
   row.reason = broken == all ? "every run breaks the budget's limit"
                              : fmt::format("{} of {} runs break the budget's limit", broken, all);
-  row.is_limit_above = budget.at_most && *row.candidate > *budget.at_most;
-  row.broken_limit = row.is_limit_above || !budget.at_least ? budget.at_most : budget.at_least;
+  row.is_limit_above =
+      budget.at_most && std::any_of(candidate.begin(), candidate.end(),
+                                    [&](double value) { return value > *budget.at_most; });
+  row.broken_limit = row.is_limit_above ? budget.at_most : budget.at_least;
 }
 
 MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummary>& base,
@@ -210,6 +189,7 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
   row.is_gated = metric.is_gated || budget != nullptr;
   row.at_most = budget == nullptr ? std::nullopt : budget->at_most;
   row.at_least = budget == nullptr ? std::nullopt : budget->at_least;
+  row.has_change_budget = budget != nullptr && budget->change_fraction.has_value();
   row.limit_fraction = budget != nullptr && budget->change_fraction ? *budget->change_fraction
                                                                     : options.smallest_effect;
   const std::vector<double> before = values_of(base, metric.key);
@@ -247,81 +227,6 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
   return row;
 }
 
-std::string metric_words(const MetricChange& row) {
-  const auto percent = [](double ratio) { return fmt::format("{:+.2f} %", (ratio - 1) * 100); };
-  std::string text = fmt::format("{} {}", metric_label(row.key), percent(row.ratio.value_or(1)));
-  if (row.ratio_low && row.ratio_high && row.interval_level) {
-    text += fmt::format(" ({:.3g} % interval {} to {})", *row.interval_level * 100,
-                        percent(*row.ratio_low), percent(*row.ratio_high));
-  }
-  return text;
-}
-
-std::string listed(const std::vector<MetricChange>& metrics, Change change, bool gated_only) {
-  std::vector<std::string> words;
-  for (const MetricChange& row : metrics) {
-    if (row.change == change && (row.is_gated || !gated_only)) {
-      words.push_back(row.reason.empty()
-                          ? metric_words(row)
-                          : fmt::format("{}: {}", metric_label(row.key), row.reason));
-    }
-  }
-  return fmt::format("{}", fmt::join(words, "; "));
-}
-
-bool has_gated(const std::vector<MetricChange>& metrics, Change change) {
-  return std::any_of(metrics.begin(), metrics.end(),
-                     [&](const MetricChange& row) { return row.is_gated && row.change == change; });
-}
-
-std::string passed_sentence(const CompareOptions& options, bool has_base) {
-  if (!has_base) {
-    return "every value is within its limit";
-  }
-  return options.budgets.empty()
-             ? fmt::format("nothing got slower by {:g} % or more", options.smallest_effect * 100)
-             : "every budget is met, and no other gated metric got slower by " +
-                   fmt::format("{:g} % or more", options.smallest_effect * 100);
-}
-
-// From the strongest reason to the weakest: invalid, regression, inconclusive, pass.
-void decide(const CompareOptions& options, Comparison& comparison) {
-  std::vector<MetricChange>& metrics = comparison.metrics;
-  const bool has_base = !comparison.base.empty();
-  std::vector<std::string> broken;
-  for (const FactDifference& fact : comparison.facts) {
-    if (fact.breaks) {
-      broken.push_back(fact.fact == "content" ? fact.sentence
-                                              : fmt::format("{}: {}", fact.fact, fact.sentence));
-    }
-  }
-  const bool is_gated = std::any_of(metrics.begin(), metrics.end(),
-                                    [](const MetricChange& row) { return row.is_gated; });
-  if (!broken.empty()) {
-    comparison.verdict = Verdict::kInvalid;
-    comparison.sentence =
-        fmt::format("{}: {}", has_base ? "not comparable" : "not judged", fmt::join(broken, "; "));
-    for (MetricChange& row : metrics) {
-      row.change = Change::kNotJudged;
-      row.repeats_needed.reset();
-      row.reason =
-          has_failed_run(comparison) ? "a run failed or is empty" : "the runs are not comparable";
-    }
-  } else if (has_gated(metrics, Change::kWorse)) {
-    comparison.verdict = Verdict::kRegress;
-    comparison.sentence =
-        (has_base ? "slower: " : "outside its limit: ") + listed(metrics, Change::kWorse, true);
-  } else if (!is_gated || has_gated(metrics, Change::kUnclear)) {
-    comparison.verdict = Verdict::kInconclusive;
-    comparison.sentence = is_gated ? "not decided: " + listed(metrics, Change::kUnclear, true)
-                                   : "not decided: no run has a time to judge by";
-  } else {
-    comparison.verdict = Verdict::kPass;
-    const std::string better = listed(metrics, Change::kBetter, true);
-    comparison.sentence = better.empty() ? passed_sentence(options, has_base) : "faster: " + better;
-  }
-}
-
 // The run nearest to its side's median, by the first metric that decides. A run whose recording
 // failed has nothing to break down and is taken only if all are like that.
 const RunSummary& median_run(const std::vector<RunSummary>& runs) {
@@ -352,6 +257,55 @@ std::vector<std::string> labels_of(const std::vector<RunSummary>& runs) {
   return labels;
 }
 
+// What a side did per second, and when: medians of its runs.
+SideRate rate_of(const std::vector<RunSummary>& runs) {
+  SideRate rate;
+  rate.num_gpus = runs[0].num_gpus;
+  rate.first_recorded = rate.last_recorded = runs[0].recorded;
+  std::vector<double> per_s;
+  bool is_dated = true;
+  for (const RunSummary& run : runs) {
+    rate.num_gpus = run.num_gpus == rate.num_gpus ? rate.num_gpus : 0;
+    is_dated = is_dated && !run.recorded.empty();
+    rate.first_recorded = std::min(rate.first_recorded, run.recorded);
+    rate.last_recorded = std::max(rate.last_recorded, run.recorded);
+    if (run.tokens_per_s) {
+      per_s.push_back(*run.tokens_per_s);
+    }
+  }
+  if (per_s.size() == runs.size()) {
+    rate.tokens_per_s = median_of(per_s);
+  }
+  if (!is_dated) {
+    rate.first_recorded = rate.last_recorded = "";
+  }
+  return rate;
+}
+
+// The steps of the first time that decides, where both runs have as many.
+std::optional<PairedSteps> paired_steps(const RunSummary& base, const RunSummary& candidate) {
+  constexpr std::size_t kLeast = 3;
+  const auto gate =
+      std::ranges::find_if(base.metrics, [](const RunMetric& metric) { return metric.is_gated; });
+  if (gate == base.metrics.end()) {
+    return std::nullopt;
+  }
+  const StageLengths* before = lengths_of(base, gate->steps);
+  const StageLengths* after = lengths_of(candidate, gate->steps);
+  if (before == nullptr || after == nullptr || before->durations_ns.size() < kLeast ||
+      before->durations_ns.size() != after->durations_ns.size()) {
+    return std::nullopt;
+  }
+  PairedSteps steps{gate->steps, static_cast<std::int64_t>(before->durations_ns.size())};
+  for (std::size_t i = 0; i < before->durations_ns.size(); ++i) {
+    steps.shorter += after->durations_ns[i] < before->durations_ns[i] ? 1 : 0;
+    steps.longer += after->durations_ns[i] > before->durations_ns[i] ? 1 : 0;
+    steps.base_mean_ns += before->durations_ns[i] / static_cast<double>(steps.pairs);
+    steps.candidate_mean_ns += after->durations_ns[i] / static_cast<double>(steps.pairs);
+  }
+  return steps;
+}
+
 // A budget for a metric that no run has must not pass silently.
 MetricChange absent_metric(const MetricBudget& budget) {
   MetricChange row;
@@ -362,79 +316,18 @@ MetricChange absent_metric(const MetricBudget& budget) {
   return row;
 }
 
-// Lowest, median and highest value of each gated metric.
-std::vector<MetricSpread> spreads_of(const std::vector<RunSummary>& runs,
-                                     const CompareOptions& options) {
-  std::vector<MetricSpread> spreads;
-  for (const RunMetric& metric : runs[0].metrics) {
-    const std::vector<double> values = values_of(runs, metric.key);
-    if (values.empty() || !(metric.is_gated || budget_of(options, metric.key) != nullptr)) {
-      continue;
+// Equal lengths of recordings that hold different work do not mean equal speed.
+void make_length_unclear(const std::string& why, std::vector<MetricChange>& metrics) {
+  for (MetricChange& row : metrics) {
+    if (row.key == "stages[stage=all].host_median_ns" && row.is_gated) {
+      row.change = Change::kUnclear;
+      row.reason = why;
+      row.repeats_needed.reset();
     }
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    spreads.push_back({metric.key, metric.unit, *low, median_of(values), *high});
   }
-  return spreads;
 }
 
 }  // namespace
-
-std::string metric_label(const std::string& key) {
-  if (key == "aggregates.ttft.p50_ns") {
-    return "time to first token (p50)";
-  }
-  if (key == "aggregates.tpot.p50_ns") {
-    return "time per token (p50)";
-  }
-  if (key == "aggregates.program_ns") {
-    return "length of the program";
-  }
-  constexpr std::string_view kBefore = "stages[stage=";
-  constexpr std::string_view kAfter = "].host_median_ns";
-  if (key.starts_with(kBefore) && key.ends_with(kAfter)) {
-    const std::string stage =
-        key.substr(kBefore.size(), key.size() - kBefore.size() - kAfter.size());
-    return stage == "all" ? "length of the recording" : stage + " (median)";
-  }
-  constexpr std::string_view kBeforePass = "structure.passes[pass=";
-  constexpr std::string_view kAfterPass = "].period_median_ns";
-  if (key.starts_with(kBeforePass) && key.ends_with(kAfterPass)) {
-    return fmt::format(
-        "time from one {} pass to the next (median)",
-        key.substr(kBeforePass.size(), key.size() - kBeforePass.size() - kAfterPass.size()));
-  }
-  return key;
-}
-
-const char* change_name(Change change) {
-  switch (change) {
-    case Change::kSame:
-      return "same";
-    case Change::kWorse:
-      return "worse";
-    case Change::kBetter:
-      return "better";
-    case Change::kUnclear:
-      return "unclear";
-    case Change::kNotJudged:
-      return "not judged";
-  }
-  return "";
-}
-
-const char* verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass:
-      return "pass";
-    case Verdict::kRegress:
-      return "regress";
-    case Verdict::kInconclusive:
-      return "inconclusive";
-    case Verdict::kInvalid:
-      return "invalid";
-  }
-  return "";
-}
 
 std::int64_t least_repeats(double alpha) {
   // The most extreme of C(2n, n) permutations must be rare enough.
@@ -482,16 +375,12 @@ bool has_failed_run(const Comparison& comparison) {
                      [](const FactDifference& one) { return one.fact == "content" && one.breaks; });
 }
 
-Comparison judge_limits(const std::vector<RunSummary>& runs, const CompareOptions& options) {
+Comparison judge_limits(const std::vector<RunSummary>& given, const CompareOptions& options) {
   Comparison comparison;
+  const std::vector<RunSummary> runs = distinct_runs(given, comparison.repeated);
   comparison.candidate = labels_of(runs);
   comparison.candidate_median = median_run(runs).label;
-  for (const RunSummary& run : runs) {
-    if (!run.absent.empty()) {
-      comparison.facts.push_back(
-          {"content", "", run.label, true, fmt::format("{}: {}", run.label, run.absent)});
-    }
-  }
+  comparison.facts = empty_runs(runs, false);
   for (const MetricBudget& budget : options.budgets) {
     const RunMetric* metric = find_metric(runs[0], budget.key);
     comparison.metrics.push_back(metric == nullptr
@@ -502,13 +391,28 @@ Comparison judge_limits(const std::vector<RunSummary>& runs, const CompareOption
   return comparison;
 }
 
-Comparison compare_runs(const std::vector<RunSummary>& base,
-                        const std::vector<RunSummary>& candidate, const CompareOptions& options) {
+Comparison compare_runs(const std::vector<RunSummary>& given_base,
+                        const std::vector<RunSummary>& given_candidate,
+                        const CompareOptions& options) {
   Comparison comparison;
+  std::vector<RunSummary> base = distinct_runs(given_base, comparison.repeated);
+  std::vector<RunSummary> candidate = distinct_runs(given_candidate, comparison.repeated);
+  const std::string why_no_length = choose_deciding_times(base, candidate);
   comparison.base = labels_of(base);
   comparison.candidate = labels_of(candidate);
+  comparison.base_rate = rate_of(base);
+  comparison.candidate_rate = rate_of(candidate);
+  comparison.gpu_hour_price = options.gpu_hour_price;
+  comparison.price_unit = options.price_unit;
+  if (base.size() == 1 && candidate.size() == 1) {
+    comparison.steps = paired_steps(base[0], candidate[0]);
+  }
   comparison.facts = check_comparable(base, candidate, options.allowed);
   comparison.metrics = compare_metrics(base, candidate, options);
+  if (!why_no_length.empty() &&
+      std::ranges::count(comparison.facts, "launches", &FactDifference::fact) > 0) {
+    make_length_unclear(why_no_length, comparison.metrics);
+  }
   const RunSummary& before = median_run(base);
   const RunSummary& after = median_run(candidate);
   comparison.base_launches = before.launches;
@@ -521,43 +425,6 @@ Comparison compare_runs(const std::vector<RunSummary>& base,
   }
   decide(options, comparison);
   return comparison;
-}
-
-SelfTest self_test(const std::vector<RunSummary>& runs, const CompareOptions& options,
-                   std::int64_t most_deals, std::uint64_t seed) {
-  SelfTest test;
-  const std::size_t half = runs.size() / 2;
-  test.runs_a_side = static_cast<std::int64_t>(half);
-  if (half == 0) {
-    return test;
-  }
-  test.spreads = spreads_of(runs, options);
-  SteadyRandom random(seed);
-  std::vector<std::size_t> order(runs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (; test.deals < most_deals; ++test.deals) {
-    for (std::size_t i = order.size(); i > 1; --i) {
-      std::swap(order[i - 1], order[random.below(i)]);
-    }
-    std::vector<RunSummary> sides[2];
-    for (std::size_t i = 0; i < 2 * half; ++i) {
-      sides[i % 2].push_back(runs[order[i]]);
-    }
-    Comparison comparison;
-    comparison.base = labels_of(sides[0]);
-    comparison.metrics = compare_metrics(sides[0], sides[1], options);
-    decide(options, comparison);
-    const auto num_gated = std::count_if(comparison.metrics.begin(), comparison.metrics.end(),
-                                         [](const MetricChange& row) { return row.is_gated; });
-    if (num_gated > 0) {
-      test.least_runs = 2 * least_repeats(options.alpha / static_cast<double>(num_gated));
-      test.can_alarm = 2 * test.runs_a_side >= test.least_runs;
-    }
-    test.alarms += comparison.verdict == Verdict::kRegress ? 1 : 0;
-    test.passes += comparison.verdict == Verdict::kPass ? 1 : 0;
-    test.inconclusive += comparison.verdict == Verdict::kInconclusive ? 1 : 0;
-  }
-  return test;
 }
 
 }  // namespace llmprof

@@ -34,6 +34,8 @@ struct StageAmount {
   std::int64_t instances = 0;
   std::int64_t kernel_ns = 0;
   std::optional<std::int64_t> tokens;
+  bool is_host_ahead = false;  // its marks end before the GPU work that was launched in them
+  std::string step_key = {};   // of the metric that is the time of one; empty: none is
 };
 
 // Launches of a kernel with one grid and block.
@@ -91,10 +93,21 @@ struct LedgerAmount {
   std::vector<std::pair<std::string, std::int64_t>> buckets_ns;
 };
 
+// Time in a bucket of a ledger for one kind of cause.
+struct IdleAmount {
+  std::string stage;
+  std::string device;
+  std::string bucket;
+  std::string kind;   // "launching"
+  std::string scope;  // the range or operator the CPU was in
+  std::int64_t total_ns = 0;
+};
+
 // What a comparison knows about a run.
 struct RunSummary {
-  std::string label;                                       // as the user named it
-  std::string absent;                                      // why there is nothing in it
+  std::string label;     // as the user named it
+  std::string absent;    // why there is nothing in it
+  std::string identity;  // of all its numbers: the same run given twice has the same; empty: none
   std::vector<std::pair<std::string, std::string>> facts;  // machine and settings
   std::vector<StageAmount> stages;
   std::int64_t launches = 0;
@@ -104,10 +117,14 @@ struct RunSummary {
   std::vector<StageLengths> steps;
   std::vector<KernelAmount> kernels;
   std::vector<LedgerAmount> ledgers;
+  std::vector<IdleAmount> idle;
   std::vector<OperatorAmount> operators;  // rows do not overlap
   std::int64_t operators_whole_ns = 0;    // what they are a part of
   std::int64_t recording_ns = 0;          // how long was recorded; 0: not known
-  std::string operators_time;             // whose time it is, in words
+  std::string recorded;                   // "2026-11-02 14:03:05 UTC"; empty: not known
+  std::int64_t num_gpus = 0;              // on which kernels ran
+  std::optional<double> tokens_per_s;
+  std::string operators_time;  // whose time it is, in words
   std::vector<ModelPassAmount> model_passes;
   std::vector<ModelPartAmount> model_parts;  // in the order of a pass
 };
@@ -126,6 +143,8 @@ struct CompareOptions {
   double alpha = 0.01;               // false alarms, over all gated metrics together
   std::vector<std::string> allowed;  // facts that may differ: what is under test
   std::vector<MetricBudget> budgets;
+  std::optional<double> gpu_hour_price;
+  std::string price_unit;  // "EUR"; empty: not given
 };
 
 // A difference between the workloads. If `breaks`, the comparison is invalid.
@@ -139,8 +158,26 @@ struct FactDifference {
 std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base,
                                              const std::vector<RunSummary>& candidate,
                                              const std::vector<std::string>& allowed);
+// Runs that failed or are empty, a row for each reason. `is_base`: in the column of that side.
+std::vector<FactDifference> empty_runs(const std::vector<RunSummary>& runs, bool is_base);
 // Facts that the user may allow to differ.
 std::vector<std::string> comparable_facts();
+
+// A run that was given before, perhaps under another name.
+struct RepeatedRun {
+  std::string label;
+  std::string same_as;
+};
+// Each run once, in the same order; what was left out is added to `repeated`. A run that is counted
+// twice would make noise look certain.
+std::vector<RunSummary> distinct_runs(std::vector<RunSummary> runs,
+                                      std::vector<RepeatedRun>& repeated);
+
+// Chooses which times decide, where both sides have to be seen for that: of an engine that runs
+// ahead of the GPU not the marks of the CPU, and of recordings that a clock ended not their length.
+// Returns why the length says nothing where nothing else decides; empty: it may, or need not.
+std::string choose_deciding_times(std::vector<RunSummary>& base,
+                                  std::vector<RunSummary>& candidate);
 
 // Judgement of one metric.
 enum class Change {
@@ -170,6 +207,7 @@ struct MetricChange {
   std::optional<double> p;               // that the sides are alike; of runs only
   std::string method;                    // "runs", "steps of one run", ""
   double limit_fraction = 0;
+  bool has_change_budget = false;  // that limit is a budget's, not the smallest effect
   Change change = Change::kNotJudged;
   std::string reason;
   std::optional<std::int64_t> repeats_needed;  // a side, where that would decide
@@ -201,19 +239,22 @@ struct KernelChange {
 };
 const char* kind_name(KernelChange::Kind kind);
 
-// One ledger on both sides.
-struct LedgerChange {
-  LedgerAmount base;
-  LedgerAmount candidate;  // its buckets are those of base, in the same order
-};
-
 // Rows of one stage, family or kind, summed: parts sum exactly to the rows.
 struct PartChange {
   std::string name;
   std::int64_t base_ns = 0;
   std::int64_t candidate_ns = 0;
+  std::string mostly = {};  // what most of the larger side is; empty: nothing is
 
   std::int64_t difference_ns() const { return candidate_ns - base_ns; }
+};
+
+// One ledger on both sides.
+struct LedgerChange {
+  LedgerAmount base;
+  LedgerAmount candidate;  // its buckets are those of base, in the same order
+  // What is known of the time in a bucket, by kind of cause; may be less than all of it.
+  std::vector<std::pair<std::string, std::vector<PartChange>>> kinds = {};
 };
 
 // One operator on both sides.
@@ -293,6 +334,24 @@ struct ModelComparison {
   std::vector<ModelPassChange> passes;
 };
 
+// Steps of two runs in their order, one by one.
+struct PairedSteps {
+  std::string stage;
+  std::int64_t pairs = 0;
+  std::int64_t shorter = 0;  // in the candidate
+  std::int64_t longer = 0;
+  double base_mean_ns = 0;
+  double candidate_mean_ns = 0;
+};
+
+// What a side did per second, as medians of its runs, and when.
+struct SideRate {
+  std::int64_t num_gpus = 0;  // 0: not the same in all runs
+  std::optional<double> tokens_per_s;
+  std::string first_recorded;  // empty: not known of every run
+  std::string last_recorded;
+};
+
 enum class Verdict { kPass, kRegress, kInconclusive, kInvalid };
 const char* verdict_name(Verdict verdict);
 
@@ -302,12 +361,19 @@ struct Comparison {
   std::string sentence;
   std::vector<std::string> base;  // labels; none where runs were judged by limits alone
   std::vector<std::string> candidate;
-  std::string base_median;  // runs whose amounts are broken down
+  std::vector<RepeatedRun> repeated;  // runs that were given twice and count once
+  std::string base_median;            // runs whose amounts are broken down
   std::string candidate_median;
   std::vector<FactDifference> facts;
   std::vector<MetricChange> metrics;
   std::optional<PaceChange> pace;
+  std::optional<PairedSteps> steps;  // of one run per side
+  SideRate base_rate;
+  SideRate candidate_rate;
+  std::optional<double> gpu_hour_price;  // what a change is worth is said by it
+  std::string price_unit;
   std::vector<LedgerChange> ledgers;
+  std::string ledgers_missing;  // why there are none; empty: there are
   std::vector<MovedWait> moved_waits;
   std::vector<PartChange> stages;     // kernel time
   std::vector<PartChange> families;   // likewise, by the size of the difference
@@ -342,6 +408,9 @@ ModelComparison model_changes(const RunSummary& base, const RunSummary& candidat
 // Whether runs were recorded for about the same time, all of them. Not if one does not say.
 bool are_equally_long(const std::vector<RunSummary>& base,
                       const std::vector<RunSummary>& candidate);
+// How much work a run did per work of another, by the calls of the same kernels; nullopt if most of
+// the kernels differ.
+std::optional<double> work_ratio(const RunSummary& base, const RunSummary& candidate);
 // nullopt if lengths or kernels differ, or as much work was done.
 std::optional<PaceChange> pace_change(const RunSummary& base, const RunSummary& candidate);
 std::vector<MovedWait> moved_waits(const std::vector<LedgerChange>& ledgers);
@@ -377,6 +446,8 @@ struct SelfTest {
   std::int64_t runs_a_side = 0;
   bool can_alarm = false;       // that many runs a side could give an alarm at all
   std::int64_t least_runs = 0;  // of both sides, with which they could
+  std::int64_t num_runs = 0;    // each counted once
+  std::vector<RepeatedRun> repeated;
 };
 SelfTest self_test(const std::vector<RunSummary>& runs, const CompareOptions& options,
                    std::int64_t most_deals = 500, std::uint64_t seed = 1);

@@ -12,8 +12,13 @@
 // decide, is not in a summary.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compare/breakdown.h"
 #include "compare/compare.h"
@@ -169,12 +174,56 @@ std::vector<KernelChange> kernel_changes(const RunSummary& base, const RunSummar
   return changes;
 }
 
+std::set<std::string> devices_of(const RunSummary& run) {
+  std::set<std::string> devices;
+  for (const LedgerAmount& row : run.ledgers) {
+    devices.insert(row.device);
+  }
+  return devices;
+}
+
+// The range or operator that has more than half of the time of a kind; empty: none has.
+std::string main_scope(const std::vector<IdleAmount>& rows, const std::string& kind,
+                       std::int64_t whole_ns) {
+  std::map<std::string, std::int64_t> by_scope;
+  for (const IdleAmount& row : rows) {
+    if (row.kind == kind && !row.scope.empty() &&
+        (by_scope[row.scope] += row.total_ns) > whole_ns / 2) {
+      return row.scope;
+    }
+  }
+  return "";
+}
+
+// The causes of one bucket of a ledger, by kind.
+std::vector<PartChange> kinds_of(const std::string& bucket, const LedgerChange& ledger,
+                                 const RunSummary& base, const RunSummary& candidate) {
+  const auto rows_of = [&](const RunSummary& run, const LedgerAmount& of) {
+    std::vector<IdleAmount> rows;
+    std::ranges::copy_if(run.idle, std::back_inserter(rows), [&](const IdleAmount& row) {
+      return row.bucket == bucket && row.stage == of.stage && row.device == of.device;
+    });
+    return rows;
+  };
+  const std::vector<IdleAmount> before = rows_of(base, ledger.base);
+  const std::vector<IdleAmount> after = rows_of(candidate, ledger.candidate);
+  std::vector<PartChange> kinds =
+      breakdown_by(before, after, [](const IdleAmount& row) { return row.kind; });
+  for (PartChange& kind : kinds) {
+    kind.mostly = kind.difference_ns() < 0 ? main_scope(before, kind.name, kind.base_ns)
+                                           : main_scope(after, kind.name, kind.candidate_ns);
+  }
+  return kinds;
+}
+
+// GPUs are matched by name. One GPU on each side is the same one, whatever its number.
 std::vector<LedgerChange> ledger_changes(const RunSummary& base, const RunSummary& candidate) {
+  const bool has_one_each = devices_of(base).size() == 1 && devices_of(candidate).size() == 1;
   std::vector<LedgerChange> changes;
   for (const LedgerAmount& before : base.ledgers) {
     const auto after = std::find_if(
         candidate.ledgers.begin(), candidate.ledgers.end(), [&](const LedgerAmount& row) {
-          return row.stage == before.stage && row.device == before.device;
+          return row.stage == before.stage && (has_one_each || row.device == before.device);
         });
     if (after == candidate.ledgers.end()) {
       continue;
@@ -193,8 +242,22 @@ std::vector<LedgerChange> ledger_changes(const RunSummary& base, const RunSummar
     fill(change.base, change.candidate);
     std::sort(change.base.buckets_ns.begin(), change.base.buckets_ns.end());
     std::sort(change.candidate.buckets_ns.begin(), change.candidate.buckets_ns.end());
+    for (const auto& [bucket, time_ns] : change.base.buckets_ns) {
+      if (std::vector<PartChange> kinds = kinds_of(bucket, change, base, candidate);
+          !kinds.empty()) {
+        change.kinds.emplace_back(bucket, std::move(kinds));
+      }
+    }
   }
   return changes;
+}
+
+std::string why_no_ledgers(const RunSummary& base, const RunSummary& candidate) {
+  if (base.ledgers.empty() || candidate.ledgers.empty()) {
+    return "no GPU activity with times on both sides";
+  }
+  return fmt::format("the sides have no GPU of the same name: {} and {}",
+                     fmt::join(devices_of(base), ", "), fmt::join(devices_of(candidate), ", "));
 }
 
 }  // namespace
@@ -228,6 +291,7 @@ std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
 void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& comparison) {
   comparison.pace = pace_change(base, candidate);
   comparison.ledgers = ledger_changes(base, candidate);
+  comparison.ledgers_missing = comparison.ledgers.empty() ? why_no_ledgers(base, candidate) : "";
   comparison.moved_waits = moved_waits(comparison.ledgers);
   comparison.stages = breakdown_by(base.kernels, candidate.kernels,
                                    [](const KernelAmount& kernel) { return kernel.stage; });

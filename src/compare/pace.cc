@@ -96,6 +96,48 @@ double median_ratio(Kernels kernels) {
   return 1;
 }
 
+// Buckets in which a GPU waits for something: for other GPUs, or for the CPU.
+bool is_waiting(const std::string& bucket) {
+  for (const char* one : {"comm", "sync", "launch_late", "started_late", "queued"}) {
+    if (bucket == one) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A difference that a reader would call one.
+bool is_large(std::int64_t difference_ns, std::int64_t window_ns) {
+  constexpr double kLeastShare = 0.01;
+  return std::abs(static_cast<double>(difference_ns)) >=
+         kLeastShare * static_cast<double>(window_ns);
+}
+
+bool is_same_length(std::int64_t shorter_ns, std::int64_t longer_ns) {
+  return shorter_ns > 0 && static_cast<double>(longer_ns - shorter_ns) <=
+                               kSameLength * static_cast<double>(longer_ns);
+}
+
+// As many instances of each marked stage are the same work, whatever kernels did it.
+bool have_same_steps(const RunSummary& base, const RunSummary& candidate) {
+  const auto steps_of = [](const RunSummary& run) {
+    std::map<std::string, std::int64_t> steps;
+    for (const StageAmount& stage : run.stages) {
+      steps[stage.stage] = stage.instances;
+    }
+    return steps;
+  };
+  return base.is_marked && candidate.is_marked && steps_of(base) == steps_of(candidate);
+}
+
+struct DeviceChange {
+  std::string device;
+  std::int64_t difference_ns = 0;
+  std::int64_t window_ns = 0;
+};
+
+}  // namespace
+
 // Large kernels are few, and one call more or less at the ends of a recording is much of them:
 // those that agree with the median are counted together.
 std::optional<double> work_ratio(const RunSummary& base, const RunSummary& candidate) {
@@ -119,36 +161,6 @@ std::optional<double> work_ratio(const RunSummary& base, const RunSummary& candi
   return base_calls > 0 ? std::optional(candidate_calls / base_calls) : std::nullopt;
 }
 
-// Buckets in which a GPU waits for something: for other GPUs, or for the CPU.
-bool is_waiting(const std::string& bucket) {
-  for (const char* one : {"comm", "sync", "launch_late", "started_late", "queued"}) {
-    if (bucket == one) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// A difference that a reader would call one.
-bool is_large(std::int64_t difference_ns, std::int64_t window_ns) {
-  constexpr double kLeastShare = 0.01;
-  return std::abs(static_cast<double>(difference_ns)) >=
-         kLeastShare * static_cast<double>(window_ns);
-}
-
-bool is_same_length(std::int64_t shorter_ns, std::int64_t longer_ns) {
-  return shorter_ns > 0 && static_cast<double>(longer_ns - shorter_ns) <=
-                               kSameLength * static_cast<double>(longer_ns);
-}
-
-struct DeviceChange {
-  std::string device;
-  std::int64_t difference_ns = 0;
-  std::int64_t window_ns = 0;
-};
-
-}  // namespace
-
 bool are_equally_long(const std::vector<RunSummary>& base,
                       const std::vector<RunSummary>& candidate) {
   std::int64_t shortest = INT64_MAX;
@@ -164,7 +176,7 @@ bool are_equally_long(const std::vector<RunSummary>& base,
 
 std::optional<PaceChange> pace_change(const RunSummary& base, const RunSummary& candidate) {
   const auto [shorter_ns, longer_ns] = std::minmax(base.recording_ns, candidate.recording_ns);
-  if (!is_same_length(shorter_ns, longer_ns)) {
+  if (!is_same_length(shorter_ns, longer_ns) || have_same_steps(base, candidate)) {
     return std::nullopt;
   }
   const std::optional<double> ratio = work_ratio(base, candidate);

@@ -73,7 +73,7 @@ std::vector<std::string> SettingsReader::texts(const std::string& path) const {
   }
   for (const Json& value : at(path)) {
     if (!value.is_string()) {
-      fail(path, "a list of texts");
+      fail(path, "a list of texts (quote a number: \"3\")");
     }
     texts.push_back(value.get<std::string>());
   }

@@ -81,6 +81,13 @@ const Importer& importer_of(const InputFile& file) {
     throw Error(ErrorKind::kInput, fmt::format("{}: counters, not a recording", path),
                 "llmprof ncu FILE shows them; llmprof analyze RECORDING --ncu FILE joins them");
   }
+  if (file.head().find("nsight-systems") != std::string_view::npos &&
+      file.head().find("/reports/") != std::string_view::npos) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: what nsys stats printed, not a recording", path),
+                "give it the SQLite file that is named there, or: nsys stats --report "
+                "cuda_gpu_kern_sum --format csv FILE.nsys-rep > kernels.csv");
+  }
   throw Error(ErrorKind::kInput,
               fmt::format("{}: {}not a recording that llmprof reads", path,
                           file.sqlite() != nullptr ? "a SQLite database, but " : ""),
@@ -92,7 +99,11 @@ const Importer& importer_of(const InputFile& file) {
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path_, ignored)) {
-    throw Error(ErrorKind::kUsage, fmt::format("{} is a directory", path_.string()),
+    const bool is_result = std::filesystem::exists(path_ / "metrics.json", ignored);
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} {}", path_.string(),
+                            is_result ? "holds the results of analyze, not the recording"
+                                      : "is a directory"),
                 fmt::format("give a file: {}", recording_kinds(true)));
   }
   // Opening a pipe would wait for a writer, maybe forever.

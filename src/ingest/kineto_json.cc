@@ -323,7 +323,9 @@ const Importer kKinetoJson = {
      .kind = "trace",
      .made_with = "torch.profiler: export_chrome_trace, tensorboard_trace_handler",
      .record_gpu = "record again with torch.profiler.profile(activities=[ProfilerActivity.CPU, "
-                   "ProfilerActivity.CUDA])"},
+                   "ProfilerActivity.CUDA])",
+     .record_less = "record again, shorter: fewer active steps in torch.profiler.schedule, without "
+                    "with_stack and profile_memory; wait until the file is written whole"},
     is_kineto_json,
     load_kineto_json,
     outline_kineto_json};

@@ -89,33 +89,31 @@ bool is_launch(std::string_view name) {
 
 }  // namespace
 
-NcclPayloads::NcclPayloads(const SqliteFile& file) {
-  const std::vector<std::string> columns = file.columns_of("NVTX_PAYLOAD_SCHEMA_ENTRIES");
-  for (const char* needed : {"domainId", "schemaId", "type", "name", "offset"}) {
-    if (std::find(columns.begin(), columns.end(), needed) == columns.end()) {
-      return;
-    }
+NcclPayloads::NcclPayloads(const NsysTables& tables) {
+  if (!tables.has("NVTX_PAYLOAD_SCHEMA_ENTRIES")) {
+    return;
   }
   constexpr std::int64_t kInt = 5;      // NVTX_PAYLOAD_ENTRY_TYPE_INT
   constexpr std::int64_t kUint64 = 18;  // NVTX_PAYLOAD_ENTRY_TYPE_UINT64
-  file.query("SELECT domainId, schemaId, type, name, offset FROM NVTX_PAYLOAD_SCHEMA_ENTRIES",
-             [&](const auto& row) {
-               const std::string_view name = row[3].as_text();
-               const std::int64_t type = row[2].as_integer();
-               const std::int64_t offset = row[4].as_integer();  // null: it is the first
-               if (offset < 0 || offset > static_cast<std::int64_t>(kLargestPayload) ||
-                   layouts_.size() >= kMostGroups) {
-                 return;
-               }
-               Layout& layout = layouts_[{row[0].as_integer(), row[1].as_integer()}];
-               if (name == "NCCL communicator ID" && type == kUint64) {
-                 layout.communicator = static_cast<std::size_t>(offset);
-               } else if (name == "Peer rank" && type == kInt) {
-                 layout.peer = static_cast<std::size_t>(offset);
-               } else if (name == "No. of ranks" && type == kInt) {
-                 layout.num_ranks = static_cast<std::size_t>(offset);
-               }
-             });
+  tables.file().query(
+      "SELECT domainId, schemaId, type, name, offset FROM NVTX_PAYLOAD_SCHEMA_ENTRIES",
+      [&](const auto& row) {
+        const std::string_view name = row[3].as_text();
+        const std::int64_t type = row[2].as_integer();
+        const std::int64_t offset = row[4].as_integer();  // null: it is the first
+        if (offset < 0 || offset > static_cast<std::int64_t>(kLargestPayload) ||
+            layouts_.size() >= kMostGroups) {
+          return;
+        }
+        Layout& layout = layouts_[{row[0].as_integer(), row[1].as_integer()}];
+        if (name == "NCCL communicator ID" && type == kUint64) {
+          layout.communicator = static_cast<std::size_t>(offset);
+        } else if (name == "Peer rank" && type == kInt) {
+          layout.peer = static_cast<std::size_t>(offset);
+        } else if (name == "No. of ranks" && type == kInt) {
+          layout.num_ranks = static_cast<std::size_t>(offset);
+        }
+      });
   std::erase_if(layouts_, [](const auto& item) { return !item.second.communicator; });
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "ingest/sqlite_file.h"
+#include "ingest/nsys_tables.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -18,7 +18,7 @@ namespace llmprof {
 class NcclPayloads {
  public:
   // Reads the layouts of payloads. Nothing is kept of an export without them.
-  explicit NcclPayloads(const SqliteFile& file);
+  explicit NcclPayloads(const NsysTables& tables);
 
   // The payload of a range, if it is one of NCCL's. `range` is its row in Trace::ranges.
   void add(std::uint32_t range, std::int64_t domain, const SqlValue& payload);

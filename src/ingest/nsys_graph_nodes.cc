@@ -14,15 +14,12 @@
 
 namespace llmprof {
 
-void read_node_creations(const SqliteFile& file, TraceNumbers& numbers, Trace& trace) {
+void read_node_creations(const NsysTables& tables, TraceNumbers& numbers, Trace& trace) {
   if (trace.graph_nodes.size() <= kUnnumberedNode + 1) {
     return;
   }
   for (const char* table : {"CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS"}) {
-    const TableScan scan(file, table, column_names<NodeRow>());
-    if (!scan.has_column(NodeRow::kNode) || !scan.has_column(NodeRow::kOriginal)) {
-      continue;
-    }
+    const TableScan scan = tables.scan(table, column_names<NodeRow>());
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
         const bool is_usable = row[NodeRow::kStart].kind == SqlValue::Kind::kInteger &&

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "ingest/nsys_numbers.h"
-#include "ingest/sqlite_file.h"
+#include "ingest/nsys_tables.h"
 #include "trace/trace.h"
 
 namespace llmprof {
 
 // The creations of graph nodes in an export, where any kernel is one. After the kernels.
-void read_node_creations(const SqliteFile& file, TraceNumbers& numbers, Trace& trace);
+void read_node_creations(const NsysTables& tables, TraceNumbers& numbers, Trace& trace);
 
 }  // namespace llmprof

@@ -37,14 +37,15 @@ void require_16_bits(std::size_t num_processes, std::size_t num_devices) {
   }
 }
 
-void TraceNumbers::read_device_map(const SqliteFile& file) {
-  if (!file.has_table("TARGET_INFO_CUDA_DEVICE")) {
+void TraceNumbers::read_device_map(const NsysTables& tables) {
+  if (!tables.has("TARGET_INFO_CUDA_DEVICE")) {
     return;
   }
-  file.query("SELECT gpuId, cudaId, pid FROM TARGET_INFO_CUDA_DEVICE", [&](const auto& row) {
-    gpu_of_[{static_cast<std::uint32_t>(row[2].as_integer()), row[1].as_integer()}] =
-        row[0].as_integer();
-  });
+  tables.file().query(
+      "SELECT gpuId, cudaId, pid FROM TARGET_INFO_CUDA_DEVICE", [&](const auto& row) {
+        gpu_of_[{static_cast<std::uint32_t>(row[2].as_integer()), row[1].as_integer()}] =
+            row[0].as_integer();
+      });
 }
 
 std::uint16_t TraceNumbers::process(std::uint64_t global_pid) {
@@ -92,13 +93,14 @@ std::uint32_t TraceNumbers::node(const GraphNode& node) {
 
 // Adapters of other vendors are in the same table, with zeros and CUDA number 0, so a row counts
 // only if it has memory bandwidth or processors.
-void TraceNumbers::read_devices(const SqliteFile& file) {
+void TraceNumbers::read_devices(const NsysTables& tables) {
   const auto is_zero = [](const SqlValue& value) {
     return !value.is_null() && value.as_integer() == 0;
   };
-  const bool is_old = file.has_table("TARGET_INFO_CUDA_GPU");
-  const TableScan scan(file, is_old ? "TARGET_INFO_CUDA_GPU" : "TARGET_INFO_GPU",
-                       is_old ? column_names<OldDeviceRow>() : column_names<DeviceRow>());
+  const bool is_old = tables.has("TARGET_INFO_CUDA_GPU");
+  const TableScan scan =
+      tables.scan(is_old ? "TARGET_INFO_CUDA_GPU" : "TARGET_INFO_GPU",
+                  is_old ? column_names<OldDeviceRow>() : column_names<DeviceRow>());
   const auto fill = [&](const SqlValue* row, DeviceInfo& device) {
     device.name = row[DeviceRow::kName].as_text();
     device.num_sms = static_cast<std::uint32_t>(row[DeviceRow::kNumSms].as_integer());

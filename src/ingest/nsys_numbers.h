@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "ingest/nsys_keys.h"
-#include "ingest/sqlite_file.h"
+#include "ingest/nsys_tables.h"
 #include "trace/trace.h"
 
 namespace llmprof {
@@ -26,9 +26,9 @@ class TraceNumbers {
 
   // Which GPU of the machine a process means by its device number, where the export says. Before
   // any device is numbered.
-  void read_device_map(const SqliteFile& file);
+  void read_device_map(const NsysTables& tables);
   // Names and sizes of the GPUs that were numbered.
-  void read_devices(const SqliteFile& file);
+  void read_devices(const NsysTables& tables);
 
   std::uint16_t process(std::uint64_t global_pid);
   std::uint32_t thread(std::uint64_t global_tid);

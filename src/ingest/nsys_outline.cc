@@ -120,11 +120,12 @@ TraceOutline outline_nsys_sqlite(const InputFile& input) {
   // Rows may name more GPUs than the machine is said to have.
   const std::vector<std::string> columns = file.columns_of("CUPTI_ACTIVITY_KIND_KERNEL");
   if (std::find(columns.begin(), columns.end(), "deviceId") != columns.end()) {
-    outline.num_devices = std::clamp<std::uint64_t>(
+    const std::uint64_t seen =
         number_from(file, fmt::format("SELECT count(DISTINCT deviceId) FROM (SELECT deviceId FROM "
                                       "CUPTI_ACTIVITY_KIND_KERNEL LIMIT {})",
-                                      kSampledRows)),
-        outline.num_devices, kMostDevices);
+                                      kSampledRows));
+    require_16_bits(0, seen);
+    outline.num_devices = std::max(outline.num_devices, seen);
   }
   outline.source = "the last row id of each table";
   file.release();

@@ -3,9 +3,9 @@
 // Importer of Nsight Systems SQLite exports, all versions since 2020.
 //
 // The schema drifts: tables exist only if they have rows, columns are inserted in the middle,
-// metadata tables are renamed. So nothing is assumed: tables are probed, columns are requested by
-// name (nsys_columns.h), and what is missing reads as null. A correlation id is unique only within
-// a process, so rows carry their process.
+// metadata tables are renamed. So nothing is assumed: tables are probed (nsys_tables.h), columns
+// are requested by name (nsys_columns.h), and what is missing reads as null. A correlation id is
+// unique only within a process, so rows carry their process.
 //
 // Large tables are split into chunks that threads take in turn. Each chunk writes its rows to the
 // final columns and numbers the processes, devices, streams and shapes in its own small dictionary.
@@ -30,6 +30,7 @@
 #include "ingest/nsys_keys.h"
 #include "ingest/nsys_numbers.h"
 #include "ingest/nsys_outline.h"
+#include "ingest/nsys_tables.h"
 #include "ingest/sqlite_file.h"
 
 namespace llmprof {
@@ -119,14 +120,14 @@ void renumber(std::span<T> column, const std::vector<T>& numbers) {
 class Loader {
  public:
   Loader(const SqliteFile& file, unsigned num_threads)
-      : file_(file), num_threads_(num_threads), nccl_(file) {}
+      : tables_(file), num_threads_(num_threads), nccl_(tables_) {}
 
   Trace run() {
     read_strings();
     read_capture_info();
     load_tables();
-    numbers_.read_devices(file_);
-    read_node_creations(file_, numbers_, trace_);
+    numbers_.read_devices(tables_);
+    read_node_creations(tables_, numbers_, trace_);
     nccl_.add_groups(trace_);
     add_diagnostics();
     return std::move(trace_);
@@ -134,7 +135,7 @@ class Loader {
 
  private:
   void read_strings() {
-    const TableScan scan(file_, "StringIds", column_names<StringRow>());
+    const TableScan scan = tables_.scan("StringIds", column_names<StringRow>());
     for (std::size_t chunk = 0; chunk < scan.num_chunks(); ++chunk) {
       scan.scan(chunk, [&](std::size_t, const SqlValue* row) {
         const std::int64_t id = row[StringRow::kId].as_integer();
@@ -148,10 +149,10 @@ class Loader {
   void read_capture_info() {
     CaptureInfo& capture = trace_.capture;
     for (const char* table : {"EXPORT_META_DATA", "META_DATA_EXPORT", "META_DATA_CAPTURE"}) {
-      if (!file_.has_table(table)) {
+      if (!tables_.has(table)) {
         continue;
       }
-      file_.query(fmt::format("SELECT name, value FROM {}", table), [&](const auto& row) {
+      tables_.file().query(fmt::format("SELECT name, value FROM {}", table), [&](const auto& row) {
         const std::string_view name = row[0].as_text();
         if (name == "EXPORT_SCHEMA_VERSION") {
           capture.schema_version = row[1].as_text();
@@ -162,27 +163,26 @@ class Loader {
         }
       });
     }
-    const auto start_columns = file_.columns_of("TARGET_INFO_SESSION_START_TIME");
-    if (std::ranges::count(start_columns, "utcEpochNs") > 0) {
-      file_.query("SELECT min(utcEpochNs) FROM TARGET_INFO_SESSION_START_TIME",
-                  [&](const auto& row) {
-                    if (row[0].as_integer() > 0) {
-                      capture.utc_ns = row[0].as_integer();
-                      capture.session_start_ns = 0;
-                    }
-                  });
+    if (tables_.has("TARGET_INFO_SESSION_START_TIME")) {
+      tables_.file().query("SELECT min(utcEpochNs) FROM TARGET_INFO_SESSION_START_TIME",
+                           [&](const auto& row) {
+                             if (row[0].as_integer() > 0) {
+                               capture.utc_ns = row[0].as_integer();
+                               capture.session_start_ns = 0;
+                             }
+                           });
     }
     // nsys writes the end of the recording as the end of ranges that had none.
-    if (file_.has_table("ANALYSIS_DETAILS")) {
-      file_.query("SELECT max(duration) FROM ANALYSIS_DETAILS", [&](const auto& row) {
+    if (tables_.has("ANALYSIS_DETAILS")) {
+      tables_.file().query("SELECT max(duration) FROM ANALYSIS_DETAILS", [&](const auto& row) {
         recording_end_ns_ = row[0].is_null() ? INT64_MAX : row[0].as_integer();
       });
     }
-    if (file_.has_table("DIAGNOSTIC_EVENT")) {
+    if (tables_.has("DIAGNOSTIC_EVENT")) {
       // Severity 1 is information, 2 a warning, 3 an error. Sorted here: SQLite would write what it
       // sorts into temporary files.
       std::vector<std::pair<std::int64_t, std::string>> messages;
-      file_.query(
+      tables_.file().query(
           "SELECT timestamp, text FROM DIAGNOSTIC_EVENT WHERE severity >= 2",
           [&](const auto& row) { messages.emplace_back(row[0].as_integer(), row[1].as_text()); });
       std::sort(messages.begin(), messages.end());
@@ -224,10 +224,11 @@ class Loader {
   void load_tables() {
     // Columns get their final size before the tasks start, so that chunks can write in parallel.
     std::vector<std::function<void()>> tasks;
-    const TableScan ranges(file_, "NVTX_EVENTS", column_names<NvtxRow>());
+    const TableScan ranges = tables_.scan("NVTX_EVENTS", column_names<NvtxRow>());
     tasks.push_back([&] { load_ranges(ranges); });
 
-    const TableScan kernels(file_, "CUPTI_ACTIVITY_KIND_KERNEL", column_names<GpuRow, KernelRow>());
+    const TableScan kernels =
+        tables_.scan("CUPTI_ACTIVITY_KIND_KERNEL", column_names<GpuRow, KernelRow>());
     make_rows(trace_.kernels, kernels.num_rows());
     std::vector<ChunkKeys> kernel_keys;
     add_tasks(kernels, kernel_keys, tasks,
@@ -235,7 +236,7 @@ class Loader {
                 keep_kernel(row, values, keys);
               });
 
-    const TableScan calls(file_, "CUPTI_ACTIVITY_KIND_RUNTIME", column_names<CallRow>());
+    const TableScan calls = tables_.scan("CUPTI_ACTIVITY_KIND_RUNTIME", column_names<CallRow>());
     make_rows(trace_.api_calls, calls.num_rows());
     std::vector<ChunkKeys> call_keys;
     add_tasks(calls, call_keys, tasks,
@@ -244,8 +245,10 @@ class Loader {
               });
 
     // Copies and memsets share columns; memsets come after the copies.
-    const TableScan copies(file_, "CUPTI_ACTIVITY_KIND_MEMCPY", column_names<GpuRow, CopyRow>());
-    const TableScan memsets(file_, "CUPTI_ACTIVITY_KIND_MEMSET", column_names<GpuRow, MemsetRow>());
+    const TableScan copies =
+        tables_.scan("CUPTI_ACTIVITY_KIND_MEMCPY", column_names<GpuRow, CopyRow>());
+    const TableScan memsets =
+        tables_.scan("CUPTI_ACTIVITY_KIND_MEMSET", column_names<GpuRow, MemsetRow>());
     const std::size_t first_memset = copies.num_rows();
     make_rows(trace_.copies, copies.num_rows() + memsets.num_rows());
     std::vector<ChunkKeys> copy_keys;
@@ -264,7 +267,8 @@ class Loader {
                 trace_.copies.kind[first_memset + row] = CopyKind::kMemset;
               });
 
-    const TableScan graphs(file_, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", column_names<GpuRow>());
+    const TableScan graphs =
+        tables_.scan("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", column_names<GpuRow>());
     make_rows(trace_.graphs, graphs.num_rows());
     std::vector<ChunkKeys> graph_keys;
     add_tasks(graphs, graph_keys, tasks,
@@ -272,7 +276,7 @@ class Loader {
                 keep_gpu_row(trace_.graphs, row, values, keys);
               });
 
-    const TableScan system_calls(file_, "OSRT_API", column_names<SystemCallRow>());
+    const TableScan system_calls = tables_.scan("OSRT_API", column_names<SystemCallRow>());
     std::vector<std::vector<LongCall>> long_calls(system_calls.num_chunks());
     for (std::size_t chunk = 0; chunk < long_calls.size(); ++chunk) {
       tasks.push_back([&, chunk] { find_long_calls(system_calls, chunk, long_calls[chunk]); });
@@ -284,7 +288,7 @@ class Loader {
                               0;
 
     // From here on single-threaded: chunk-local numbers become global ones.
-    numbers_.read_device_map(file_);
+    numbers_.read_device_map(tables_);
     join_gpu_keys(kernels, kernel_keys, 0, trace_.kernels);
     join_shapes(kernels, kernel_keys);
     join_nodes(kernels, kernel_keys);
@@ -504,6 +508,7 @@ class Loader {
   }
 
   void add_diagnostics() {
+    trace_.diagnostics = tables_.left_out();
     if (times_.num_implausible > 0) {
       drop_implausible(trace_);
       trace_.diagnostics.push_back(
@@ -523,7 +528,7 @@ class Loader {
     }
   }
 
-  const SqliteFile& file_;
+  NsysTables tables_;
   unsigned num_threads_;
   std::int64_t recording_end_ns_ = INT64_MAX;
   Trace trace_;
@@ -561,7 +566,9 @@ const Importer kNsysSqlite = {
      .record_gpu =
          "llmprof doctor checks driver and tools; llmprof run follows forked children with "
          "pipeline.nsys.trace_fork_before_exec=true",
-     .record_graphs = "nsys profile --cuda-graph-trace=node"},
+     .record_graphs = "nsys profile --cuda-graph-trace=node",
+     .record_less =
+         "record again, shorter: llmprof run with run.mode=light or a narrower run.gate"},
     is_nsys_sqlite,
     load_nsys_sqlite,
     outline_nsys_sqlite};

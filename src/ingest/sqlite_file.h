@@ -77,7 +77,6 @@ class TableScan {
   std::size_t num_chunks() const { return chunks_.size(); }
   // Index of a chunk's first row among all rows.
   std::size_t first_row(std::size_t chunk) const { return chunks_[chunk].first_row; }
-  bool has_column(std::size_t column) const { return column_index_[column] >= 0; }
   bool reads_pages() const { return reads_pages_; }
 
   // Calls row(index among all rows, values of `columns`) for each row of the chunk.

@@ -8,10 +8,13 @@
 #include <optional>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/json.h"
 #include "base/text.h"
 #include "report/metrics.h"
 #include "report/sections.h"
+#include "report/speed.h"
 
 namespace llmprof {
 namespace {
@@ -66,6 +69,9 @@ std::vector<Measure> measures_of(const Metrics& metrics) {
       measures);
   for (const StageSummary& stage : metrics.stages) {
     add_time(stage.median_ns, printable(stage.stage) + "/median", stage.num_instances, measures);
+    if (const auto step = step_time(metrics, stage); step && stage.stage != "all") {
+      add_time(step->time_ns, printable(stage.stage) + "/step", stage.num_instances, measures);
+    }
     add_time(stage.kernel_ns, printable(stage.stage) + "/kernels", stage.num_instances, measures);
   }
   for (const LedgerMetrics& row : metrics.ledgers) {
@@ -122,13 +128,47 @@ std::string dashboard_name(const std::string& key) {
   if (key == "aggregates.program_ns") {
     return "program";
   }
-  constexpr std::string_view kBefore = "stages[stage=";
-  constexpr std::string_view kAfter = "].host_median_ns";
-  if (key.starts_with(kBefore) && key.ends_with(kAfter)) {
-    return printable(key.substr(kBefore.size(), key.size() - kBefore.size() - kAfter.size()) +
-                     "/median");
+  if (key == "pace.time_ns") {
+    return "pace";
+  }
+  struct Form {
+    std::string_view before;
+    std::string_view after;
+    std::string_view name;
+  };
+  constexpr Form kForms[] = {{"stages[stage=", "].host_median_ns", "/median"},
+                             {"steps[stage=", "].period_median_ns", "/step"}};
+  for (const Form& form : kForms) {
+    if (key.starts_with(form.before) && key.ends_with(form.after)) {
+      const std::size_t length = key.size() - form.before.size() - form.after.size();
+      return printable(key.substr(form.before.size(), length) + std::string(form.name));
+    }
   }
   return printable(key);
+}
+
+std::string metrics_report(const std::vector<MetricsReportRow>& rows) {
+  const auto quoted = [](const std::string& name) {
+    std::string text;
+    for (const char c : printable(name)) {
+      text += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    }
+    return text;
+  };
+  std::string text = "# TYPE llmprof gauge\n";
+  for (const MetricsReportRow& row : rows) {
+    text += fmt::format("llmprof{{name=\"{}\",measure=\"{}\"}} {}\n", quoted(row.name), row.measure,
+                        row.value);
+  }
+  return text + "# EOF\n";
+}
+
+std::string gitlab_metrics(const Metrics& metrics) {
+  std::vector<MetricsReportRow> rows;
+  for (const Measure& measure : measures_of(metrics)) {
+    rows.push_back({measure.benchmark, measure.measure, measure.value});
+  }
+  return metrics_report(rows);
 }
 
 std::string bencher_json(const Metrics& metrics) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace llmprof {
 
@@ -19,6 +20,16 @@ std::string dashboard_name(const std::string& key);
 
 // Bencher Metric Format: benchmark -> measure -> value, with bounds if a spread is known.
 std::string bencher_json(const Metrics& metrics);
+
+// A number with its name, as metrics reports have it.
+struct MetricsReportRow {
+  std::string name;     // "tpot/p50"
+  std::string measure;  // "latency_ns"
+  double value = 0;
+};
+// OpenMetrics text, which GitLab shows in a merge request (artifacts:reports:metrics).
+std::string metrics_report(const std::vector<MetricsReportRow>& rows);
+std::string gitlab_metrics(const Metrics& metrics);
 
 // The format of Google Benchmark's --benchmark_format=json, which many dashboards read. It knows
 // times only: a rate or share is a counter of the row whose time it belongs to, never a row with a

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON form of a comparison, and its output formats for dashboards.
+// JSON forms of a comparison, for scripts and for dashboards, and the exit code of its verdict.
 #include "report/comparison.h"
+
+#include <algorithm>
 
 #include "base/json.h"
 #include "report/ci.h"
@@ -9,6 +11,16 @@
 
 namespace llmprof {
 namespace {
+
+Json side_json(const std::vector<std::string>& runs, const std::string& median_run,
+               const SideRate& rate) {
+  return {{"runs", runs},
+          {"median_run", median_run},
+          {"first_recorded", text_or_null(rate.first_recorded)},
+          {"last_recorded", text_or_null(rate.last_recorded)},
+          {"tokens_per_s", number_or_null(rate.tokens_per_s)},
+          {"gpus", rate.num_gpus > 0 ? Json(rate.num_gpus) : Json(nullptr)}};
+}
 
 // Null where a figure is not known: scripts must not take a zero for one.
 Json metric_json(const MetricChange& row) {
@@ -25,6 +37,7 @@ Json metric_json(const MetricChange& row) {
           {"p", number_or_null(row.p)},
           {"method", text_or_null(row.method)},
           {"limit_fraction", row.limit_fraction},
+          {"budget_fraction", row.has_change_budget ? Json(row.limit_fraction) : Json(nullptr)},
           {"at_most", number_or_null(row.at_most)},
           {"at_least", number_or_null(row.at_least)},
           {"change", change_name(row.change)},
@@ -54,23 +67,48 @@ Json kernel_change_json(const KernelChange& row) {
           {"significant", row.p ? Json(row.is_significant) : Json(nullptr)}};
 }
 
+Json parts_json(const std::vector<PartChange>& parts, const char* what) {
+  Json rows = Json::array();
+  for (const PartChange& part : parts) {
+    rows.push_back({{what, part.name},
+                    {"base_ns", part.base_ns},
+                    {"candidate_ns", part.candidate_ns},
+                    {"difference_ns", part.difference_ns()}});
+  }
+  return rows;
+}
+
 Json ledger_change_json(const LedgerChange& row) {
   Json buckets = Json::array();
   for (std::size_t i = 0; i < row.base.buckets_ns.size(); ++i) {
     // Both sides list the same buckets in the same order.
     const auto& [name, before] = row.base.buckets_ns[i];
     const std::int64_t after = row.candidate.buckets_ns[i].second;
-    buckets.push_back({{"bucket", name},
-                       {"base_ns", before},
-                       {"candidate_ns", after},
-                       {"difference_ns", after - before}});
+    const auto kinds =
+        std::ranges::find(row.kinds, name, [](const auto& one) { return one.first; });
+    buckets.push_back(
+        {{"bucket", name},
+         {"base_ns", before},
+         {"candidate_ns", after},
+         {"difference_ns", after - before},
+         {"kinds", kinds == row.kinds.end() ? Json::array() : parts_json(kinds->second, "kind")}});
   }
   return {{"stage", row.base.stage},
           {"device", row.base.device},
+          {"candidate_device", row.candidate.device},
           {"base_ns", row.base.window_ns},
           {"candidate_ns", row.candidate.window_ns},
           {"difference_ns", row.candidate.window_ns - row.base.window_ns},
           {"buckets", buckets}};
+}
+
+// Runs that were given twice and count once.
+Json repeated_json(const std::vector<RepeatedRun>& repeated) {
+  Json rows = Json::array();
+  for (const RepeatedRun& run : repeated) {
+    rows.push_back({{"run", run.label}, {"same_as", run.same_as}});
+  }
+  return rows;
 }
 
 Json facts_json(const std::vector<FactDifference>& facts) {
@@ -92,17 +130,6 @@ Json total_json(const TotalChange& total) {
           {"difference_ns", total.difference_ns()},
           {"rows_ns", total.rows_ns},
           {"not_in_rows_ns", total.not_in_rows_ns()}};
-}
-
-Json parts_json(const std::vector<PartChange>& parts, const char* what) {
-  Json rows = Json::array();
-  for (const PartChange& part : parts) {
-    rows.push_back({{what, part.name},
-                    {"base_ns", part.base_ns},
-                    {"candidate_ns", part.candidate_ns},
-                    {"difference_ns", part.difference_ns()}});
-  }
-  return rows;
 }
 
 Json operator_change_json(const OperatorChange& row) {
@@ -181,9 +208,19 @@ Json model_json(const ModelComparison& model) {
 std::string comparison_json(const Comparison& comparison) {
   Json json = json_document("compare", 1);
   json["verdict"] = verdict_name(comparison.verdict);
+  json["exit_code"] = static_cast<int>(exit_code_of(comparison));
   json["sentence"] = comparison.sentence;
-  json["base"] = {{"runs", comparison.base}, {"median_run", comparison.base_median}};
-  json["candidate"] = {{"runs", comparison.candidate}, {"median_run", comparison.candidate_median}};
+  json["cause"] = text_or_null(cause_sentence(comparison));
+  json["worth"] = text_or_null(worth_sentence(comparison));
+  json["base"] = side_json(comparison.base, comparison.base_median, comparison.base_rate);
+  json["candidate"] =
+      side_json(comparison.candidate, comparison.candidate_median, comparison.candidate_rate);
+  json["paired_steps"] = comparison.steps ? Json{{"stage", comparison.steps->stage},
+                                                 {"pairs", comparison.steps->pairs},
+                                                 {"shorter", comparison.steps->shorter},
+                                                 {"longer", comparison.steps->longer}}
+                                          : Json(nullptr);
+  json["repeated_runs"] = repeated_json(comparison.repeated);
   json["fingerprint"] = facts_json(comparison.facts);
   json["metrics"] = Json::array();
   for (const MetricChange& row : comparison.metrics) {
@@ -215,9 +252,30 @@ std::string comparison_json(const Comparison& comparison) {
   return to_json_text(json);
 }
 
-std::string github_comparison(const Comparison& comparison) {
-  constexpr std::size_t kRows = 20;  // a page has 1 MiB at most, and nobody reads more
-  return markdown_text(comparison_document(comparison, kRows, false));
+std::string failure_json(const std::string& error, const std::string& hint, int exit_code) {
+  Json json = json_document("error", 1);
+  json["exit_code"] = exit_code;
+  json["error"] = error;
+  json["hint"] = text_or_null(hint);
+  return to_json_text(json);
+}
+
+ExitCode exit_code_of(const Comparison& comparison) {
+  switch (comparison.verdict) {
+    case Verdict::kPass:
+      return kExitOk;
+    case Verdict::kRegress:
+      return kExitRegression;
+    case Verdict::kInconclusive:
+      return kExitInconclusive;
+    case Verdict::kInvalid:
+      break;
+  }
+  return has_failed_run(comparison) ? kExitIncomplete : kExitNotComparable;
+}
+
+const char* measure_name(const MetricChange& row) {
+  return row.unit == "ns" ? "latency_ns" : row.unit == "1/s" ? "throughput_per_s" : "value";
 }
 
 std::string bencher_comparison(const Comparison& comparison) {
@@ -226,10 +284,7 @@ std::string bencher_comparison(const Comparison& comparison) {
     if (!row.is_gated || !row.candidate) {
       continue;
     }
-    const char* measure = row.unit == "ns"    ? "latency_ns"
-                          : row.unit == "1/s" ? "throughput_per_s"
-                                              : "value";
-    Json& result = document[dashboard_name(row.key)][measure];
+    Json& result = document[dashboard_name(row.key)][measure_name(row)];
     result["value"] = *row.candidate;
     if (row.base && row.ratio_low && row.ratio_high) {
       result["lower_value"] = *row.base * *row.ratio_low;
@@ -264,9 +319,10 @@ std::string google_benchmark_comparison(const Comparison& comparison) {
                        {"benchmarks", benchmarks}});
 }
 
-std::string self_test_json(const SelfTest& test, std::size_t num_runs) {
+std::string self_test_json(const SelfTest& test) {
   Json json = json_document("gate_self_test", 1);
-  json["runs"] = num_runs;
+  json["runs"] = test.num_runs;
+  json["repeated_runs"] = repeated_json(test.repeated);
   json["runs_a_side"] = test.runs_a_side;
   json["deals"] = test.deals;
   json["alarms"] = test.alarms;

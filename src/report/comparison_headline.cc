@@ -85,6 +85,19 @@ std::string measured_values(const Comparison& comparison) {
                        : with_capital(printable(fmt::format("{}", fmt::join(parts, "; ")))) + ".";
 }
 
+// Runs that were given twice, as a further sentence; empty: none was.
+std::string repeated_sentence(const std::vector<RepeatedRun>& repeated) {
+  if (repeated.empty()) {
+    return "";
+  }
+  const std::string first =
+      fmt::format("{} is the same run as {}", repeated.front().label, repeated.front().same_as);
+  return printable(repeated.size() == 1
+                       ? fmt::format(" {} and counts once.", first)
+                       : fmt::format(" {} runs were given twice and count once; {}, for example.",
+                                     repeated.size(), first));
+}
+
 }  // namespace
 
 std::string level_text(double level) {
@@ -117,7 +130,8 @@ std::string measured_change(const Comparison& comparison) {
   }
   const std::size_t most = parts.size() + 2;
   for (const MetricChange& row : comparison.metrics) {
-    const bool is_length = row.key == "stages[stage=all].host_median_ns";
+    const bool is_length =
+        row.key == "stages[stage=all].host_median_ns" || row.key == "pace.time_ns";
     if (row.is_gated && row.base && row.candidate && *row.base > 0 && parts.size() < most &&
         !(comparison.pace && is_length)) {
       parts.push_back(metric_change(row, is_one_run));
@@ -144,13 +158,19 @@ std::string moved_wait_text(const MovedWait& row) {
 std::string runs_sentence(const Comparison& comparison) {
   const std::size_t base = comparison.base.size();
   const std::size_t candidate = comparison.candidate.size();
+  const std::string repeated = repeated_sentence(comparison.repeated);
   if (base == 0) {
-    return fmt::format("{}, judged by limits alone: no baseline was given.",
-                       count_of(static_cast<std::int64_t>(candidate), "run"));
+    return fmt::format("{}, judged by limits alone: no baseline was given.{}",
+                       count_of(static_cast<std::int64_t>(candidate), "run"), repeated);
   }
-  return base == 1 && candidate == 1 ? "One run per side."
-                                     : fmt::format("{} {} of the base, {} of the candidate.", base,
-                                                   base == 1 ? "run" : "runs", candidate);
+  std::string text = base == 1 && candidate == 1
+                         ? "One run per side."
+                         : fmt::format("{} {} of the base, {} of the candidate.", base,
+                                       base == 1 ? "run" : "runs", candidate);
+  for (const std::string& more : {paired_sentence(comparison), dates_sentence(comparison)}) {
+    text += more.empty() ? "" : " " + more;
+  }
+  return text + repeated;
 }
 
 }  // namespace llmprof

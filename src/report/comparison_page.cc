@@ -9,9 +9,11 @@
 //
 // Omissions are stated where they occur; --format json has every number.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
 #include "report/html_parts.h"
@@ -25,7 +27,7 @@ std::string verdict_words(const Comparison& comparison) {
   const bool has_base = !comparison.base.empty();
   switch (comparison.verdict) {
     case Verdict::kRegress:
-      return has_base ? "Slower" : "Outside its limits";
+      return comparison.sentence.starts_with("slower") ? "Slower" : "Outside its limits";
     case Verdict::kPass:
       return comparison.sentence.starts_with("faster") ? "Faster"
              : has_base                                ? "No slower"
@@ -36,17 +38,6 @@ std::string verdict_words(const Comparison& comparison) {
       break;
   }
   return "Not decided";
-}
-
-// The sentence without the word that is already in the heading.
-std::string reasons_of(const std::string& sentence) {
-  for (const std::string_view said : {"slower: ", "faster: ", "not decided: ", "not comparable: ",
-                                      "not judged: ", "outside its limit: "}) {
-    if (sentence.starts_with(said)) {
-      return sentence.substr(said.size());
-    }
-  }
-  return sentence;
 }
 
 // A key that has no label of its own, in words.
@@ -76,9 +67,41 @@ std::string tile_value(const MetricChange& row, const ReportValue& ratio) {
   if (is_change(row)) {
     return row.ratio ? html_value(ratio) : change_name(row.change);
   }
-  return row.change == Change::kSame ? row.is_within_limit ? "within its limit" : "within noise"
-         : row.change == Change::kUnclear ? "not decided"
-                                          : "not judged";
+  if (row.change != Change::kSame) {
+    return row.change == Change::kUnclear ? "not decided" : "not judged";
+  }
+  switch (small_change(row)) {
+    case SmallChange::kInLimit:
+      return "within its limit";
+    case SmallChange::kInBudget:
+      return "within budget";
+    case SmallChange::kLonger:
+      return fmt::format("less than {:g} %", row.limit_fraction * 100);
+    case SmallChange::kShorter:
+      return row.is_larger_better ? "no lower" : "no longer than before";
+    case SmallChange::kNoise:
+      break;
+  }
+  return "within noise";
+}
+
+// The same in a sentence.
+std::string small_change_words(const MetricChange& row) {
+  switch (small_change(row)) {
+    case SmallChange::kInLimit:
+      return " That is within its limit.";
+    case SmallChange::kInBudget:
+      return fmt::format(" That is within its budget of {:g} %.", row.limit_fraction * 100);
+    case SmallChange::kLonger:
+      return fmt::format(" That is less than the {:g} % that would matter.",
+                         row.limit_fraction * 100);
+    case SmallChange::kShorter:
+      return fmt::format(" It is no worse; whether it is better by {:g} % is not certain.",
+                         row.limit_fraction * 100);
+    case SmallChange::kNoise:
+      break;
+  }
+  return " That is no more than chance explains.";
 }
 
 std::string tile_html(const MetricChange& row, std::size_t place) {
@@ -110,6 +133,44 @@ std::string tile_html(const MetricChange& row, std::size_t place) {
       row.reason.empty() ? "" : "; " + html_words(row.reason));
 }
 
+// The verdict for a reader who knows neither metrics nor tests: what became of the first one that
+// decides, and whether that may be chance. Empty where nothing was measured on both sides.
+std::string plain_words(const Comparison& comparison) {
+  const auto row = std::ranges::find_if(comparison.metrics, [](const MetricChange& one) {
+    return one.is_gated && one.base && one.candidate && one.ratio && *one.base > 0;
+  });
+  if (row == comparison.metrics.end() || comparison.verdict == Verdict::kInvalid) {
+    return "";
+  }
+  const auto text = [&](double value) { return shown({value, metric_unit(*row), ""}); };
+  const bool is_more = *row->ratio > 1;
+  std::string label = with_capital(label_words(row->key));
+  const double change = std::abs(*row->ratio - 1);
+  // A report gives the time of a step on the GPU, which is another.
+  if (const std::size_t place = label.find("(median)");
+      place != std::string::npos && row->key.ends_with("].host_median_ns")) {
+    label.replace(place, 8, "(median length on the CPU)");
+  }
+  const std::string moved =
+      fmt::format("{} was {} before and is {} now, {} {}.", label, text(*row->base),
+                  text(*row->candidate), format_fraction(change), is_more ? "more" : "less");
+  const bool is_one_run = comparison.base.size() == 1 && comparison.candidate.size() == 1;
+  switch (row->change) {
+    case Change::kWorse:
+      return moved + (row->broken_limit ? " That is outside its limit."
+                                        : " That is a change for the worse, beyond chance.");
+    case Change::kBetter:
+      return moved + " That is a change for the better, beyond chance.";
+    case Change::kSame:
+      return moved + small_change_words(*row);
+    default:
+      return moved + (is_one_run
+                          ? " Whether that is more than chance is not known: there is one run "
+                            "of each. Repeat both."
+                          : " Whether that is more than chance, these runs do not tell.");
+  }
+}
+
 std::string summary_html(const Comparison& comparison) {
   const char* verdict = verdict_name(comparison.verdict);
   std::string tiles;
@@ -117,14 +178,20 @@ std::string summary_html(const Comparison& comparison) {
     tiles += comparison.metrics[i].is_gated ? tile_html(comparison.metrics[i], i) : "";
   }
   std::string moved;
+  for (const std::string& sentence : {cause_sentence(comparison), worth_sentence(comparison)}) {
+    moved += sentence.empty() ? "" : "<p>" + html_words(sentence) + "</p>\n";
+  }
   for (const MovedWait& row : comparison.moved_waits) {
     moved += "<p>" + html_words(moved_wait_text(row)) + "</p>\n";
   }
+  const std::string plain = plain_words(comparison);
   return fmt::format(
       "<section id=\"summary\" aria-labelledby=\"summary-title\">"
-      "<h2 id=\"summary-title\" class=\"{}\">{}</h2>\n<p class=\"verdict\">{}</p>\n"
+      "<h2 id=\"summary-title\" class=\"{}\">{}</h2>\n{}<p{}>{}</p>\n"
       "{}<p>{}</p>\n<p class=\"hint\">Verdict: {}. {}</p>\n{}</section>\n",
-      verdict, verdict_words(comparison), html_words(measured_change(comparison)), moved,
+      verdict, verdict_words(comparison),
+      plain.empty() ? "" : "<p class=\"verdict\">" + html_words(plain) + "</p>\n",
+      plain.empty() ? " class=\"verdict\"" : "", html_words(measured_change(comparison)), moved,
       html_words(reasons_of(comparison.sentence)), verdict, html_words(runs_sentence(comparison)),
       tiles.empty() ? "" : "<ul class=\"tiles\">" + tiles + "</ul>\n");
 }
@@ -142,13 +209,13 @@ std::string other_metrics_html(const Comparison& comparison) {
   say_in_words(table);
   Section section;
   section.id = "other-metrics";
-  section.title = "Metrics without a significant change";
+  section.title = "Metrics without a change that matters";
   section.tables.push_back(std::move(table));
   if (all > kMost) {
     section.notes.push_back(fmt::format("{} more are in --format json", all - kMost));
   }
   return fmt::format(
-      "<details><summary>{} metrics without a significant change</summary>\n{}"
+      "<details><summary>{} metrics without a change that matters</summary>\n{}"
       "</details>\n",
       all, html_text({"", {section}}));
 }
@@ -172,6 +239,8 @@ std::string core_html(const Comparison& comparison, std::size_t top) {
   // From the whole to its parts, as in the terminal.
   if (has_kernels) {
     first.sections.push_back(buckets_section(comparison));
+    first.sections.back().notes.emplace_back(
+        "Times of a stage are those of all its instances together, not of one.");
     first.sections.push_back(families_section(comparison));
   }
   if (has_model(comparison)) {
@@ -205,25 +274,36 @@ std::string side_name(const std::vector<std::string>& runs) {
   return cut_name(std::string(label.substr(label.find_last_of('/') + 1)));
 }
 
-}  // namespace
-
-std::string comparison_page(const Comparison& comparison, std::size_t top) {
-  const std::string core = core_html(comparison, top);
+std::string whole_page(const std::string& title, const std::string& core) {
   const std::string style =
       std::string(web_file("report.css")) + std::string(web_file("comparison.css"));
   const std::string policy = fmt::format(
       "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'", source_hash(style));
+  return filled_page(web_file("comparison.html"), {{"policy", policy},
+                                                   {"style", style},
+                                                   {"title", title},
+                                                   {"kind", "comparison"},
+                                                   {"core", core}});
+}
+
+}  // namespace
+
+std::string comparison_page(const Comparison& comparison, std::size_t top) {
   std::string title = verdict_words(comparison);
   if (!comparison.candidate.empty()) {
     const std::string against =
         comparison.base.empty() ? "" : " against " + html_words(side_name(comparison.base));
     title = fmt::format("{}{}: {}", html_words(side_name(comparison.candidate)), against, title);
   }
-  return filled_page(web_file("comparison.html"), {{"policy", policy},
-                                                   {"style", style},
-                                                   {"title", title},
-                                                   {"kind", "comparison"},
-                                                   {"core", core}});
+  return whole_page(title, core_html(comparison, top));
+}
+
+std::string failure_page(const std::string& error, const std::string& hint) {
+  return whole_page("Nothing was judged",
+                    fmt::format("<section id=\"summary\"><h2>Nothing was judged</h2>\n<p>{}</p>\n{}"
+                                "</section>\n",
+                                html_words(error),
+                                hint.empty() ? "" : "<p>Hint: " + html_words(hint) + "</p>\n"));
 }
 
 }  // namespace llmprof

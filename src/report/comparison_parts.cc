@@ -103,17 +103,40 @@ ReportTable parts_table(const std::vector<PartChange>& parts, const std::string&
   return table;
 }
 
+// "cuda:0", or "cuda:0 -> cuda:1" if the sides ran on different ones.
+std::string device_words(const LedgerChange& ledger) {
+  const bool is_same = ledger.base.device == ledger.candidate.device;
+  return is_same ? ledger.base.device : ledger.base.device + " -> " + ledger.candidate.device;
+}
+
 // A bucket of a ledger, or its window; `ledger_key` and `key` are their places.
 ReportRow bucket_row(const LedgerChange& ledger, const std::string& ledger_key,
                      const PartChange& part, const std::string& key) {
   return {{{ledger.base.stage, Unit::kName, ledger_key + "stage"},
-           {ledger.base.device, Unit::kText, ledger_key + "device"},
+           {device_words(ledger), Unit::kText, ledger_key + "device"},
            text_value(bucket_in_words(part.name)),
            duration_of(part.base_ns, key + "base_ns"),
            duration_of(part.candidate_ns, key + "candidate_ns"),
            difference_of(part.difference_ns(), key + "difference_ns")},
           "",
           key == ledger_key};
+}
+
+// What is known of the time in a bucket, by kind of cause.
+void add_kinds(const LedgerChange& ledger, const std::string& ledger_key, std::size_t place,
+               ReportTable& table) {
+  const std::string& bucket = ledger.base.buckets_ns[place].first;
+  for (const auto& [of, kinds] : ledger.kinds) {
+    for (std::size_t i = 0; of == bucket && i < kinds.size(); ++i) {
+      if (kinds[i].difference_ns() != 0) {
+        PartChange kind = kinds[i];
+        kind.name = "- " + kind_in_words(kind.name);
+        table.rows.push_back(
+            bucket_row(ledger, ledger_key, kind,
+                       fmt::format("{}buckets[{}].kinds[{}].", ledger_key, place, i)));
+      }
+    }
+  }
 }
 
 ReportRow kernel_row(const KernelChange& row, std::size_t place) {
@@ -356,13 +379,18 @@ Section buckets_section(const Comparison& comparison) {
         table.rows.push_back(
             bucket_row(ledger, ledger_key, bucket, fmt::format("{}buckets[{}].", ledger_key, j)));
       }
+      if (name == "launch_late") {
+        add_kinds(ledger, ledger_key, j, table);
+      }
     }
     table.rows.push_back(bucket_row(ledger, ledger_key,
                                     {"= window", ledger.base.window_ns, ledger.candidate.window_ns},
                                     ledger_key));
   }
   if (table.rows.empty()) {
-    section.missing = "n/a (no GPU activity with times on both sides)";
+    section.missing =
+        fmt::format("n/a ({})", comparison.ledgers.empty() ? printable(comparison.ledgers_missing)
+                                                           : "no bucket differs");
   } else {
     section.tables.push_back(std::move(table));
     add_pace_note(comparison, section);
@@ -439,7 +467,10 @@ Section operator_moves_section(const Comparison& comparison, std::size_t top) {
   section.title = "Where the difference is, by operator";
   const OperatorComparison& operators = comparison.operators;
   if (operators.rows.empty()) {
-    section.missing = fmt::format("n/a ({})", printable(operators.missing));
+    section.missing = fmt::format("n/a ({}{})", printable(operators.missing),
+                                  comparison.kernels.empty() && comparison.ledgers.empty()
+                                      ? ", and no GPU work was recorded on both sides"
+                                      : "");
     return section;
   }
   const TotalChange total = operator_total(operators);
@@ -498,6 +529,16 @@ Section runs_section(const Comparison& comparison) {
   add_side("candidate", comparison.candidate, comparison.candidate_median);
   section.tables.push_back(std::move(table));
   return section;
+}
+
+std::string reasons_of(const std::string& sentence) {
+  for (const std::string_view said : {"slower: ", "faster: ", "not decided: ", "not comparable: ",
+                                      "not judged: ", "outside its limit: "}) {
+    if (sentence.starts_with(said)) {
+      return sentence.substr(said.size());
+    }
+  }
+  return sentence;
 }
 
 }  // namespace llmprof

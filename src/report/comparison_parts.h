@@ -28,13 +28,26 @@ TotalChange operator_total(const OperatorComparison& operators);
 // What was measured, in one sentence: the first gated metric, kernel time and launches. It never
 // says faster where one side did less work.
 std::string measured_change(const Comparison& comparison);
+// Where the change came from, measured: "Where it comes from: CPU did other work -203 ms, ...".
+// Empty where few parts do not explain most of it.
+std::string cause_sentence(const Comparison& comparison);
+// What the change is worth at the price of a GPU-hour; empty without one.
+std::string worth_sentence(const Comparison& comparison);
+// How many steps of one run are shorter than those of the other; empty if they cannot be paired.
+std::string paired_sentence(const Comparison& comparison);
+// When both sides were recorded; empty if that is not known of every run.
+std::string dates_sentence(const Comparison& comparison);
 // "Waiting moved from cuda:0 to cuda:1 (communication only): ..."
 std::string moved_wait_text(const MovedWait& row);
 // A bucket as comparisons call it. Baselines do not keep what the CPU did instead, so that waiting
 // for it is one bucket here.
 std::string bucket_in_words(const std::string& bucket);
+// A part of it, by what the CPU did: "CPU did other work" for host_work.
+std::string kind_in_words(const std::string& kind);
 // "5 runs of the base, 5 of the candidate."
 std::string runs_sentence(const Comparison& comparison);
+// What a number is, for dashboards: latency_ns, throughput_per_s or value.
+const char* measure_name(const MetricChange& row);
 
 // A level of confidence: "99 %", "99.7 %".
 std::string level_text(double level);
@@ -43,6 +56,11 @@ std::string limit_text(const MetricChange& metric);
 
 ReportValue text_value(std::string text);
 Unit metric_unit(const MetricChange& metric);
+// The limit of a metric that decides: "at most 12.0 ms", "+5 %"; empty if it does not.
+std::string gate_limit_text(const MetricChange& metric);
+// What is known of a change that is below its limit: "within budget", "below 1 %", "within noise".
+enum class SmallChange { kNoise, kLonger, kShorter, kInBudget, kInLimit };
+SmallChange small_change(const MetricChange& metric);
 // Within noise is said in words, never shown as a change.
 std::string metric_judgement(const MetricChange& metric);
 
@@ -66,5 +84,8 @@ bool has_model(const Comparison& comparison);
 Section model_moves_section(const Comparison& comparison, std::size_t top);
 // Every run, by its side.
 Section runs_section(const Comparison& comparison);
+
+// A comparison's sentence without the word that stands before it: "slower: ", "not decided: ".
+std::string reasons_of(const std::string& sentence);
 
 }  // namespace llmprof

@@ -24,13 +24,69 @@ Unit metric_unit(const MetricChange& metric) {
                                    : Unit::kSmallRatio;
 }
 
-std::string metric_judgement(const MetricChange& metric) {
-  const char* word = metric.change == Change::kSame    ? "no significant change"
-                     : metric.change == Change::kWorse ? metric.base ? "WORSE" : "OUTSIDE"
-                                                       : change_name(metric.change);
-  if (metric.change == Change::kSame && !metric.reason.empty()) {
-    return metric.reason;  // a limit on the value was kept
+SmallChange small_change(const MetricChange& metric) {
+  if (metric.is_within_limit) {
+    return SmallChange::kInLimit;
   }
+  if (metric.has_change_budget) {
+    return SmallChange::kInBudget;
+  }
+  const bool is_up = metric.ratio_low.value_or(0) > 1;
+  const bool is_down = metric.ratio_high.value_or(2) < 1;
+  if (!is_up && !is_down) {
+    return SmallChange::kNoise;
+  }
+  return is_up != metric.is_larger_better ? SmallChange::kLonger : SmallChange::kShorter;
+}
+
+namespace {
+
+std::string change_limit_text(const MetricChange& metric) {
+  return fmt::format("{}{:g} %", metric.is_larger_better ? "-" : "+", metric.limit_fraction * 100);
+}
+
+// Agrees with the interval beside it: one without 0 in it is a change, if a small one.
+std::string small_change_text(const MetricChange& metric) {
+  const char* worse = metric.is_larger_better ? "lower" : "longer";
+  const char* better = metric.is_larger_better ? "higher" : "shorter";
+  switch (small_change(metric)) {
+    case SmallChange::kInLimit:
+      return metric.reason;
+    case SmallChange::kInBudget:
+      return fmt::format("within budget ({}, limit {})",
+                         shown({metric.ratio.value_or(1), Unit::kRatio, ""}),
+                         change_limit_text(metric));
+    case SmallChange::kLonger:
+      return fmt::format("{}, by less than {:g} %", worse, metric.limit_fraction * 100);
+    case SmallChange::kShorter:
+      return fmt::format("{}, not surely by {:g} %", better, metric.limit_fraction * 100);
+    case SmallChange::kNoise:
+      break;
+  }
+  return "no significant change";
+}
+
+}  // namespace
+
+std::string gate_limit_text(const MetricChange& metric) {
+  if (!metric.is_gated) {
+    return "";
+  }
+  const std::string value = limit_text(metric);
+  const bool is_change_broken = metric.change == Change::kWorse && !metric.broken_limit;
+  const bool has_change = metric.has_change_budget || value.empty() || is_change_broken;
+  const std::string change = has_change ? change_limit_text(metric) : "";
+  return value.empty() || change.empty() ? value + change : change + ", " + value;
+}
+
+std::string metric_judgement(const MetricChange& metric) {
+  if (metric.change == Change::kSame) {
+    return small_change_text(metric);
+  }
+  // A value beyond its limit need not be worse than before.
+  const char* word = metric.change != Change::kWorse ? change_name(metric.change)
+                     : metric.broken_limit           ? "OUTSIDE"
+                                                     : "WORSE";
   const std::string limit =
       metric.broken_limit ? fmt::format(": {} {}", metric.is_limit_above ? "at most" : "at least",
                                         shown({*metric.broken_limit, metric_unit(metric), ""}))
@@ -53,11 +109,18 @@ Section verdict_section(const Comparison& comparison) {
   section.id = "summary";
   section.title = "Comparison";
   section.paragraphs.push_back(measured_change(comparison));
+  for (const std::string& sentence : {cause_sentence(comparison), worth_sentence(comparison)}) {
+    if (!sentence.empty()) {
+      section.paragraphs.push_back(sentence);
+    }
+  }
   for (const MovedWait& row : comparison.moved_waits) {
     section.paragraphs.push_back(moved_wait_text(row));
   }
-  section.paragraphs.push_back(fmt::format("Verdict: {}: {}", verdict_name(comparison.verdict),
-                                           printable(comparison.sentence)));
+  const bool is_open = comparison.verdict == Verdict::kInconclusive;
+  section.paragraphs.push_back(
+      fmt::format("Verdict: {}: {}", verdict_name(comparison.verdict),
+                  printable(is_open ? reasons_of(comparison.sentence) : comparison.sentence)));
   section.paragraphs.push_back(runs_sentence(comparison));
   return section;
 }
@@ -86,7 +149,8 @@ Section fingerprint_section(const Comparison& comparison) {
                           false});
   }
   if (table.rows.empty()) {
-    section.paragraphs.emplace_back("No difference was found in GPU, model, inputs or command.");
+    section.paragraphs.emplace_back(
+        "GPU, model, inputs and command are the same, as far as they were recorded.");
   } else {
     section.tables.push_back(std::move(table));
   }
@@ -101,6 +165,7 @@ ReportRow metric_row(const MetricChange& row, std::size_t place) {
            {cell_of(row.base), metric_unit(row), key + "base"},
            {cell_of(row.candidate), metric_unit(row), key + "candidate"},
            {cell_of(row.ratio), Unit::kRatio, key + "ratio"},
+           text_value(gate_limit_text(row)),
            {interval_text(row), Unit::kRate, ""},
            {row.p ? fmt::format("{:.2g}", *row.p) : "n/a", Unit::kRate, ""},
            {metric_label(row.key), Unit::kName, key + "key"},
@@ -117,6 +182,7 @@ ReportTable metrics_table(const Comparison& comparison, const MetricFilter& keep
                    {"base", "base", Unit::kDuration},
                    {"candidate", "candidate", Unit::kDuration},
                    {"change", "ratio", Unit::kRatio},
+                   {"limit", "limit_fraction", Unit::kText},
                    {"interval (level)", "ratio_low", Unit::kRate},
                    {"p", "p", Unit::kRate},
                    {"metric", "key", Unit::kName, false, true},
@@ -157,7 +223,7 @@ Section metrics_section(const Comparison& comparison, bool has_all) {
                                           count == 1 ? "it" : "them"));
     }
   };
-  add_count(num_same, "no significant change");
+  add_count(num_same, "no change that matters");
   add_count(num_unjudged, "not judged");
   if (std::ranges::any_of(comparison.metrics,
                           [](const MetricChange& row) { return row.method == "runs"; })) {
@@ -203,8 +269,12 @@ Document comparison_document(const Comparison& comparison, std::size_t top, bool
   }
   Document document;
   document.sections = {verdict_section(comparison), fingerprint_section(comparison),
-                       metrics_section(comparison, has_all_metrics), buckets_section(comparison),
-                       moved_section(comparison, top)};
+                       metrics_section(comparison, has_all_metrics)};
+  // Without a GPU operators are all there is.
+  if (!comparison.ledgers.empty() || !comparison.kernels.empty()) {
+    document.sections.push_back(buckets_section(comparison));
+    document.sections.push_back(moved_section(comparison, top));
+  }
   if (has_model(comparison)) {
     document.sections.push_back(model_moves_section(comparison, top));
   }

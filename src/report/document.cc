@@ -17,6 +17,18 @@ namespace {
 
 constexpr std::size_t kLongestName = 300;
 
+// 6.89e11 as "689 G": FLOPs are counted in thousands, not in powers of two.
+std::string scaled_text(double number) {
+  static constexpr const char* kPrefixes[] = {"", " k", " M", " G", " T", " P", " E", " Z"};
+  constexpr double kStep = 1000;
+  std::size_t i = 0;
+  while (i + 1 < std::size(kPrefixes) && std::abs(number) >= kStep - 0.5) {
+    number /= kStep;
+    ++i;
+  }
+  return fmt::format("{:.3g}{}", number, kPrefixes[i]);
+}
+
 std::string number_text(double number, Unit unit) {
   // Untrusted numbers may be anything; an impossible duration is not shown as one.
   constexpr double kLargest = 9e18;
@@ -44,7 +56,7 @@ std::string number_text(double number, Unit unit) {
     case Unit::kBytes:
       return number < 0 ? "n/a" : format_bytes(static_cast<std::uint64_t>(number));
     case Unit::kFlops:
-      return fmt::format("{:.3g}", number);
+      return scaled_text(number);
     case Unit::kTeraflops:
       return fmt::format("{:.1f}", number / 1e12);
     case Unit::kBytesPerSecond:

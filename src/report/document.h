@@ -108,6 +108,8 @@ struct Advice {
   std::string sentence;
   std::string next;
   std::string confidence;
+  std::string effort;  // of the remedy; empty: nothing is saved, or it is not known
+  std::string risk;
   std::vector<std::string> evidence;
 };
 

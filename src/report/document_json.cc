@@ -65,6 +65,8 @@ Json section_json(const Section& section) {
                       {"sentence", row.sentence},
                       {"next", row.next},
                       {"confidence", row.confidence},
+                      {"effort", text_or_null(row.effort)},
+                      {"risk", text_or_null(row.risk)},
                       {"evidence", row.evidence}});
   }
   Json tables = Json::array();

@@ -25,8 +25,11 @@ SectionOptions rows(std::size_t top) {
 
 std::vector<std::pair<std::string, std::string>> report_files(
     const Metrics& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
-    PassTimer* timer) {
+    PassTimer* timer, const std::optional<GpuPrice>& price) {
+  SectionOptions for_managers;
+  for_managers.gpu_hour_price = price;
   SectionOptions options;
+  options.gpu_hour_price = price;
   options.files = {"report.html", "stakeholder_summary.md", "kernels.md", "operators.md",
                    "metrics.json"};
   options.files.insert(options.files.end(), beside.begin(), beside.end());
@@ -35,12 +38,12 @@ std::vector<std::pair<std::string, std::string>> report_files(
   const Json json = metrics_json(metrics);
   const auto page = [&] {
     const PassTimer::Scope pass(timer, "page");
-    return page_html(metrics, json, timeline, of_page);
+    return page_html(metrics, json, timeline, of_page, price);
   };
   return {{"metrics.json", to_json_text(json)},
           {"report.html", page()},
           {"report.md", markdown_text(report_document(metrics, options))},
-          {"stakeholder_summary.md", markdown_text(stakeholder_document(metrics, {}))},
+          {"stakeholder_summary.md", markdown_text(stakeholder_document(metrics, for_managers))},
           {"kernels.md", markdown_text(kernels_document(metrics, rows(kKernelRows)))},
           {"operators.md", markdown_text(operators_document(metrics, rows(kOperatorRows)))}};
 }

@@ -403,7 +403,7 @@ Section kernel_section(const Json& fleet, std::size_t top) {
 Document fleet_document(const Json& fleet, std::size_t top) {
   Document document;
   const std::string run = text_of(fleet, "run_id");
-  document.title = run.empty() ? "Ranks without a run ID" : "Run " + printable(run);
+  document.title = run.empty() ? "Ranks of a job" : "Run " + printable(run);
   document.sections = {summary(fleet),
                        rank_section(fleet, top),
                        collective_section(fleet),

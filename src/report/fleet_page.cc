@@ -73,10 +73,37 @@ std::string stage_html(const Json& heat, const Json& stage) {
   return text + "</tbody></table></div>\n";
 }
 
+// What the summaries do not hold is listed once, not in a section each.
+void gather_missing(Document& document) {
+  Section gathered;
+  gathered.id = "not-here";
+  gathered.title = "Not available for these ranks";
+  std::erase_if(document.sections, [&](const Section& section) {
+    const bool is_missing = section.missing.starts_with("n/a");
+    if (is_missing) {
+      gathered.notes.push_back(fmt::format("{}: {}", section.title, section.missing));
+    }
+    return is_missing;
+  });
+  if (!gathered.notes.empty()) {
+    document.sections.push_back(std::move(gathered));
+  }
+}
+
+std::string nav_html(const Document& document) {
+  std::string text = "<nav aria-label=\"Sections\">";
+  for (const Section& section : document.sections) {
+    const std::string title = section.title.substr(0, section.title.find_first_of(",:"));
+    text += fmt::format("<a href=\"#{}\">{}</a> ", section.id, html_words(title));
+  }
+  return text + "<a href=\"#heat\">Heat map</a></nav>";
+}
+
 }  // namespace
 
 std::string fleet_page(const Json& fleet, std::size_t top) {
-  const Document document = fleet_document(fleet, top);
+  Document document = fleet_document(fleet, top);
+  gather_missing(document);
   std::string text = html_text(document, &fleet);
   text += fmt::format(
       "<section id=\"heat\"><h2>Heat map</h2>\n<p>One row per node, one cell per rank: percent off the "
@@ -93,10 +120,12 @@ std::string fleet_page(const Json& fleet, std::size_t top) {
   const std::string policy = fmt::format(
       "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'", source_hash(style));
   const std::string title = html_words(document.title);
+  const std::string nav = nav_html(document);
   return filled_page(web_file("comparison.html"), {{"policy", policy},
                                                    {"style", style},
                                                    {"title", title},
                                                    {"kind", "fleet report"},
+                                                   {"nav", nav},
                                                    {"core", text}});
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 
@@ -27,20 +28,21 @@ constexpr Term kTerms[] = {
      "Record again without sampling of events."},
     {"data_loss", "finding", "The recording is incomplete: events were dropped or the file ends early.",
      "Messages of the profiler, and the reader's own checks.",
-     "Record a shorter time, or less: llmprof run run.mode=light."},
+     "Record a shorter time, or less. nsys: llmprof run run.mode=light; PyTorch's profiler: fewer active steps in its schedule."},
     {"launch_bound", "finding", "The GPU waits for the CPU to launch the next kernel, gap after gap.",
      "Short gaps that end when a launch call returns, while the CPU does nothing else for long. At least 20 gaps and 5 % of the time. "
      "The saving is all of these gaps, but never more than the CPU's own work lets through.",
      "Launch fewer, larger kernels or replay CUDA graphs: torch.compile(mode=\"reduce-overhead\"); vLLM without --enforce-eager; SGLang without "
      "--disable-cuda-graph. A larger batch gives each launch more work."},
     {"host_work", "finding", "The GPU waits while the CPU does something else: data loading, Python code, I/O, scheduling.",
-     "Gaps of 1 ms and more in which no CUDA call explains the wait. The operator, range or function around them is named.",
+     "Gaps of 1 ms and more in which no CUDA call explains the wait. The operator, range or function around them is named. "
+     "The saving is the time in what is named, without a first gap that is longer than all others of several steps.",
      "Move the named work to another thread, overlap it with GPU work, or do less of it."},
     {"host_sync", "finding", "The CPU waits for the GPU and only then launches more work, so the GPU runs dry.",
      "Gaps in which the launching thread is still inside a synchronizing call; also short launch gaps, if the CPU would run ahead without its waits.",
      "Remove .item(), .cpu(), .tolist(), print(tensor) and torch.cuda.synchronize() from the step; copy with non_blocking=True from pinned memory."},
     {"allocation", "finding", "The GPU waits while the CPU allocates or frees GPU memory.",
-     "Gaps inside cudaMalloc, cudaFree and their kin.",
+     "Gaps inside cudaMalloc, cudaFree and their kin. The saving is 0 unless they come repeatedly: PyTorch and other pools allocate once.",
      "Allocate before the loop or from a pool. In PyTorch look for torch.cuda.empty_cache() and changing sizes."},
     {"blocked_call", "finding", "The GPU waits for one API call that takes long, often a launch that blocks.",
      "Gaps in which a call that is neither a wait nor an allocation took most of the time.",
@@ -88,7 +90,7 @@ constexpr Term kTerms[] = {
      "Kernel names of cuBLAS, CUTLASS and cuDNN. The saving is bounded by the peaks of this GPU.",
      "Use bf16 or fp16, or allow TF32: torch.backends.cuda.matmul.allow_tf32 = True."},
     {"fusion", "finding", "Many memory-bound kernels run back to back and could be fused.",
-     "Chains of pointwise, copy and reduction kernels. The saving is all but one pass over the data per chain; names do not tell whether neighbours depend "
+     "Chains of pointwise, copy and reduction kernels. The saving is all but one pass over the data per chain, as torch.compile may leave it; names do not tell whether neighbours depend "
      "on one another, so confidence is low.",
      "torch.compile, or fused norm, RoPE and activation kernels."},
     {"sampling", "finding", "Sampling tokens takes a visible share of the step.", "Time of sampling kernels.",
@@ -143,6 +145,7 @@ constexpr Term kTerms[] = {
     {"saving", "term", "What fixing a finding saves at most. It is an upper bound, not a forecast.", "Bounded by the bucket it comes from and by the longer of the CPU's and the GPU's own work.", ""},
     {"ttft", "term", "Time to first token: from the start of a request's prefill to the end of its GPU work.", "Marks of prefill; under vLLM, SGLang and others their step markers.", ""},
     {"tpot", "term", "Time per output token: from one decode step to the next.", "The period of steps on the GPU where there are several, else the longer of the CPU range and the step's window on the GPU; tpot.basis says which.", ""},
+    {"step_time", "term", "The time of one step, the number that summaries and comparisons give.", "The median time from one step's first kernel to the next step's; of a stage without such a period the longer of its mark on the CPU and its time on the GPU, median.", ""},
     {"itl", "term", "Inter-token latency: the time between the arrivals of two tokens of a request at the client.", "The file of --requests.", "docs/requests.md"},
     {"goodput", "term", "Requests within the limits of --slo: TTFT, and the mean time per token after the first.", "The file of --requests.", ""},
     {"network", "term", "Part of TTFT: until the server had the request.", "Only where the server says when it received it.", ""},
@@ -163,9 +166,23 @@ constexpr Term kTerms[] = {
     {"mfu", "term", "Model FLOPs utilization: the model's FLOPs over what the GPU could compute in the same time.", "FLOPs of the matrix products / dense peak of their type / time. Needs --model.", ""},
     {"hfu", "term", "Hardware FLOPs utilization: as MFU, with the FLOPs that usual kernels execute.", "Adds masked attention scores and MLA on compressed keys. No counter.", ""},
     {"mbu", "term", "Memory bandwidth utilization: the bytes a pass must move over what the GPU could move in the same time.", "Weights once, keys and values read and written. Needs --model.", ""},
-    {"sol", "term", "Share of the speed of light: the minimum time of a stage on this GPU over its measured time.", "The larger of MFU and MBU.", ""},
+    {"sol", "term", "Share of the theoretical peak (speed of light): the minimum time of a stage on this GPU over its measured time.", "The larger of MFU and MBU.", ""},
     {"roofline", "term", "The two ceilings of a kernel: the GPU's peak FLOP/s and its memory bandwidth.", "Counters of Nsight Compute, or the model's FLOPs and bytes.", ""},
     {"occupancy", "term", "Warps resident on an SM, over the most it can hold.", "Counters of Nsight Compute.", ""},
+    {"kernel", "term", "A function that runs on the GPU. A step of a model is hundreds or thousands of them.", "The profiler records the start and the end of each.", ""},
+    {"sm", "term", "Streaming multiprocessor: the part of a GPU that runs blocks of threads. An H100 has 132; a kernel with fewer blocks leaves some empty.",
+     "devices[].sms, as the recording says.", "See empty_sms."},
+    {"warp", "term", "32 threads of a GPU that execute one instruction at a time together. A wavefront of AMD has 32 or 64.", "Counters of Nsight Compute.", "See occupancy."},
+    {"gemm", "term", "General matrix multiplication: the products of a model's weights with its inputs, most of the FLOPs of a transformer.",
+     "Kernel names of cuBLAS, CUTLASS, Triton and others; llmprof kernels shows them.", ""},
+    {"gemv", "term", "The product of a matrix and one vector, as in decode of one sequence. It is limited by memory bandwidth.", "Kernel names.", ""},
+    {"tensor_cores", "term", "Units of NVIDIA GPUs that multiply small matrices, in TF32, fp16, bf16, fp8 and less. They compute several times as fast as the CUDA cores, which compute fp32.",
+     "Kernel names say which unit a product uses.", "See gemm_off_tensor_cores."},
+    {"nvtx", "term", "NVIDIA's library for marks: a program names a range of its time, and profilers record it.", "Ranges of the recording; llmprof ranges lists them.", "docs/marking.md"},
+    {"cuda_graph", "term", "Kernels that are recorded once and launched together by one call, which saves the CPU a launch for each. HIP graphs are AMD's.",
+     "Launches of graphs; their kernels are seen with nsys --cuda-graph-trace=node.", "See launch_bound and graph_opaque."},
+    {"kv_cache", "term", "Keys and values of earlier tokens, kept so that decode need not compute them again. Its size grows with context and batch.", "llmprof model NAME gives its bytes per token.", "See kv_cache_copy."},
+    {"stream", "term", "A queue of GPU work in order. Work of different streams may run at the same time.", "The recording names the stream of each kernel.", ""},
     {"prefill", "term", "The pass that reads a prompt. It is usually compute-bound.", "Marks, engine step markers, or two signs in the kernels.", ""},
     {"decode", "term", "Passes that make one token per sequence. They are usually memory- or launch-bound.", "As prefill.", ""},
     {"mixed", "term", "An engine step that reads prompts and makes tokens at once (chunked prefill).", "Engine step markers.", ""},
@@ -203,26 +220,67 @@ constexpr BucketLabel kBucketLabels[] = {
     {"tail", "idle after last kernel"},
 };
 
+// A part of a bucket is what a finding says.
+std::string_view term_of_bucket(std::string_view bucket) {
+  constexpr std::pair<std::string_view, std::string_view> kParts[] = {
+      {"launch_late.host_work", "host_work"},
+      {"launch_late.first_use", "first_use"},
+      {"launch_late.allocating", "allocation"},
+      {"launch_late.blocked", "blocked_call"}};
+  for (const auto& [part, finding] : kParts) {
+    if (bucket == part) {
+      return finding;
+    }
+  }
+  return bucket;
+}
+
 }  // namespace
+
+std::string term_name(std::string_view word) {
+  std::string name = to_lower(word);
+  std::ranges::replace(name, ' ', '_');
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
 
 std::span<const Term> glossary() {
   return kTerms;
 }
 
 const Term* find_term(std::string_view word) {
-  std::string name = to_lower(word);
-  std::ranges::replace(name, ' ', '_');
-  std::ranges::replace(name, '-', '_');
+  std::string name = term_name(word);
   // Buckets are also known by what the screen says.
   for (const BucketLabel& row : kBucketLabels) {
     std::string label = to_lower(row.label);
     std::ranges::replace(label, ' ', '_');
     if (label == name) {
-      name = row.bucket;
+      name = term_of_bucket(row.bucket);
     }
   }
-  const auto* found = std::ranges::find(kTerms, std::string_view(name), &Term::name);
-  return found == std::end(kTerms) ? nullptr : found;
+  // So are the parts of a recording.
+  static constexpr std::pair<std::string_view, std::string_view> kParts[] = {
+      {"whole_recording", "capture"}, {"unmarked", "outside"}};
+  for (const auto& [label, term] : kParts) {
+    name = name == label ? std::string(term) : name;
+  }
+  // "CUDA graphs", "tensor core": in the singular or plural.
+  for (const std::string& form :
+       {name, name.ends_with('s') ? name.substr(0, name.size() - 1) : name, name + "s"}) {
+    const auto* found = std::ranges::find(kTerms, std::string_view(form), &Term::name);
+    if (found != std::end(kTerms)) {
+      return found;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> bucket_labels() {
+  std::vector<std::string_view> labels;
+  for (const BucketLabel& row : kBucketLabels) {
+    labels.push_back(row.label);
+  }
+  return labels;
 }
 
 std::string_view bucket_label(std::string_view bucket) {

@@ -176,17 +176,22 @@ std::string evidence_html(const std::string& key, const Json* metrics) {
 }
 
 std::string advice_html(const Advice& advice, const Json* metrics) {
-  std::string worth = worth_text(advice, "before all else", "saves at most ");
+  std::string worth = worth_text(advice, "fix this first", "saves at most ");
   worth += worth.empty() ? "" : ", ";
   std::string evidence;
   for (const std::string& key : advice.evidence) {
     evidence += evidence_html(key, metrics);
   }
+  const std::string cost = advice.effort.empty()
+                               ? ""
+                               : fmt::format("<p class=\"cost\">Effort: {}. Risk: {}.</p>",
+                                             html_words(advice.effort), html_words(advice.risk));
   return fmt::format(
       "<li class=\"finding\"><h3>{} <code>{}</code></h3><p class=\"worth\">{}{} confidence</p>\n"
-      "<p>{}.</p><p class=\"next\">Next: {}.</p>{}</li>\n",
+      "<p>{}{}</p><p class=\"next\">Next: {}{}</p>{}{}</li>\n",
       html_words(advice.title), html_words(advice.id), html_words(worth),
-      html_words(advice.confidence), html_words(advice.sentence), html_words(advice.next),
+      html_words(advice.confidence), html_words(advice.sentence), full_stop(advice.sentence),
+      html_words(advice.next), full_stop(advice.next), cost,
       evidence.empty() ? ""
                        : "<ul class=\"evidence\" aria-label=\"Evidence\">" + evidence + "</ul>");
 }

@@ -403,8 +403,9 @@ void describe(const CounterMetrics*, F&& f) {
   f("bound", &T::bound, maybe("memory, compute, latency or launch"));
   f("bound_reason", &T::bound_reason, maybe("the figures behind it"));
   f("winnable_ns", &T::winnable_ns,
-    number("ns", "", "ncu kernels gpus", "counters.winnable",
-           "covered_ns x (1 - the nearest ceiling's fraction)"));
+    number(
+        "ns", "", "ncu kernels gpus", "counters.winnable",
+        "covered_ns x (1 - the nearest ceiling's fraction), at most covered_ns - 1 us per launch"));
   f("roofline", &T::roofline, plain("the launch and the ceilings of its GPU"));
 }
 

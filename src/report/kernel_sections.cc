@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "analysis/kernels.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -17,6 +19,9 @@
 
 namespace llmprof {
 namespace {
+
+constexpr std::string_view kUnmarked = "unmarked";  // launched in no stage
+constexpr double kLeastShare = 0.03;                // of a kernel that has a line of details
 
 // On a terminal, names come last, where a narrow window truncates them. In files they come first,
 // with milliseconds that scripts can read.
@@ -91,7 +96,6 @@ std::string coverage_text(const std::vector<StageCoverage>& coverage) {
 // "60 calls of 7.87 ms, 60 of 156 us": a mean over sizes that differ would mislead.
 std::string sizes_text(const KernelMetrics& row) {
   constexpr double kApart = 2;
-  constexpr double kLeastShare = 0.03;
   constexpr std::size_t kMostSizes = 3;
   const auto [shortest, longest] = std::minmax_element(
       row.by_shape.begin(), row.by_shape.end(),
@@ -127,7 +131,7 @@ bool has_all_sizes(const KernelMetrics& row) {
   return static_cast<std::int64_t>(sizes_of(row).size()) == row.num_shapes;
 }
 
-// Adds the launches of `other`, the same kernel in the same stage on another GPU. The number of
+// Adds the launches of `other`, the same kernel in another stage or on another GPU. The number of
 // sizes is that of both together; where a list was cut, at least the larger of the two.
 void add_launches(const KernelMetrics& other, KernelMetrics& row) {
   const bool has_all = has_all_sizes(row) && has_all_sizes(other);
@@ -154,33 +158,66 @@ void add_launches(const KernelMetrics& other, KernelMetrics& row) {
   row.num_shapes = has_all ? num_listed : std::max({row.num_shapes, other.num_shapes, num_listed});
 }
 
-// Ranks of a job run the same kernels. One row for each kernel and stage, by total time, so that
-// eight GPUs do not fill the table with one kernel.
-std::vector<KernelMetrics> merged_over_gpus(const std::vector<KernelMetrics>& rows) {
-  std::vector<KernelMetrics> merged;
-  std::vector<std::int64_t> num_gpus;
-  std::map<std::pair<std::string_view, std::string_view>, std::size_t> places;
+// The rows of one kernel as one row, and what each stage has of it.
+struct MergedKernel {
+  KernelMetrics row;
+  std::set<std::string_view> gpus;
+  std::map<std::string_view, std::pair<std::int64_t, std::int64_t>> stages;  // calls, total_ns
+};
+
+// "by stage: step 120 calls of 52.6 us, unmarked 52 of 53.6 us", the largest first.
+std::string stages_text(const MergedKernel& kernel) {
+  std::vector<std::pair<std::string_view, std::pair<std::int64_t, std::int64_t>>> stages(
+      kernel.stages.begin(), kernel.stages.end());
+  if (kernel.row.kernel_fraction < kLeastShare) {
+    return "";
+  }
+  std::stable_sort(stages.begin(), stages.end(),
+                   [](const auto& x, const auto& y) { return x.second.second > y.second.second; });
+  std::string text;
+  for (const auto& [stage, sums] : stages) {
+    const auto [calls, total_ns] = sums;
+    text +=
+        fmt::format("{} {} {}{} of {}", text.empty() ? "by stage:" : ",", printable(stage), calls,
+                    !text.empty() ? ""
+                    : calls == 1  ? " call"
+                                  : " calls",
+                    format_duration_ns(total_ns / std::max<std::int64_t>(calls, 1)));
+  }
+  return text;
+}
+
+// Ranks of a job run the same kernels, and so do its stages. One row for each kernel, by total
+// time, so that eight GPUs do not fill the table with one kernel.
+std::vector<MergedKernel> merged_kernels(const std::vector<KernelMetrics>& rows) {
+  std::vector<MergedKernel> merged;
+  std::map<std::string_view, std::size_t> places;
   for (const KernelMetrics& row : rows) {
-    const auto [place, is_new] = places.try_emplace({row.kernel_name, row.stage}, merged.size());
+    const auto [place, is_new] = places.try_emplace(row.kernel_name, merged.size());
     if (is_new) {
-      merged.push_back(row);
-      num_gpus.push_back(1);
+      merged.push_back({row, {}, {}});
     } else {
-      add_launches(row, merged[place->second]);
-      ++num_gpus[place->second];
+      add_launches(row, merged[place->second].row);
     }
+    MergedKernel& kernel = merged[place->second];
+    const std::string_view stage = row.stage == kOutsideStages ? kUnmarked : row.stage;
+    kernel.gpus.insert(row.device);
+    kernel.stages[stage].first += row.calls;
+    kernel.stages[stage].second += row.total_ns;
   }
-  for (std::size_t i = 0; i < merged.size(); ++i) {
-    if (num_gpus[i] > 1) {
-      merged[i].device = fmt::format("{} GPUs", num_gpus[i]);
-      std::stable_sort(
-          merged[i].by_shape.begin(), merged[i].by_shape.end(),
-          [](const ShapeTotal& x, const ShapeTotal& y) { return x.total_ns > y.total_ns; });
+  for (MergedKernel& kernel : merged) {
+    if (kernel.gpus.size() > 1) {
+      kernel.row.device = fmt::format("{} GPUs", kernel.gpus.size());
     }
+    kernel.row.stage = kernel.stages.size() == 1 ? std::string(kernel.stages.begin()->first)
+                                                 : fmt::format("{} stages", kernel.stages.size());
+    std::stable_sort(
+        kernel.row.by_shape.begin(), kernel.row.by_shape.end(),
+        [](const ShapeTotal& x, const ShapeTotal& y) { return x.total_ns > y.total_ns; });
   }
-  std::stable_sort(
-      merged.begin(), merged.end(),
-      [](const KernelMetrics& a, const KernelMetrics& b) { return a.total_ns > b.total_ns; });
+  std::stable_sort(merged.begin(), merged.end(), [](const MergedKernel& a, const MergedKernel& b) {
+    return a.row.total_ns > b.row.total_ns;
+  });
   return merged;
 }
 
@@ -229,6 +266,17 @@ Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
                                 {"kernels", Unit::kCount, &Row::kernels},
                                 {"range", Unit::kName, &Row::range}},
                                options.top);
+  // The mean has no key: it follows from two others.
+  const auto after_instances = std::ptrdiff_t{2};
+  table.columns.insert(table.columns.begin() + after_instances,
+                       {"CPU mean", "", Unit::kDuration, false, false});
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const RangeTotal& range = metrics.ranges[i];
+    table.rows[i].cells.insert(
+        table.rows[i].cells.begin() + after_instances,
+        {range.instances > 0 ? CellValue(range.host_ns / range.instances) : CellValue(),
+         Unit::kDuration, ""});
+  }
   if (table.rows.empty()) {
     section.missing =
         "n/a (the recording has no NVTX ranges or annotations); docs/marking.md says how to add them";
@@ -236,7 +284,7 @@ Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
   }
   table.title = fmt::format(
       "{} of {} ranges by kernel time; a range holds what its own thread launched, also in "
-      "nested ranges",
+      "nested ranges (and autograd for it, where its operators are recorded)",
       table.rows.size(), metrics.ranges.size());
   section.tables.push_back(std::move(table));
   return section;
@@ -244,11 +292,15 @@ Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
 
 Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
-  const bool is_merged = options.is_terminal && metrics.devices.size() > 1;
-  const std::vector<KernelMetrics> merged =
-      is_merged ? merged_over_gpus(metrics.kernels) : std::vector<KernelMetrics>();
+  const std::vector<MergedKernel> kernels =
+      options.is_terminal ? merged_kernels(metrics.kernels) : std::vector<MergedKernel>();
+  std::vector<KernelMetrics> merged;
+  merged.reserve(kernels.size());
+  for (const MergedKernel& kernel : kernels) {
+    merged.push_back(kernel.row);
+  }
   MetricRows<KernelMetrics> rows = rows_at(metrics, &Metrics::kernels);
-  rows.rows = is_merged ? &merged : rows.rows;
+  rows.rows = options.is_terminal ? &merged : rows.rows;
   ReportTable table = table_of(rows, kernel_columns(options.is_terminal, metrics), options.top);
   // Without kernels the verdict says why, for example that the recording holds no GPU work.
   if (table.rows.empty()) {
@@ -257,7 +309,8 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
     return section;
   }
   for (std::size_t i = 0; options.is_terminal && i < table.rows.size(); ++i) {
-    table.rows[i].detail = sizes_text((*rows.rows)[i]);
+    table.rows[i].detail =
+        kernels[i].stages.size() > 1 ? stages_text(kernels[i]) : sizes_text(kernels[i].row);
   }
   const std::string count =
       fmt::format("{} of {} rows by total time", table.rows.size(), rows.rows->size());
@@ -270,6 +323,16 @@ Section kernels_section(const Metrics& metrics, const SectionOptions& options) {
             ? "Bottlenecks, and the share of time that counters cover, are from Nsight "
               "Compute."
             : "Bottlenecks: n/a (needs an ncu capture)."));
+  }
+  const auto is_numbered = [](const KernelMetrics& row) {
+    return row.short_name.find(" #") != std::string::npos;
+  };
+  if (options.is_terminal &&
+      std::any_of(rows.rows->begin(),
+                  rows.rows->begin() + static_cast<std::ptrdiff_t>(table.rows.size()),
+                  is_numbered)) {
+    section.notes.emplace_back(
+        "#1, #2: kernels that differ beyond the short name; kernels --format csv has whole names.");
   }
   section.tables.push_back(std::move(table));
   return section;

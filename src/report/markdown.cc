@@ -90,15 +90,20 @@ std::string table_markdown(const ReportTable& table) {
 }
 
 std::string advice_markdown(const Advice& advice) {
-  const std::string worth = worth_text(advice, ", before all else", ", worth at most ");
+  const std::string worth = worth_text(advice, ", fix this first", ", worth at most ");
   std::string evidence;
   for (const std::string& key : advice.evidence) {
     evidence += (evidence.empty() ? "" : ", ") + code_span(key);
   }
-  return fmt::format("1. **{}**{} ({} confidence): {}.\n   Next: {}.\n   Evidence: {}\n",
+  const std::string cost = advice.effort.empty() ? ""
+                                                 : fmt::format("   Effort: {}. Risk: {}.\n",
+                                                               markdown_words(advice.effort),
+                                                               markdown_words(advice.risk));
+  return fmt::format("1. **{}**{} ({} confidence): {}{}\n   Next: {}{}\n{}   Evidence: {}\n",
                      markdown_words(advice.id), markdown_words(worth),
                      markdown_words(advice.confidence), markdown_words(advice.sentence),
-                     markdown_words(advice.next), evidence.empty() ? "n/a" : evidence);
+                     full_stop(advice.sentence), markdown_words(advice.next),
+                     full_stop(advice.next), cost, evidence.empty() ? "n/a" : evidence);
 }
 
 // Same order as in the other formats: text, facts, findings, tables, notes, links.

@@ -225,14 +225,15 @@ KernelMetrics kernel_of(const Analysis& analysis, const RowGroups& groups,
 }
 
 OperatorsMetrics operators_of(const Operators& operators) {
-  OperatorsMetrics metrics{operators.source,
-                           operators.is_gpu_time
-                               ? "the time is that of the kernels they launched themselves"
-                               : "the time is the host's",
-                           operators.covered_ns,
-                           operators.whole_ns,
-                           {},
-                           operators.layers};
+  OperatorsMetrics metrics{
+      operators.source,
+      operators.is_gpu_time
+          ? "total is self GPU time: of the kernels that an operator launched itself"
+          : "the time is the host's",
+      operators.covered_ns,
+      operators.whole_ns,
+      {},
+      operators.layers};
   for (const OperatorRecord& row : operators.rows) {
     metrics.rows.push_back({row, fraction_of(row.total_ns, operators.whole_ns)});
   }

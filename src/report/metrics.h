@@ -22,6 +22,7 @@
 #include "analysis/timeline.h"
 #include "base/json_fwd.h"
 #include "base/units.h"
+#include "report/worth.h"
 
 namespace llmprof {
 
@@ -354,8 +355,8 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run = {});
 Json metrics_json(const Metrics& metrics);
 Json metrics_json(const Analysis& analysis, const RunFacts& run = {});
 std::string metrics_json_text(const Metrics& metrics);
-// One key of it, as JSON.
-std::string metrics_json_text(const Metrics& metrics, const char* key);
+// A document of its own with one key of it.
+std::string metrics_part_text(const Metrics& metrics, const char* schema, const char* key);
 
 // Throws kInput, naming the key, if a value has another type than its member. Missing keys leave
 // their member unchanged; unknown keys are ignored.
@@ -369,10 +370,11 @@ Json contract_json(const std::vector<BreachMetrics>& breaches);
 
 // The files of a report by name: report.html, report.md, stakeholder_summary.md, kernels.md,
 // operators.md, and metrics.json itself. `beside` are other files that the reports link to. A
-// timeline of zero length means that there is none.
+// timeline of zero length means that there is none. With a price of a GPU-hour they say
+// what a saving is worth.
 std::vector<std::pair<std::string, std::string>> report_files(
     const Metrics& metrics, const std::vector<std::string>& beside, const Timeline& timeline,
-    PassTimer* timer = nullptr);
+    PassTimer* timer = nullptr, const std::optional<GpuPrice>& price = {});
 // report.html alone, which links to no other file.
 std::string report_page(const Metrics& metrics, const Timeline& timeline);
 

@@ -188,8 +188,10 @@ std::string metrics_json_text(const Metrics& metrics) {
   return to_json_text(metrics_json(metrics));
 }
 
-std::string metrics_json_text(const Metrics& metrics, const char* key) {
-  return to_json_text(metrics_json(metrics)[key]);
+std::string metrics_part_text(const Metrics& metrics, const char* schema, const char* key) {
+  Json document = json_document(schema, 1);
+  document[key] = metrics_json(metrics)[key];
+  return to_json_text(document);
 }
 
 Metrics metrics_from_json(const Json& json) {

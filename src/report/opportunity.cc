@@ -6,13 +6,18 @@
 #include <algorithm>
 #include <iterator>
 
+#include <fmt/format.h>
+
+#include "analysis/findings/findings.h"
+#include "base/units.h"
+
 namespace llmprof {
 namespace {
 
 // clang-format off
 constexpr Opportunity kOpportunities[] = {
-    {"launch_bound", "The GPU waits for the processor to hand it work", "a setting, or days in own code", "low: same results"},
-    {"host_work", "The GPU waits while the processor does other work", "a setting (data loaders), or days in own code", "low: same results"},
+    {"launch_bound", "The GPU waits for the processor to hand it work", "a setting, or days in own code", "low"},
+    {"host_work", "The GPU waits while the processor does other work", "a setting of a library, else days in own code", "low"},
     {"host_sync", "The processor waits for the GPU and then the GPU waits for it", "days", "low: same results"},
     {"allocation", "The GPU waits while memory is allocated", "hours", "low: same results"},
     {"blocked_call", "The GPU waits for a slow driver call", "days, cause to be found", "low"},
@@ -70,6 +75,13 @@ std::string_view problem_words(std::string_view id) {
   }
   const auto* note = std::ranges::find(kNotes, id, [](const auto& row) { return row.first; });
   return note == std::end(kNotes) ? std::string_view() : note->second;
+}
+
+std::string order_words() {
+  return fmt::format(
+      "The largest saving comes first, and one that is less sure counts less: medium {:.0f} %, low "
+      "{:.0f} % of it.",
+      kMediumWeight * 100, kLowWeight * 100);
 }
 
 }  // namespace llmprof

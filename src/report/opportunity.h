@@ -3,6 +3,7 @@
 // Findings in the words of a reader who has never seen a trace.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace llmprof {
@@ -20,5 +21,8 @@ const Opportunity* find_opportunity(std::string_view id);
 
 // What a finding says, in a few words; empty: an id that is not known.
 std::string_view problem_words(std::string_view id);
+
+// By what findings are sorted.
+std::string order_words();
 
 }  // namespace llmprof

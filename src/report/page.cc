@@ -39,8 +39,9 @@ std::string whole_script() {
 }  // namespace
 
 std::string page_html(const Metrics& metrics, const Json& json, const Timeline& timeline,
-                      const std::vector<std::string>& files) {
+                      const std::vector<std::string>& files, const std::optional<GpuPrice>& price) {
   SectionOptions options;
+  options.gpu_hour_price = price;
   options.top = kKernelRowsOfPage;
   options.files = files;
   const std::string core = html_text(page_document(metrics, options), &json);

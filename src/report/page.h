@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/timeline.h"
 #include "base/json_fwd.h"
+#include "report/worth.h"
 
 namespace llmprof {
 
@@ -18,7 +20,8 @@ inline constexpr std::size_t kPageBudgetBytes = 2'000'000;
 // report.html: one self-contained file, without network or server. `files` are those it links to;
 // `json` is metrics_json(metrics).
 std::string page_html(const Metrics& metrics, const Json& json, const Timeline& timeline,
-                      const std::vector<std::string>& files);
+                      const std::vector<std::string>& files,
+                      const std::optional<GpuPrice>& price = {});
 
 // The data of the page's views: two texts for script elements that are not executed.
 struct PageData {

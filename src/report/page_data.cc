@@ -15,7 +15,9 @@
 
 #include "base/gzip_base64.h"
 #include "base/json.h"
+#include "report/glossary.h"
 #include "report/metrics.h"
+#include "report/opportunity.h"
 #include "report/page.h"
 
 namespace llmprof {
@@ -311,11 +313,24 @@ Json timeline_json(const Timeline& timeline, Detail detail, bool has_host,
   return json;
 }
 
+// Ids and titles of all rules, so that the page can say which found nothing. The one that speaks
+// where no other does is not among them.
+Json rules_json() {
+  Json rules = Json::array();
+  for (const Term& term : glossary()) {
+    if (term.kind == "finding" && term.name != "largest_part") {
+      rules.push_back({{"id", term.name}, {"title", problem_words(term.name)}});
+    }
+  }
+  return rules;
+}
+
 }  // namespace
 
 PageData page_data(const Metrics& metrics, const Json& json, const Timeline& timeline,
                    std::size_t budget_bytes) {
-  Json document = {{"metrics", json}, {"timeline", nullptr}, {"kernels_left_out", 0}};
+  Json document = {
+      {"metrics", json}, {"timeline", nullptr}, {"kernels_left_out", 0}, {"rules", rules_json()}};
   document["metrics"].erase("origins");  // docs, not data
   const std::size_t num_kernels = metrics.kernels.size();
   std::size_t kept = std::min(num_kernels, kMostKernels);

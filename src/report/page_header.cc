@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "report/metrics.h"
+#include "report/section_makers.h"
 
 namespace llmprof {
 namespace {
@@ -19,7 +20,11 @@ namespace {
 // "2 x NVIDIA H100, 1 x NVIDIA A100", or "2 GPUs" where the recording does not name them.
 std::string gpus_text(const Metrics& metrics) {
   std::vector<std::pair<std::string, int>> kinds;
+  std::string generation;  // of those without a name
   for (const DeviceMetrics& device : metrics.devices) {
+    if (const std::string proven = generation_of(metrics, device); !proven.empty()) {
+      generation = ", not named; kernels of " + proven;
+    }
     const auto found = std::find_if(kinds.begin(), kinds.end(),
                                     [&](const auto& kind) { return kind.first == device.name; });
     if (found == kinds.end()) {
@@ -31,7 +36,7 @@ std::string gpus_text(const Metrics& metrics) {
   std::string text;
   for (const auto& [name, number] : kinds) {
     text += text.empty() ? "" : ", ";
-    text += name.empty()  ? fmt::format("{} {}", number, number == 1 ? "GPU" : "GPUs")
+    text += name.empty()  ? fmt::format("{} {}{}", number, number == 1 ? "GPU" : "GPUs", generation)
             : number == 1 ? name
                           : fmt::format("{} x {}", number, name);
   }

@@ -16,9 +16,11 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_path.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "report/member_table.h"
 #include "report/section_parts.h"
+#include "report/speed.h"
 
 namespace llmprof {
 namespace {
@@ -133,6 +135,14 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
                &StageSummary::median_ns);
     add_member(path, row, {}, run, "", &StageSummary::kernel_ns);
   });
+  // These decide where marks end before the GPU work does: see choose_deciding_times().
+  for (const StepMetrics& row : metrics.steps) {
+    if (row.stage != "all") {
+      const std::string path = fmt::format("steps[stage={}]", printable(row.stage));
+      add_member(path, row, {}, run, printable(row.stage), &StepMetrics::period_median_ns);
+      add_member(path, row, {}, run, "", &StepMetrics::gpu_window_median_ns);
+    }
+  }
   // Without marks, passes of the model are the steps there are: a recording that a clock ended has
   // the same length however slow they are.
   constexpr std::int64_t kLeastPasses = 4;
@@ -232,8 +242,15 @@ void add_facts(const Metrics& metrics, const Json& inputs, RunSummary& run) {
 }
 
 void add_stages(const Metrics& metrics, RunSummary& run) {
+  const auto is_host_ahead = [&](const StageSummary& row) {
+    const auto steps = std::ranges::find(metrics.steps, row.stage, &StepMetrics::stage);
+    return steps != metrics.steps.end() && steps->gpu_work_median_ns.value_or(0) > row.median_ns;
+  };
   for (const StageSummary& row : metrics.stages) {
-    run.stages.push_back({printable(row.stage), row.num_instances, row.kernel_ns, row.tokens});
+    const std::optional<StepTime> step = step_time(metrics, row);
+    run.stages.push_back({printable(row.stage), row.num_instances, row.kernel_ns, row.tokens,
+                          is_host_ahead(row),
+                          step && row.stage != "all" ? step->key : std::string()});
   }
   if (metrics.stages.empty() && metrics.baseline) {
     for (const StageTimes& row : *metrics.baseline) {
@@ -373,6 +390,35 @@ void add_ledgers(const Metrics& metrics, RunSummary& run) {
   }
 }
 
+void add_idle(const Metrics& metrics, RunSummary& run) {
+  std::int64_t sum_ns = 0;
+  for (const IdleCauseMetrics& row : metrics.idle_causes) {
+    if (may_add(row.total_ns, sum_ns)) {
+      run.idle.push_back({printable(row.stage), printable(row.device), printable(row.bucket),
+                          printable(row.kind), printable(row.scope), row.total_ns});
+    }
+  }
+}
+
+// Two runs never agree in every nanosecond, so equal numbers are one run, wherever it lies.
+std::string identity_of(const RunSummary& run) {
+  std::string text = fmt::format("{} {} {}\n", run.launches, run.kernel_ns, run.recording_ns);
+  for (const RunMetric& metric : run.metrics) {
+    text += fmt::format("{}={}\n", metric.key, metric.value);
+  }
+  for (const StageLengths& steps : run.steps) {
+    text += fmt::format("{}: {}\n", steps.stage, fmt::join(steps.durations_ns, " "));
+  }
+  for (const KernelAmount& row : run.kernels) {
+    text +=
+        fmt::format("{} {} {} {} {}\n", row.name, row.device, row.stage, row.total_ns, row.calls);
+  }
+  for (const OperatorAmount& row : run.operators) {
+    text += fmt::format("{} {} {} {}\n", row.name, row.stage, row.total_ns, row.calls);
+  }
+  return sha256_hex(text);
+}
+
 // The members of an object of metrics.json that a file keeps.
 template <typename T, typename... Members>
 Json kept(const Json& object, Members... members) {
@@ -395,12 +441,16 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   RunSummary run;
   run.label = label;
   run.kernel_ns = bounded(metrics.capture.kernel_ns);
+  run.recorded = printable(metrics.capture.recorded);
+  run.num_gpus = num_working_gpus(metrics);
+  run.tokens_per_s = tokens_per_s(metrics);
   add_kernels(metrics, run);
   add_stages(metrics, run);
   add_facts(metrics, inputs, run);
   add_metrics(metrics, run);
   add_steps(metrics, run);
   add_ledgers(metrics, run);
+  add_idle(metrics, run);
   add_operators(metrics, run);
   add_model(metrics, run);
   // A run that measured nothing is kept, with the reason: the verdict then says that it is not
@@ -425,6 +475,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   if (lost != metrics.findings.end() && run.absent.empty()) {
     run.absent = printable(lost->sentence);
   }
+  // Runs that failed may well be alike.
+  run.identity = run.absent.empty() ? identity_of(run) : "";
   return run;
 }
 
@@ -435,7 +487,11 @@ void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics,
         std::any_of(run.metrics.begin(), run.metrics.end(),
                     [&](const RunMetric& metric) { return metric.key == budget.key; });
     const Json* value = is_known ? nullptr : find_path(metrics, parse_path(budget.key));
-    if (value == nullptr || !value->is_number()) {
+    // Where nothing was recorded, the sums of the recording are 0 and were not measured.
+    const Json* format = find_path(metrics, parse_path("capture.format"));
+    const bool is_recorded = format == nullptr || *format != Json("");
+    if (value == nullptr || !value->is_number() ||
+        (budget.key.starts_with("capture.") && !is_recorded)) {
       continue;
     }
     const MetricForm form = form_of_path(budget.key);
@@ -470,6 +526,11 @@ Json compared_part(const Json& metrics) {
   }
   Json& efficiency = part[path_of<M>(&M::efficiency)];
   efficiency = kept<Efficiency>(efficiency, &Efficiency::model, &Efficiency::stages);
+  part.update(kept<M>(metrics, &M::idle_causes));
+  keep_rows(part[path_of<M>(&M::idle_causes)], [](const Json& row) {
+    using I = IdleCauseMetrics;
+    return kept<I>(row, &I::stage, &I::device, &I::bucket, &I::kind, &I::scope, &I::total_ns);
+  });
   using K = KernelMetrics;
   keep_rows(part[path_of<M>(&M::kernels)], [](const Json& row) {
     return kept<K>(row, &K::kernel_name, &K::short_name, &K::device, &K::stage, &K::family,

@@ -8,6 +8,9 @@
 
 namespace llmprof {
 
+// "Hopper (sm_90)" of a GPU without a name, where its kernels prove it; else empty.
+std::string generation_of(const Metrics& metrics, const DeviceMetrics& device);
+
 // The tool that recorded; metrics.json of older versions does not name it.
 std::string tool_of(const Metrics& metrics);
 

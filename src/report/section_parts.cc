@@ -32,7 +32,8 @@ const Json& rows_of(const Json& metrics, std::string_view path) {
 }
 
 std::string with_capital(std::string words) {
-  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z') {
+  // A command stays as it is typed.
+  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z' && !words.starts_with("llmprof ")) {
     words[0] = static_cast<char>(words[0] - 'a' + 'A');
   }
   return words;

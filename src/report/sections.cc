@@ -25,7 +25,7 @@ struct SectionRow {
 
 constexpr SectionRow kSections[] = {
     {"summary", "Executive Summary", summary_section},
-    {"findings", "Top opportunities (upper bounds)", findings_section},
+    {"findings", "Top opportunities (upper bounds, largest and surest first)", findings_section},
     {"environment", "Environment", environment_section},
     {"aggregates", "Aggregates", aggregates_section},
     {"baseline", "Stages, unprofiled", baseline_section},
@@ -60,7 +60,7 @@ Document document_of(const char* title, const std::vector<std::string>& ids, con
     }
     Section section = row->make(metrics, options);
     section.id = row->id;
-    section.title = row->title;
+    section.title = section.title.empty() ? row->title : section.title;
     document.sections.push_back(std::move(section));
   }
   return document;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "report/document.h"
+#include "report/worth.h"
 
 namespace llmprof {
 
@@ -14,12 +16,13 @@ struct Metrics;
 
 // What sections show, and for which output.
 struct SectionOptions {
-  std::size_t top = 10;            // rows of kernels and operators
-  std::size_t num_findings = 3;    // of the summary
-  bool is_terminal = false;        // names stand last, where they may be cut
-  bool has_all_parts = false;      // of the model, also those that take little time
-  bool is_verbose = false;         // rules that could not speak
-  std::vector<std::string> files;  // that stand beside the report
+  std::size_t top = 10;                         // rows of kernels and operators
+  std::size_t num_findings = 3;                 // of the summary
+  bool is_terminal = false;                     // names stand last, where they may be cut
+  bool has_all_parts = false;                   // of the model, also those that take little time
+  bool is_verbose = false;                      // rules that could not speak
+  std::vector<std::string> files;               // that stand beside the report
+  std::optional<GpuPrice> gpu_hour_price = {};  // what a saving is worth
 
   // With all rows also all findings.
   void set_top(std::size_t rows) {

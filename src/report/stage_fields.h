@@ -138,6 +138,7 @@ void describe(const Finding*, F&& f) {
     is_part(number("fraction", "", "", "findings.saving", "saving_ns / window_ns")));
   f("bucket", &T::bucket, maybe("the bucket of the ledger in which that time lies"));
   f("overlaps", &T::overlaps, plain("a finding above saves time of the same bucket"));
+  f("bound", &T::bound, maybe("how saving_ns comes about, with numbers"));
   f("confidence", &T::confidence, one_of(plain("how sure the saving is"), kConfidences));
   f("sentence", &T::sentence, plain("what was found"));
   f("next", &T::next, plain("what to do"));
@@ -288,6 +289,8 @@ void describe(const KernelChains*, F&& f) {
   f("row_kernels", &T::row_kernels, maybe("the row of two or more movers with most time"));
   f("rows", &T::num_rows, of_chains("1", "how often that row ran"));
   f("row_ns", &T::row_ns, of_chains("ns", "its kernels, of all times it ran"));
+  f("row_fused_ns", &T::row_fused_ns,
+    of_chains("ns", "of row_ns: what remains: half of the longest kernel, each time it ran"));
 }
 
 template <typename F>

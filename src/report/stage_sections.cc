@@ -125,7 +125,8 @@ ReportTable stage_table(const Metrics& metrics) {
                   SIZE_MAX, is_not_vision<Row>);
 }
 
-// "decode: CPU range 1.00 ms, GPU window 9.82 ms, period 9.82 ms (medians)".
+// "decode: step time 9.82 ms (period), CPU range 1.00 ms, GPU window 9.82 ms (medians)". The first
+// is the one that summaries and comparisons give.
 void add_step_lengths(const Metrics& metrics, std::vector<std::string>& notes) {
   const auto text = [](const std::optional<std::int64_t>& ns) {
     return ns ? duration_text(static_cast<double>(*ns)) : std::string("n/a");
@@ -133,9 +134,9 @@ void add_step_lengths(const Metrics& metrics, std::vector<std::string>& notes) {
   for (const StepMetrics& row : metrics.steps) {
     const StageSummary* stage = row_of(metrics.stages, row.stage);
     if (stage != nullptr && row.gpu_window_median_ns && row.period_median_ns) {
-      notes.push_back(fmt::format("{}: CPU range {}, GPU window {}, period {} (medians)",
-                                  printable(row.stage), text(stage->median_ns),
-                                  text(row.gpu_window_median_ns), text(row.period_median_ns)));
+      notes.push_back(fmt::format(
+          "{}: step time {} (period), CPU range {}, GPU window {} (medians)", printable(row.stage),
+          text(row.period_median_ns), text(stage->median_ns), text(row.gpu_window_median_ns)));
     }
   }
 }
@@ -332,12 +333,13 @@ Section host_phases_section(const Metrics& metrics, const SectionOptions& option
   if (section.tables[0].rows.empty()) {
     section.missing = "n/a (no phase of a step was marked)";
   }
-  const bool has_backward = std::ranges::any_of(metrics.host_phases, [](const HostPhase& phase) {
-    return phase.phase.find("backward") != std::string::npos;
+  const bool lacks_backward = std::ranges::any_of(metrics.host_phases, [](const HostPhase& phase) {
+    return phase.phase.find("backward") != std::string::npos && phase.kernel_ns == 0;
   });
-  if (has_backward) {
+  if (lacks_backward) {
     section.notes.emplace_back(
-        "GPU time launched by the phase's own thread: PyTorch launches the backward pass from another.");
+        "GPU time launched by the phase's own thread: PyTorch launches the backward pass from another, "
+        "and this recording does not show for which phase.");
   }
   return section;
 }
@@ -362,6 +364,18 @@ void split_launch_late(const Metrics& metrics, const LedgerMetrics& row, TimePar
   parts.insert(parts.end(), by_kind.begin(), by_kind.end());
 }
 
+// Parts of a recording that no mark names, in the words of the verdict; stages keep their names.
+std::string scope_words(const std::string& scope) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"capture", "whole recording"},
+      {"startup", "start-up"},
+      {"steady", "steady phase"},
+      {"ending", "after the end"}};
+  const auto* found = std::ranges::find(kWords, std::string_view(scope),
+                                        &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kWords) ? scope : std::string(found->second);
+}
+
 }  // namespace
 
 Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/) {
@@ -377,8 +391,9 @@ Section ledger_section(const Metrics& metrics, const SectionOptions& /*options*/
   std::size_t next = 0;
   for (const LedgerMetrics& row : metrics.ledgers) {
     if (row.stage != "all") {
-      ReportValue& shares = section.tables[0].rows[next++].cells.back();
-      split_launch_late(metrics, row, std::get<TimeParts>(shares.value));
+      std::vector<ReportValue>& cells = section.tables[0].rows[next++].cells;
+      cells.front().value = scope_words(row.stage);
+      split_launch_late(metrics, row, std::get<TimeParts>(cells.back().value));
     }
   }
   if (section.tables[0].rows.empty()) {
@@ -427,8 +442,9 @@ Section takeaways_section(const Metrics& metrics, const SectionOptions& /*option
   for (const StageSummary& row : metrics.stages) {
     if (is_not_vision(row) && !row.is_nested) {
       section.paragraphs.push_back(
-          fmt::format("{}: {} times, {} on the host in all; {}{}.", printable(row.stage),
-                      row.num_instances, duration_text(static_cast<double>(row.total_ns)),
+          fmt::format("{}: {} instance{}, {} of CPU time in total; {}{}.", printable(row.stage),
+                      row.num_instances, row.num_instances == 1 ? "" : "s",
+                      duration_text(static_cast<double>(row.total_ns)),
                       ledger_words(metrics, row.stage), efficiency_words(metrics, row.stage)));
     }
   }

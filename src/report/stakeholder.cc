@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/efficiency_result.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/metrics.h"
@@ -16,16 +17,22 @@
 #include "report/section_makers.h"
 #include "report/section_parts.h"
 #include "report/sections.h"
+#include "report/speed.h"
+#include "report/worth.h"
 
 namespace llmprof {
 namespace {
 
 // "2x NVIDIA H100 80GB HBM3".
 std::string gpus_of(const Metrics& metrics) {
+  constexpr std::string_view kNoName = "a GPU that the recording does not name";
   std::vector<std::pair<std::string, int>> counts;
   for (const DeviceMetrics& device : metrics.devices) {
-    const std::string name =
-        device.name.empty() ? "a GPU that the recording does not name" : printable(device.name);
+    const std::string generation = generation_of(metrics, device);
+    const std::string name = !device.name.empty() ? printable(device.name)
+                             : generation.empty()
+                                 ? std::string(kNoName)
+                                 : fmt::format("{}; its kernels are of {}", kNoName, generation);
     const auto known = std::ranges::find(counts, name, &std::pair<std::string, int>::first);
     if (known == counts.end()) {
       counts.emplace_back(name, 1);
@@ -36,15 +43,32 @@ std::string gpus_of(const Metrics& metrics) {
   std::vector<std::string> words;
   words.reserve(counts.size());
   for (const auto& [name, count] : counts) {
-    words.push_back(count == 1 ? name : fmt::format("{}x {}", count, name));
+    words.push_back(count == 1 ? name
+                    : name.starts_with(kNoName)
+                        ? fmt::format("{} GPUs that the recording does not name{}", count,
+                                      name.substr(kNoName.size()))
+                        : fmt::format("{}x {}", count, name));
   }
   return words.empty() ? "no GPU" : fmt::format("{}", fmt::join(words, ", "));
 }
 
+// The name that PyTorch's profiler gives to its DataLoader is one of its classes.
+std::string with_plain_names(std::string text) {
+  constexpr std::string_view kLoader = "'enumerate(DataLoader)";
+  for (std::size_t at = text.find(kLoader); at != std::string::npos; at = text.find(kLoader, at)) {
+    const std::size_t end = text.find('\'', at + kLoader.size());
+    if (end == std::string::npos) {
+      return text;
+    }
+    text.replace(at, end + 1 - at, "loading data with PyTorch's DataLoader");
+  }
+  return text;
+}
+
 // The verdict without its last sentence, which names a rule, and without the label of a GPU.
 std::string verdict_words(const Metrics& metrics) {
-  std::string text =
-      printable(metrics.verdict.substr(0, metrics.verdict.find(" Top opportunity: ")));
+  std::string text = with_plain_names(
+      printable(metrics.verdict.substr(0, metrics.verdict.find(" Top opportunity: "))));
   for (const DeviceMetrics& device : metrics.devices) {
     const std::string label = printable(device.device) + " ";
     if (text.starts_with(label)) {
@@ -62,6 +86,12 @@ bool has_blocker(const Metrics& metrics) {
                      [](const Finding& finding) { return finding.is_blocker; });
 }
 
+// What says that the model that was named is not the recorded one; nullptr: nothing does.
+const Diagnostic* model_mismatch_of(const Metrics& metrics) {
+  const auto found = std::ranges::find(metrics.data_quality, kModelMismatch, &Diagnostic::kind);
+  return found == metrics.data_quality.end() ? nullptr : &*found;
+}
+
 Section titled(const char* id, const char* title) {
   Section section;
   section.id = id;
@@ -71,7 +101,9 @@ Section titled(const char* id, const char* title) {
 
 Section what_ran(const Metrics& metrics) {
   Section section = titled("ran", "What was run");
-  const std::string name = metrics.efficiency ? printable(metrics.efficiency->model) : "";
+  const Diagnostic* mismatch = model_mismatch_of(metrics);
+  const std::string name =
+      metrics.efficiency && mismatch == nullptr ? printable(metrics.efficiency->model) : "";
   const std::string command = printable(cut_name(metrics.capture.command));
   const std::string model = !name.empty() && !command.empty()
                                 ? fmt::format("{} ({})", name, command)
@@ -79,50 +111,61 @@ Section what_ran(const Metrics& metrics) {
                             : !command.empty()              ? command
                             : !metrics.capture.file.empty() ? printable(metrics.capture.file)
                                                             : "A program";
-  if (metrics.devices.empty()) {
-    section.paragraphs.push_back(model + ".");
+  const std::string date = printable(metrics.capture.recorded);
+  const std::string when = date.empty() ? "" : " on " + date;
+  if (metrics.capture.file.empty() && metrics.devices.empty()) {
+    section.paragraphs.push_back(model + when + ".");
     return section;
   }
-  const std::string date = printable(metrics.capture.recorded);
-  section.paragraphs.push_back(fmt::format("{} on {}, recorded{} for {} with {}.", model,
-                                           gpus_of(metrics), date.empty() ? "" : " on " + date,
-                                           format_duration_ns(metrics.capture.duration_ns),
-                                           tool_of(metrics)));
+  const std::int64_t num_ranks = metrics.capture.world_size.value_or(1);
+  section.paragraphs.push_back(fmt::format(
+      "{}{}{}, recorded{}{} with {}.", model,
+      metrics.devices.empty() ? ", without GPU work" : " on " + gpus_of(metrics),
+      num_ranks > std::max<std::int64_t>(num_working_gpus(metrics), 1)
+          ? fmt::format(" (one part of a job on {} GPUs)", num_ranks)
+          : "",
+      when,
+      metrics.capture.duration_ns > 0 ? " for " + format_duration_ns(metrics.capture.duration_ns)
+                                      : "",
+      tool_of(metrics)));
+  if (metrics.capture.window) {
+    section.paragraphs.push_back("Only a part of the recording was analyzed: " +
+                                 printable(metrics.capture.window->why) + ".");
+  }
+  if (mismatch != nullptr) {
+    const std::string said = printable(mismatch->sentence);
+    section.paragraphs.push_back(with_capital(said) + full_stop(said));
+  }
   return section;
 }
 
-// The time of one step: of the marked stage that takes most time, else of a pass of the model.
-// Empty if nothing repeats.
-std::string step_words(const Metrics& metrics) {
-  const StageSummary* longest = nullptr;
-  for (const StageSummary& stage : metrics.stages) {
-    if (stage.num_instances > 1 && !stage.is_nested && stage.stage != "all" &&
-        (longest == nullptr || stage.total_ns > longest->total_ns)) {
-      longest = &stage;
+// The recorded time that a rate of tokens rests on.
+std::int64_t token_basis_ns(const Metrics& metrics) {
+  std::int64_t longest_ns = 0;
+  for (const LedgerMetrics& row : metrics.ledgers) {
+    if (row.stage == "decode" || row.stage == "decode_step" || row.stage == "mixed") {
+      longest_ns = std::max(longest_ns, row.window_ns - row.unrecorded_before_ns());
     }
   }
-  if (longest != nullptr) {
-    std::int64_t step_ns = longest->median_ns;
-    for (const StepMetrics& step : metrics.steps) {
-      if (step.stage == longest->stage) {
-        // A range may end before the GPU has done what was launched in it.
-        step_ns = step.period_median_ns ? *step.period_median_ns
-                                        : std::max(step_ns, step.gpu_window_median_ns.value_or(0));
-      }
-    }
-    return fmt::format("One {} takes {} (median of {}).", printable(longest->stage),
-                       format_duration_ns(step_ns), longest->num_instances);
+  return longest_ns;
+}
+
+// What a million tokens cost, where their rate is known and does not rest on a few steps.
+std::string cost_words(const Metrics& metrics, const std::optional<GpuPrice>& price) {
+  const std::optional<double> per_s = tokens_per_s(metrics);
+  const std::int64_t num_gpus = num_working_gpus(metrics);
+  const bool is_recorded = metrics.aggregates.source == "the recording";
+  const std::int64_t basis_ns = token_basis_ns(metrics);
+  if (!price || !per_s || *per_s <= 0 || num_gpus == 0 ||
+      (is_recorded && basis_ns < kLeastBasisNs)) {
+    return "";
   }
-  if (metrics.structure) {
-    for (const PassSummary& pass : metrics.structure->passes) {
-      if (pass.period_ns && pass.num_passes > 1) {
-        return fmt::format("A new {} pass through the model ({}) begins every {} (median of {}).",
-                           printable(pass.pass), count_of(pass.num_layers, "layer"),
-                           format_duration_ns(*pass.period_ns), pass.num_passes);
-      }
-    }
-  }
-  return "";
+  return fmt::format(
+      "At {} per GPU-hour, a million tokens cost {:.3g}{}{} on {}{}.",
+      money_text(price->per_hour, *price),
+      price->per_hour * static_cast<double>(num_gpus) / 3600 / *per_s * 1e6,
+      price->unit.empty() ? "" : " ", price->unit, count_of(num_gpus, "GPU"),
+      is_recorded ? fmt::format(" (from {} recorded)", format_duration_ns(basis_ns)) : "");
 }
 
 // How far the times above are to be trusted: a profiler slows a program down.
@@ -151,23 +194,15 @@ std::string overhead_words(const Metrics& metrics) {
                    format_fraction(slower));
 }
 
-Section how_fast(const Metrics& metrics) {
+Section how_fast(const Metrics& metrics, const std::optional<GpuPrice>& price) {
   Section section = titled("speed", "How fast it is");
   const AggregateMetrics& sums = metrics.aggregates;
-  if (sums.ttft.mean_ns) {
-    section.paragraphs.push_back(fmt::format("The first token comes after {}.",
-                                             shown({*sums.ttft.mean_ns, Unit::kDuration, ""})));
-  }
-  if (sums.tpot.mean_ns) {
-    section.paragraphs.push_back(fmt::format(
-        "Each further token takes {}{}.", shown({*sums.tpot.mean_ns, Unit::kDuration, ""}),
-        sums.decode_tokens_per_s
-            ? fmt::format(", {:.0f} tokens per second in total", *sums.decode_tokens_per_s)
-            : ""));
-  }
-  if (section.paragraphs.empty()) {
-    if (const std::string step = step_words(metrics); !step.empty()) {
-      section.paragraphs.push_back(step);
+  const bool is_blocked = has_blocker(metrics);
+  // What users wait for may be of a pass without the recording.
+  if (!is_blocked || sums.ttft.mean_ns || sums.tpot.mean_ns) {
+    section.paragraphs = speed_sentences(metrics);
+    if (const std::string cost = cost_words(metrics, price); !cost.empty()) {
+      section.paragraphs.push_back(cost);
     }
   }
   // How long a program ran that failed says nothing.
@@ -178,8 +213,13 @@ Section how_fast(const Metrics& metrics) {
     section.paragraphs.push_back(fmt::format("The program runs for {} without a profiler.",
                                              format_duration_ns(*sums.program_ns)));
   }
+  if (section.paragraphs.empty() && !is_blocked && !metrics.devices.empty()) {
+    section.paragraphs.emplace_back(
+        "How long a step takes is not known: the recording marks no steps, and none was recognized "
+        "in the order of its kernels.");
+  }
   section.paragraphs.push_back(verdict_words(metrics));
-  if (!metrics.devices.empty() && !has_blocker(metrics)) {
+  if (!metrics.devices.empty() && !is_blocked) {
     section.notes.push_back(overhead_words(metrics));
   }
   return section;
@@ -198,51 +238,90 @@ std::string gain_of(const Finding& finding) {
                                   : format_duration_ns(finding.saving_ns);
 }
 
-// A share of the whole recording, of its steady phase or of the only stage there is, is a share of
-// a day that goes on like it. A share of one stage among others is not. A shorter job frees all of
-// its GPUs.
-std::string worth_of_day(const Metrics& metrics, const Finding& finding) {
-  const auto num_stages = std::ranges::count_if(
-      metrics.stages, [](const StageSummary& stage) { return !stage.is_nested; });
-  const bool is_all = finding.stage == "capture" || finding.stage == "steady" || num_stages == 1;
-  const auto num_gpus = std::ranges::count_if(
-      metrics.devices, [](const DeviceMetrics& device) { return device.num_kernels > 0; });
-  if (!is_all || num_gpus == 0) {
-    return "";
+// " A program that runs like this all day ...", with what that rests on.
+std::string day_words(const Metrics& metrics, const Finding& finding,
+                      const std::optional<GpuPrice>& price) {
+  const auto worth = worth_of_day(metrics, finding);
+  if (!worth) {
+    return is_too_short_for_a_day(metrics, finding)
+               ? fmt::format(
+                     " What it is worth per day is not known: {} are too little to stand for "
+                     "a day.",
+                     format_duration_ns(finding.window_ns))
+               : "";
   }
-  const double share = finding.saving_fraction().value_or(0);
-  const double day_h = 24.0 * static_cast<double>(num_gpus);
+  const std::string money =
+      price ? fmt::format(", worth {} per day at {} per GPU-hour",
+                          money_text(worth->saved_h() * price->per_hour, *price),
+                          money_text(price->per_hour, *price))
+            : "";
   return fmt::format(
-      " A program that runs like this all day on {} would save up to {:.1f} GPU-hours per day "
-      "({} of {:g}).",
-      count_of(num_gpus, "GPU"), share * day_h, format_fraction(share), day_h);
+      " A program that runs like this all day on {}{} would save up to {:.1f} GPU-hours per day "
+      "({} of {:g}){}. Basis: {}.",
+      count_of(worth->num_gpus, "GPU"),
+      worth->num_gpus > worth->num_recorded ? ", if the others are like this one," : "",
+      worth->saved_h(), format_fraction(worth->share), worth->day_h(), money, worth->basis);
 }
 
-Section how_fast_possible(const Metrics& metrics) {
+std::string bound_words(const Finding& finding) {
+  return fmt::format(" This is an upper bound{}, not a forecast.",
+                     finding.confidence == "low"      ? " of low confidence, seldom reached"
+                     : finding.confidence == "medium" ? " of medium confidence"
+                                                      : "");
+}
+
+// Findings of the table of things to do, in its order.
+std::vector<const Finding*> shown_findings(const Metrics& metrics) {
+  constexpr std::size_t kMost = 5;
+  std::vector<const Finding*> shown;
+  for (const Finding& finding : metrics.findings) {
+    if (!finding.is_blocker && finding.saving_ns > 0 && shown.size() < kMost &&
+        find_opportunity(finding.id) != nullptr) {
+      shown.push_back(&finding);
+    }
+  }
+  return shown;
+}
+
+// " The largest gain below is 1.64x (...): it comes later because it is less sure."
+std::string largest_words(const std::vector<const Finding*>& shown, const Finding& first) {
+  const Finding* largest = &first;
+  for (const Finding* finding : shown) {
+    if (finding->speedup().value_or(0) > largest->speedup().value_or(0)) {
+      largest = finding;
+    }
+  }
+  return largest == &first || is_nearly_all(first)
+             ? ""
+             : fmt::format(
+                   " The largest bound below is {} ({}), which is less sure: {} confidence.",
+                   gain_of(*largest), problem_words(largest->id), printable(largest->confidence));
+}
+
+Section how_fast_possible(const Metrics& metrics, const std::optional<GpuPrice>& price) {
   Section section = titled("potential", "How fast it could be");
   if (has_blocker(metrics)) {
     section.paragraphs.emplace_back("Not known until the recording is repeated, see below.");
     return section;
   }
-  for (const Finding& finding : metrics.findings) {
-    if (finding.saving_ns > 0 && find_opportunity(finding.id) != nullptr &&
-        is_nearly_all(finding)) {
-      section.paragraphs.push_back(
-          "More than 20 times as fast, if the first point below were solved completely. This is an "
-          "upper bound, not a forecast.");
-      break;
+  const std::vector<const Finding*> shown = shown_findings(metrics);
+  for (const Finding* finding : shown) {
+    const auto speedup = finding->speedup();
+    if (!speedup && !is_nearly_all(*finding)) {
+      continue;
     }
-    if (const auto speedup = finding.speedup()) {
-      section.paragraphs.push_back(fmt::format(
-          "Up to {:.2f} times as fast{}, if the first point below were solved completely. "
-          "This is an upper bound, not a forecast.{}",
-          *speedup,
-          finding.stage == "decode" || finding.stage == "prefill"
-              ? " in " + printable(finding.stage)
-              : "",
-          worth_of_day(metrics, finding)));
-      break;
-    }
+    const std::string times =
+        speedup ? fmt::format("Up to {:.{}f} times as fast", *speedup, *speedup < 9.995 ? 2 : 0)
+                : "More than 20 times as fast";
+    section.paragraphs.push_back(
+        fmt::format("{}{}, if {} were solved completely: {}.{}{}{}", times,
+                    finding->stage == "decode" || finding->stage == "prefill"
+                        ? " in " + printable(finding->stage)
+                        : "",
+                    finding == shown.front() ? "the first point below" : "this point",
+                    problem_words(finding->id), bound_words(*finding),
+                    largest_words(shown, *finding), day_words(metrics, *finding, price)));
+    break;
   }
   if (metrics.efficiency) {
     for (const StageEfficiency& stage : metrics.efficiency->stages) {
@@ -254,9 +333,18 @@ Section how_fast_possible(const Metrics& metrics) {
     }
   }
   if (section.paragraphs.empty()) {
+    const bool is_gpu_named = std::ranges::none_of(
+        metrics.devices, [](const DeviceMetrics& device) { return device.name.empty(); });
     section.paragraphs.emplace_back(
         !metrics.efficiency
-            ? "Not known. Naming the model (llmprof analyze --model NAME) gives the limit of this GPU."
+            ? fmt::format("Not known. Naming the model{} gives the limit of this GPU.",
+                          is_gpu_named
+                              ? " (llmprof analyze --model NAME)"
+                              : " and the GPU (llmprof analyze --model NAME --gpu-name NAME)")
+        : model_mismatch_of(metrics) != nullptr
+            ? "Not known: the model that was named is not the recorded one."
+        : !is_gpu_named
+            ? "Not known: the recording does not name its GPU. --gpu-name NAME does."
             : "Not known for this recording: report.html says under MFU what is missing.");
   }
   return section;
@@ -271,41 +359,89 @@ std::string in_a_sentence(std::string_view words) {
   return text;
 }
 
-Section what_to_do(const Metrics& metrics) {
-  constexpr std::size_t kMost = 5;
-  Section section = titled("first", "What to do first");
+// Advice without the id of the finding that comes before it.
+std::string advice_words(const Finding& finding) {
+  std::string text = with_plain_names(printable(finding.next));
+  if (text.starts_with(kAlsoFixed)) {
+    const std::size_t end = std::min(text.find(':'), text.size());
+    const std::string_view before =
+        problem_words(std::string_view(text).substr(kAlsoFixed.size(), end - kAlsoFixed.size()));
+    if (!before.empty()) {
+      text.replace(kAlsoFixed.size(), end - kAlsoFixed.size(),
+                   fmt::format("the same change as \"{}\"", before));
+    }
+  }
+  const std::size_t place = text.rfind(" (after ");
+  if (place != std::string::npos && text.ends_with(')')) {
+    const std::string_view before =
+        problem_words(std::string_view(text).substr(place + 8, text.size() - place - 9));
+    if (!before.empty()) {
+      text.replace(place, std::string::npos, fmt::format(" (first solve: {})", before));
+    }
+  }
+  return text;
+}
+
+// Rows of the things to do. A problem of several stages has a row for each, which names it.
+ReportTable table_of_points(const Metrics& metrics, const std::vector<const Finding*>& shown,
+                            const std::optional<GpuPrice>& price) {
+  const bool has_worth = price && std::ranges::any_of(shown, [&](const Finding* finding) {
+                           return worth_of_day(metrics, *finding).has_value();
+                         });
   ReportTable table;
-  table.columns = {{"problem", "", Unit::kText},    {"gain at most", "", Unit::kText},
-                   {"what to do", "", Unit::kText}, {"how sure", "", Unit::kText},
-                   {"effort", "", Unit::kText},     {"risk", "", Unit::kText}};
+  for (const char* column :
+       {"problem", "gain at most", "what to do", "how sure", "effort", "risk"}) {
+    table.columns.push_back({column, "", Unit::kText});
+  }
+  if (has_worth) {
+    table.columns.push_back({"worth per day at most", "", Unit::kText});
+  }
   const auto text = [](std::string words) {
     return ReportValue{std::move(words), Unit::kText, ""};
   };
-  const Opportunity* first = nullptr;
-  for (const Finding& finding : metrics.findings) {
-    const Opportunity* known = find_opportunity(finding.id);
-    if (finding.is_blocker) {
-      const auto sentence = [](const std::string& said) {
-        const std::string words = printable(said);
-        return words + (words.ends_with('.') ? "" : ".");
-      };
-      // The verdict above may say the same.
-      const bool is_said = !finding.sentence.empty() &&
-                           metrics.verdict.find(finding.sentence.substr(1)) != std::string::npos;
-      section.paragraphs.push_back(
-          fmt::format("{}{}",
-                      is_said ? ""
-                              : fmt::format("Nothing can be said about the GPU yet. {} Next: ",
-                                            with_capital(sentence(finding.sentence))),
-                      is_said ? with_capital(sentence(finding.next)) : sentence(finding.next)));
-    } else if (known != nullptr && finding.saving_ns > 0 && table.rows.size() < kMost) {
-      first = first == nullptr ? known : first;
-      table.rows.push_back({{text(std::string(known->problem)), text(gain_of(finding)),
-                             text(printable(finding.next)), text(printable(finding.confidence)),
-                             text(std::string(known->effort)), text(std::string(known->risk))},
-                            "",
-                            false});
+  for (const Finding* finding : shown) {
+    const Opportunity& known = *find_opportunity(finding->id);
+    const auto num_same =
+        std::ranges::count_if(shown, [&](const Finding* one) { return one->id == finding->id; });
+    ReportRow& row = table.rows.emplace_back();
+    row.cells = {text(std::string(known.problem) +
+                      (num_same > 1 ? fmt::format(" (in {})", printable(finding->stage)) : "")),
+                 text(gain_of(*finding)),
+                 text(advice_words(*finding)),
+                 text(printable(finding->confidence)),
+                 text(std::string(known.effort)),
+                 text(std::string(known.risk))};
+    if (has_worth) {
+      const auto worth = worth_of_day(metrics, *finding);
+      row.cells.push_back(
+          text(worth ? money_text(worth->saved_h() * price->per_hour, *price) : "n/a"));
     }
+  }
+  return table;
+}
+
+Section what_to_do(const Metrics& metrics, const std::optional<GpuPrice>& price) {
+  Section section = titled("first", "What to do first");
+  const std::vector<const Finding*> shown = shown_findings(metrics);
+  ReportTable table = table_of_points(metrics, shown, price);
+  const Opportunity* first = shown.empty() ? nullptr : find_opportunity(shown.front()->id);
+  for (const Finding& finding : metrics.findings) {
+    if (!finding.is_blocker) {
+      continue;
+    }
+    const auto sentence = [](const std::string& said) {
+      const std::string words = printable(said);
+      return words + (words.ends_with('.') ? "" : ".");
+    };
+    // The verdict above may say the same.
+    const bool is_said = !finding.sentence.empty() &&
+                         metrics.verdict.find(finding.sentence.substr(1)) != std::string::npos;
+    section.paragraphs.push_back(
+        fmt::format("{}{}",
+                    is_said ? ""
+                            : fmt::format("Nothing can be said about the GPU yet. {} Next: ",
+                                          with_capital(sentence(finding.sentence))),
+                    is_said ? with_capital(sentence(finding.next)) : sentence(finding.next)));
   }
   if (first != nullptr) {
     section.paragraphs.push_back(fmt::format("Start here: {}. Effort: {}. Risk: {}.",
@@ -313,10 +449,11 @@ Section what_to_do(const Metrics& metrics) {
                                              in_a_sentence(first->risk)));
   }
   if (!table.rows.empty()) {
+    if (table.rows.size() > 1) {
+      section.notes.emplace_back(
+          fmt::format("{} Gains do not add up: each is for that point alone.", order_words()));
+    }
     section.tables.push_back(std::move(table));
-    section.notes.emplace_back(
-        "In the order of gain and of how sure the cause is. Gains do not add up: each is for that point "
-        "alone.");
   } else if (section.paragraphs.empty()) {
     const bool has_next = !metrics.findings.empty() && !metrics.findings.front().next.empty();
     section.paragraphs.push_back(
@@ -329,9 +466,11 @@ Section what_to_do(const Metrics& metrics) {
 
 }  // namespace
 
-Document stakeholder_document(const Metrics& metrics, const SectionOptions& /*options*/) {
+Document stakeholder_document(const Metrics& metrics, const SectionOptions& options) {
   return {"Stakeholder Summary",
-          {what_ran(metrics), how_fast(metrics), how_fast_possible(metrics), what_to_do(metrics)}};
+          {what_ran(metrics), how_fast(metrics, options.gpu_hour_price),
+           how_fast_possible(metrics, options.gpu_hour_price),
+           what_to_do(metrics, options.gpu_hour_price)}};
 }
 
 }  // namespace llmprof

@@ -36,9 +36,10 @@ bool is_left(Unit unit) {
   return unit == Unit::kText || unit == Unit::kName || unit == Unit::kShares;
 }
 
-// A table as text, fitted to the terminal's width: first columns without a value go, then headings
-// take several lines, then names are truncated. The last column holds shares and long names: it
-// takes the width that is left.
+// A table as text, fitted to the terminal's width: first columns without a value go, then those
+// that are the same in all rows, then headings take several lines, then names are truncated. What
+// still does not fit follows below, beside the first column again. The last column holds shares and
+// long names: it takes the width that is left.
 class FittedTable {
  public:
   FittedTable(const ReportTable& table, std::size_t width) : table_(table), width_(width) {
@@ -58,6 +59,9 @@ class FittedTable {
       drop_empty_columns();
     }
     if (!fits()) {
+      drop_equal_columns();
+    }
+    if (!fits()) {
       break_headings();
     }
     if (!fits()) {
@@ -67,6 +71,42 @@ class FittedTable {
 
   std::string text(TerminalForm form) const {
     std::string text = table_.title.empty() ? "" : wrapped("  " + table_.title, width_, 2) + "\n";
+    if (!equal_.empty()) {
+      text += styled(Weight::kDim, wrapped("  In all rows: " + equal_, width_, 2), form) + "\n";
+    }
+    FittedTable part = *this;
+    text += part.cut().block(form, true);
+    while (!part.rest_.empty()) {
+      part.columns_ = {part.columns_.front()};
+      part.columns_.insert(part.columns_.end(), part.rest_.begin(), part.rest_.end());
+      part.rest_.clear();
+      text += part.cut().block(form, false);
+    }
+    return text;
+  }
+
+ private:
+  struct Column {
+    std::size_t index = 0;
+    std::vector<std::string> heading;  // lines
+    std::size_t width = 0;
+  };
+
+  // Leaves columns for a block below where numbers would not fit.
+  const FittedTable& cut() {
+    constexpr std::size_t kLeastColumns = 2;
+    while (columns_.size() > kLeastColumns && is_too_wide()) {
+      rest_.insert(rest_.begin(), columns_.back());
+      columns_.pop_back();
+    }
+    return *this;
+  }
+
+  // A last column of names takes what is left, down to a least width.
+  bool is_too_wide() const { return !fits() && (!is_fitted_last() || last_width() == SIZE_MAX); }
+
+  std::string block(TerminalForm form, bool has_details) const {
+    std::string text;
     std::size_t num_lines = 1;
     for (const Column& column : columns_) {
       num_lines = std::max(num_lines, column.heading.size());
@@ -83,19 +123,12 @@ class FittedTable {
       const std::string line =
           line_of([&](const Column& column) { return cells_[row][column.index]; });
       text += (last_width() == SIZE_MAX ? line : wrapped(line, width_, before_last())) + "\n";
-      if (!table_.rows[row].detail.empty()) {
+      if (has_details && !table_.rows[row].detail.empty()) {
         text += wrapped("      " + table_.rows[row].detail, width_, 6) + "\n";
       }
     }
     return text;
   }
-
- private:
-  struct Column {
-    std::size_t index = 0;
-    std::vector<std::string> heading;  // lines
-    std::size_t width = 0;
-  };
 
   // Widths as they would be without any limit.
   void measure() {
@@ -145,6 +178,29 @@ class FittedTable {
       if (!is_empty) {
         kept.push_back(std::move(column));
       }
+    }
+    columns_ = std::move(kept);
+  }
+
+  // A word that is the same in all rows is said once, above them. Numbers stay, and the last
+  // column.
+  void drop_equal_columns() {
+    std::vector<Column> kept;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::size_t index = columns_[i].index;
+      const Unit unit = table_.columns[index].unit;
+      const bool is_word = unit == Unit::kText || unit == Unit::kName;
+      const bool is_equal =
+          is_word && i > 0 && i + 1 < columns_.size() && cells_.size() > 1 &&
+          std::all_of(cells_.begin(), cells_.end(), [&](const std::vector<std::string>& row) {
+            return row[index] == cells_.front()[index];
+          });
+      if (!is_equal) {
+        kept.push_back(std::move(columns_[i]));
+        continue;
+      }
+      equal_ += fmt::format("{}{} {}", equal_.empty() ? "" : ", ", table_.columns[index].title,
+                            cells_.front()[index]);
     }
     columns_ = std::move(kept);
   }
@@ -216,6 +272,8 @@ class FittedTable {
 
   const ReportTable& table_;
   std::size_t width_;
+  std::string equal_;         // columns that are the same in all rows, in words
+  std::vector<Column> rest_;  // of a table that is too wide: for the block below
   std::vector<std::vector<std::string>> cells_;
   std::vector<Column> columns_;
 };

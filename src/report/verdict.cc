@@ -205,8 +205,9 @@ std::string top_opportunity(const std::vector<Finding>& findings) {
   }
   const Finding& first = findings.front();
   const auto speedup = first.speedup();
-  return speedup               ? fmt::format(" Top opportunity: {}, up to {} faster.", first.id,
-                                             format_speedup(*speedup))
+  return speedup               ? fmt::format(" Top opportunity: {}, up to {} faster{}.", first.id,
+                                             format_speedup(*speedup),
+                               first.confidence == "low" ? " (low confidence)" : "")
          : first.saving_ns > 0 ? fmt::format(" Top opportunity: {}.", first.id)
                                : "";
 }
@@ -222,6 +223,12 @@ std::string verdict(const Analysis& analysis) {
   if (!capture.has_cuda) {
     std::string text =
         "No CUDA activity was recorded, so there is nothing to report about the GPU.";
+    for (const Diagnostic& diagnostic : analysis.diagnostics) {
+      if (diagnostic.kind == "cut_off") {
+        return fmt::format("The recording is damaged, and no GPU activity precedes the damage: {}.",
+                           printable(diagnostic.sentence));
+      }
+    }
     for (const std::string& message : capture.messages) {
       if (message.find("CUDA") != std::string::npos) {
         text += fmt::format(" {} says: {}", capture.format.tool_id, printable(message));

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "capture/stale_runs.h"
 #include "report/run_summary.h"
 
 namespace llmprof {
@@ -31,6 +32,14 @@ std::vector<ComparedRun> baseline_runs(const std::string& path) {
     return {};
   }
   const Json file = parse_json(read_file(path, kMostMetricsBytes), path);
+  constexpr int kVersion = 1;
+  const Json version = file.is_object() ? file.value("schema_version", Json()) : Json();
+  if (!version.is_number_integer() || version.get<int>() > kVersion) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} was written by a newer llmprof (schema_version {})", path,
+                            to_json_line(version)),
+                "use that llmprof, or make it again: llmprof baseline set NAME BUNDLE...");
+  }
   std::vector<ComparedRun> runs;
   const Json rows = file.is_object() ? file.value("runs", Json::array()) : Json::array();
   for (const Json& row : rows) {
@@ -47,44 +56,127 @@ std::vector<ComparedRun> baseline_runs(const std::string& path) {
   return runs;
 }
 
-// The bundles in a folder, sorted by name; none if the folder is a bundle itself, or has none.
-std::vector<std::string> bundles_in(const fs::path& folder) {
+// The folders in a folder, sorted by name.
+std::vector<fs::path> folders_in(const fs::path& folder) {
   std::error_code failure;
-  std::vector<std::string> bundles;
-  bool has_metrics = false;
-  if (fs::is_directory(folder, failure) && !fs::exists(folder / "metrics.json", failure)) {
-    for (const auto& entry : fs::directory_iterator(folder, failure)) {
-      if (entry.is_directory(failure)) {
-        bundles.push_back(entry.path().string());
-        has_metrics = has_metrics || fs::exists(entry.path() / "metrics.json", failure);
-      }
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(folder, failure)) {
+    if (entry.is_directory(failure)) {
+      folders.push_back(entry.path());
     }
   }
-  std::sort(bundles.begin(), bundles.end());
-  return has_metrics ? bundles : std::vector<std::string>();
+  std::ranges::sort(folders);
+  return folders;
 }
 
-// A folder of `run --repeat` stands for its runs: one side in `a`, or two in `a` and `b`.
+bool has_metrics(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / "metrics.json", ignored);
+}
+
+// A side of `run --repeat`, or any folder of bundles.
+bool has_bundles(const fs::path& folder) {
+  return std::ranges::any_of(folders_in(folder), has_metrics);
+}
+
+// A folder that one `run --repeat` wrote: the runs of one side in `a`, or of two in `a` and `b`.
+bool is_repeats(const fs::path& folder) {
+  const fs::path whole = folder.has_filename() ? folder : folder.parent_path();
+  std::error_code ignored;
+  return fs::is_directory(folder, ignored) && !has_metrics(folder) &&
+         (whole.filename().string().ends_with("-repeats") || has_bundles(folder / "a"));
+}
+
+void add_bundles(const std::vector<fs::path>& folders, std::vector<std::string>& opened) {
+  for (const fs::path& folder : folders) {
+    opened.push_back(folder.string());
+  }
+}
+
+void open_repeats(const fs::path& folder, std::vector<std::string>& opened) {
+  if (has_bundles(folder / "a") && has_bundles(folder / "b")) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} has the runs of two sides, a and b", printable(folder.string())),
+                fmt::format("name one: {0}/a or {0}/b; both: llmprof compare {0}/a {0}/b",
+                            printable(folder.string())));
+  }
+  if (!has_bundles(folder / "a")) {
+    const std::vector<fs::path> warm_ups = folders_in(folder / "warmup");
+    throw Error(ErrorKind::kContract,
+                fmt::format("{} has no run: {}", printable(folder.string()),
+                            warm_ups.empty() ? "none was made" : "its warm-up failed"),
+                warm_ups.empty() ? "make them again"
+                                 : fmt::format("llmprof report {} says why",
+                                               printable(warm_ups.front().string())));
+  }
+  add_bundles(folders_in(folder / "a"), opened);
+}
+
+// A folder stands for its runs: bundles, folders of `run --repeat`, or both.
+void open_folder(const std::string& path, std::vector<std::string>& opened) {
+  std::error_code ignored;
+  if (is_repeats(path)) {
+    open_repeats(path, opened);
+    return;
+  }
+  if (!fs::is_directory(path, ignored) || has_metrics(path)) {
+    opened.push_back(path);
+    return;
+  }
+  const std::vector<fs::path> folders = folders_in(path);
+  if (fs::is_empty(path, ignored)) {
+    throw Error(ErrorKind::kContract, fmt::format("{} is empty: it has no run", printable(path)));
+  }
+  if (!has_bundles(path) && std::ranges::none_of(folders, is_repeats)) {
+    opened.push_back(path);
+    return;
+  }
+  for (const fs::path& folder : folders) {
+    if (is_repeats(folder)) {
+      open_repeats(folder, opened);
+    } else {
+      opened.push_back(folder.string());
+    }
+  }
+}
+
 std::vector<std::string> with_folders_opened(const std::vector<std::string>& paths) {
   std::vector<std::string> opened;
   for (const std::string& path : paths) {
-    std::vector<std::string> runs = bundles_in(path);
-    if (const std::vector<std::string> side = bundles_in(fs::path(path) / "a"); !side.empty()) {
-      if (!bundles_in(fs::path(path) / "b").empty()) {
-        throw Error(ErrorKind::kUsage,
-                    fmt::format("{} has the runs of two sides, a and b", printable(path)),
-                    fmt::format("name one: {0}/a or {0}/b; both: llmprof compare {0}/a {0}/b",
-                                printable(path)));
-      }
-      runs = side;
-    }
-    if (runs.empty()) {
-      opened.push_back(path);
-    } else {
-      opened.insert(opened.end(), runs.begin(), runs.end());
-    }
+    open_folder(path, opened);
   }
   return opened;
+}
+
+// A bundle whose run was cut off, or that was copied in part, has numbers of unknown worth. Folders
+// of `analyze --out` have no inputs.yaml and never had a manifest.
+void check_whole(const fs::path& bundle) {
+  std::error_code ignored;
+  const bool is_of_run = fs::is_regular_file(bundle / "inputs.yaml", ignored);
+  if (is_of_run && (!fs::is_regular_file(bundle / "manifest.json", ignored) ||
+                    fs::exists(bundle / kRunningFile, ignored))) {
+    throw Error(
+        ErrorKind::kContract,
+        fmt::format("{} is not a whole bundle: {}", bundle.string(),
+                    fs::exists(bundle / kRunningFile, ignored) ? "its run goes on or was cut off"
+                                                               : "its manifest.json is missing"),
+        fmt::format("copy the whole folder, or give {} alone", (bundle / "metrics.json").string()));
+  }
+}
+
+// What decides, and what the runs must have in common.
+Json run_json(const RunSummary& run) {
+  Json facts = Json::object();
+  for (const auto& [fact, value] : run.facts) {
+    facts[fact] = text_or_null(value);
+  }
+  Json metrics = Json::array();
+  for (const RunMetric& metric : run.metrics) {
+    if (metric.is_gated) {
+      metrics.push_back({{"key", metric.key}, {"value", metric.value}, {"unit", metric.unit}});
+    }
+  }
+  return {{"run", run.label}, {"facts", facts}, {"metrics", metrics}};
 }
 
 }  // namespace
@@ -103,6 +195,7 @@ std::vector<ComparedRun> load_compared(const std::vector<std::string>& paths, co
   for (const std::string& path : with_folders_opened(paths)) {
     std::vector<ComparedRun> of_baseline = baseline_runs(path);
     if (of_baseline.empty()) {
+      check_whole(path);
       runs.push_back({path, load_metrics(path, recording, system).json, inputs_of_bundle(path)});
     } else {
       std::move(of_baseline.begin(), of_baseline.end(), std::back_inserter(runs));
@@ -134,6 +227,28 @@ std::string baseline_json(const std::vector<ComparedRun>& runs) {
   for (const ComparedRun& run : runs) {
     document["runs"].push_back(
         {{"label", run.label}, {"inputs", *run.inputs}, {"metrics", compared_part(*run.metrics)}});
+  }
+  return to_json_text(document);
+}
+
+std::string baselines_json(const std::vector<NamedBaseline>& baselines) {
+  Json document = json_document("baselines", 1);
+  document["baselines"] = Json::array();
+  for (const NamedBaseline& one : baselines) {
+    document["baselines"].push_back({{"name", one.name},
+                                     {"runs", one.bad.empty() ? Json(one.num_runs) : Json(nullptr)},
+                                     {"file", one.file},
+                                     {"error", text_or_null(one.bad)}});
+  }
+  return to_json_text(document);
+}
+
+std::string baseline_runs_json(const std::string& name, const std::vector<RunSummary>& runs) {
+  Json document = json_document("baseline_runs", 1);
+  document["name"] = name;
+  document["runs"] = Json::array();
+  for (const RunSummary& run : runs) {
+    document["runs"].push_back(run_json(run));
   }
   return to_json_text(document);
 }

@@ -36,4 +36,15 @@ RunSummary summary_of_metrics(const std::string& label, const Metrics& metrics);
 // The file of `llmprof baseline`.
 std::string baseline_json(const std::vector<ComparedRun>& runs);
 
+// A baseline in a folder of them.
+struct NamedBaseline {
+  std::string name;
+  std::size_t num_runs = 0;
+  std::string file;
+  std::string bad;  // why it cannot be used; empty: it can
+};
+std::string baselines_json(const std::vector<NamedBaseline>& baselines);
+// The facts of each run of a baseline, and the metrics that decide.
+std::string baseline_runs_json(const std::string& name, const std::vector<RunSummary>& runs);
+
 }  // namespace llmprof

@@ -171,6 +171,7 @@ void select_part(const RecordingOptions& options, const Rules& rules, const std:
 // The first option that changes how a recording is read; empty: none is given.
 std::string reading_options(const RecordingOptions& options) {
   const std::pair<const char*, bool> given[] = {
+      {"--gpu-name", !options.gpu_name.empty()},
       {"--rules", !options.rules.empty()},
       {"--mark", !options.marks.empty()},
       {"--step", !options.step_names.empty()},
@@ -199,9 +200,14 @@ void name_gpus(const ProfileWants& wants, Trace& trace) {
     return;
   }
   const std::string name = chosen_gpu(wants.gpu_name).gpu->name;
-  bool is_used = trace.devices.empty() || wants.model;
+  // Beside other recordings the same GPU needs one name.
+  const auto is_same = [&](const DeviceInfo& device) {
+    const GpuMatch match = find_gpu(known_gpus(), device.name);
+    return wants.may_name_gpus && match.gpu && match.gpu->name == name;
+  };
+  bool is_used = trace.devices.empty() || wants.model || wants.may_name_gpus;
   for (DeviceInfo& device : trace.devices) {
-    if (device.name.empty()) {
+    if (device.name.empty() || is_same(device)) {
       device.name = name;
       is_used = true;
     }
@@ -211,6 +217,19 @@ void name_gpus(const ProfileWants& wants, Trace& trace) {
                 fmt::format("--gpu-name: the recording names its GPU: {}",
                             printable(trace.devices.front().name)),
                 "leave --gpu-name out; with --model it compares with the peaks of another GPU");
+  }
+}
+
+// The same for counters whose file does not name the GPU, so that they have roofs.
+void name_gpus(const ProfileWants& wants, Counters& counters) {
+  if (wants.gpu_name.empty()) {
+    return;
+  }
+  const StringId name = counters.strings.intern(chosen_gpu(wants.gpu_name).gpu->name);
+  for (CounterResult& result : counters.results) {
+    if (counters.strings[result.device_name].empty()) {
+      result.device_name = name;
+    }
   }
 }
 
@@ -343,6 +362,9 @@ Profile profile_recordings(const std::vector<std::string>& paths, const Recordin
     counters.insert(counters.end(), found.begin(), found.end());
   }
   evidence.counters = counters_of(counters, wants.timer);
+  if (evidence.counters) {
+    name_gpus(wants, *evidence.counters);
+  }
   if (paths.size() == 1) {
     read_operators(paths.front(), evidence);  // a table is of one process
   }
@@ -403,6 +425,8 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
   if (paths.size() > 1 || (!is_bundle && !is_own_document(path, "llmprof."))) {
     ProfileWants wants;
     wants.has_timeline = has_timeline;
+    wants.gpu_name = options.gpu_name;
+    wants.may_name_gpus = true;
     Profile made = profile_recordings(paths, options, system, wants);
     Metrics metrics = metrics_of(made.analysis);
     Json json = metrics_json(metrics);
@@ -472,14 +496,31 @@ std::string requests_in(const std::filesystem::path& bundle) {
   return "";
 }
 
+std::optional<WindowOptions> window_of_phase(const std::string& phase, const Analysis& analysis) {
+  std::optional<WindowOptions> window;
+  for (const StageLedger& row : analysis.ledgers) {
+    if (row.stage == phase && (phase == "startup" || phase == "steady" || phase == "ending")) {
+      const std::chrono::nanoseconds from(row.start_ns - analysis.capture_start_ns);
+      const std::chrono::nanoseconds to(row.end_ns - analysis.capture_start_ns);
+      window = window.value_or(WindowOptions{from, to, {}, false});
+      window->from = std::min(*window->from, from);
+      window->to = std::max(*window->to, to);
+    }
+  }
+  return window;
+}
+
 void keep_stage(const std::string& stage, Analysis& analysis) {
   std::vector<std::string> known;
   for (const StageSummary& summary : analysis.stages) {
     known.push_back(summary.stage);
   }
   if (std::find(known.begin(), known.end(), stage) == known.end()) {
+    const auto window = window_of_phase(stage, analysis);
     throw Error(ErrorKind::kUsage, fmt::format("the recording has no stage '{}'", printable(stage)),
-                fmt::format("it has: {}", fmt::join(known, ", ")));
+                window ? fmt::format("{} is a part of the recording: --from {}ns --to {}ns", stage,
+                                     window->from->count(), window->to->count())
+                       : fmt::format("it has: {}", fmt::join(known, ", ")));
   }
   std::erase_if(analysis.stages, [&](const StageSummary& row) { return row.stage != stage; });
   std::erase_if(analysis.ledgers, [&](const StageLedger& row) { return row.stage != stage; });

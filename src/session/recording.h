@@ -27,6 +27,7 @@ struct RecordingOptions {
   WindowOptions window;
   std::vector<std::string> marks;       // STAGE=NAME, for ranges that are stages
   std::vector<std::string> step_names;  // of ranges that are steps
+  std::string gpu_name;          // of GPUs that a recording does not name; others keep theirs
   std::string rules;             // a file of rules; empty: the one in the user's home, if any
   std::vector<std::string> ncu;  // counters to join; empty: those of the bundle
   GraphNameFiles graph_names;
@@ -46,6 +47,7 @@ struct ProfileWants {
   bool has_export = false;               // a trace is written from it: counts for the memory limit
   std::optional<EfficiencySetup> model;  // with a GPU, or without one for the recorded GPU
   std::string gpu_name;                  // of GPUs that the recording does not name
+  bool may_name_gpus = false;            // a recording that names them all is accepted
   std::optional<std::int64_t> batch;     // sequences of a decode step
   PassTimer* timer = nullptr;
 };
@@ -112,6 +114,10 @@ std::vector<std::string> counters_in(const std::filesystem::path& bundle);
 
 // What the client of a server measured; empty where that is not in the bundle.
 std::string requests_in(const std::filesystem::path& bundle);
+
+// The time of the start-up, the steady phase or the ending, over all GPUs; nullopt: the recording
+// has no such part.
+std::optional<WindowOptions> window_of_phase(const std::string& phase, const Analysis& analysis);
 
 // Leaves only one stage's rows in what is shown. Throws kUsage when there is no such stage.
 void keep_stage(const std::string& stage, Analysis& analysis);

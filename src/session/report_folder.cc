@@ -2,11 +2,13 @@
 //
 // The files of a finished profile, as written by `analyze --out` and `run`.
 //
-// trace.pftrace takes longer than all other files together, so it is made on demand, by a thread of
-// its own while the others are made. What its budget left out is a diagnostic of the report: then
-// the report is made once more. That is rare, and takes a fraction of the trace's time.
+// trace.pftrace takes longer than all other files together, so it is made on demand. Exports,
+// report and summary are made at the same time. What an export left out is a diagnostic of the
+// report: then the report is made once more. That is rare, and takes a fraction of the trace's
+// time.
 #include "session/report_folder.h"
 
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -43,10 +45,12 @@ Exported write_beside(const char* format, const char* name, const Profile& profi
   return result;
 }
 
-// Names and contents of all files but the exports.
+using Files = std::vector<std::pair<std::string, std::string>>;  // names and contents
+
+// All files but the exports and the summary.
 struct Contents {
   Metrics metrics;
-  std::vector<std::pair<std::string, std::string>> files;
+  Files files;
 };
 
 Contents contents_of(const Profile& profile, const ReportFolder& folder,
@@ -57,13 +61,11 @@ Contents contents_of(const Profile& profile, const ReportFolder& folder,
     beside.insert(beside.end(), {"requests.csv", "late_tokens.csv"});
   }
   Contents contents{metrics_of(profile.analysis, folder.run), {}};
-  contents.files = report_files(contents.metrics, beside, profile.timeline, timer);
+  contents.files =
+      report_files(contents.metrics, beside, profile.timeline, timer, folder.gpu_hour_price);
   if (profile.requests) {
     contents.files.emplace_back("requests.csv", requests_csv(*profile.requests));
     contents.files.emplace_back("late_tokens.csv", late_tokens_csv(*profile.requests));
-  }
-  for (auto& file : summary_files(profile, folder.identity)) {
-    contents.files.push_back(std::move(file));
   }
   return contents;
 }
@@ -90,15 +92,20 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
     });
   }
   tasks.emplace_back([&] {
-    if (is_recorded) {
-      table = write_beside("pprof", "kernels.pb.gz", profile, folder);
-    }
-    std::vector<std::string> expected = table.files;
+    std::vector<std::string> expected;
     if (has_trace) {
-      expected.insert(expected.begin(), "trace.pftrace");
+      expected.emplace_back("trace.pftrace");
+    }
+    if (is_recorded) {
+      expected.emplace_back("kernels.pb.gz");
     }
     contents = contents_of(profile, folder, expected, timer);
   });
+  if (is_recorded) {
+    tasks.emplace_back([&] { table = write_beside("pprof", "kernels.pb.gz", profile, folder); });
+  }
+  Files summary;
+  tasks.emplace_back([&] { summary = summary_files(profile, folder.identity); });
   run_tasks(tasks, folder.num_threads);
   if (timer != nullptr) {
     timer->append(of_trace);
@@ -108,10 +115,14 @@ WrittenReport write_report_folder(Profile& profile, const ReportFolder& folder, 
     diagnostics.insert(diagnostics.end(), trace.notes.begin(), trace.notes.end());
     diagnostics.insert(diagnostics.end(), table.notes.begin(), table.notes.end());
     contents = contents_of(profile, folder, names(), nullptr);
+    summary = summary_files(profile, folder.identity);
   }
   WrittenReport written{std::move(contents.metrics), names()};
-  for (const auto& [name, text] : contents.files) {
-    write_file(folder.directory / name, text);
+  Files& files = contents.files;
+  files.insert(files.end(), std::make_move_iterator(summary.begin()),
+               std::make_move_iterator(summary.end()));
+  write_files(folder.directory, files);
+  for (auto& [name, text] : files) {
     written.files.push_back(name);
   }
   return written;

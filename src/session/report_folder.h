@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct ReportFolder {
   unsigned num_threads = 2;
   bool may_lack_exports = false;  // one that cannot be written is a diagnostic, not an error
   RunFacts run;
+  std::optional<GpuPrice> gpu_hour_price = {};  // what savings are worth
   RankIdentity identity;
 };
 

@@ -30,6 +30,8 @@ struct FormatInfo {
   // graphs.
   std::string_view record_gpu = "llmprof doctor checks driver and tools";
   std::string_view record_graphs = "the kernels of graphs";
+  // And less, where events were lost.
+  std::string_view record_less = "record again, shorter";
 };
 
 }  // namespace llmprof

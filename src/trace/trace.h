@@ -277,6 +277,7 @@ struct CaptureWindow {
   std::int64_t end_ns = 0;
   std::int64_t capture_start_ns = 0;  // of the whole recording: users count from here
   std::string why;                    // in words: "steps 10..20 of 64"
+  bool is_by_time = false;            // else it holds whole steps, or all work
 };
 
 // What the name of a file says of the rank that wrote it: "dp0_pp1_tp3", "rank-3".

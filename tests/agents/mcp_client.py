@@ -64,7 +64,7 @@ class Client:
 
     def close(self):
         self.process.stdin.close()
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=250)
         errors = self.process.stderr.read().decode()
         self.process.stdout.close()
         self.process.stderr.close()

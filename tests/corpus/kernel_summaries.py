@@ -30,7 +30,7 @@ for path in paths:
             total[2] = min(total[2], int(float(row["Min (ns)"])))
             total[3] = max(total[3], int(float(row["Max (ns)"])))
             total[4] += "GridXYZ" in row
-    run = subprocess.run([options.program, "analyze", str(path), "--json"], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([options.program, "analyze", str(path), "--json"], capture_output=True, text=True, timeout=250)
     found = {kernel["kernel_name"]: [kernel["total_ns"], kernel["calls"], kernel["min_ns"], kernel["max_ns"],
                                      kernel["num_shapes"]] for kernel in json.loads(run.stdout)["kernels"]}
     if found != dict(expected):

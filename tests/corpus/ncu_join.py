@@ -36,7 +36,7 @@ def check(condition, sentence):
 
 def analyze(summary, files):
     run = subprocess.run([options.program, "analyze", str(summary), "--json", "--ncu", *map(str, files)],
-                         capture_output=True, text=True, timeout=60)
+                         capture_output=True, text=True, timeout=250)
     check(run.returncode == 0, run.stderr)
     return json.loads(run.stdout)
 

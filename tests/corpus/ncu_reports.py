@@ -32,7 +32,7 @@ def check(condition, sentence):
 
 
 def llmprof_results(path):
-    run = subprocess.run([options.program, "ncu", str(path), "--json"], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([options.program, "ncu", str(path), "--json"], capture_output=True, text=True, timeout=250)
     check(run.returncode == 0, f"{path.name}: exit {run.returncode}: {run.stderr}")
     return json.loads(run.stdout)
 

@@ -34,7 +34,7 @@ def check(condition, sentence):
 
 
 def run(path):
-    return subprocess.run([options.program, "ncu", str(path), "--json"], capture_output=True, text=True, timeout=60)
+    return subprocess.run([options.program, "ncu", str(path), "--json"], capture_output=True, text=True, timeout=250)
 
 
 def read(path):

@@ -108,7 +108,7 @@ def check_cost(program, corpus):
     path = corpus / "kineto" / "tracelens_sglang_qwen3-8b_decode.json.gz"
     result = run(program, "layers", str(path), "--model", "qwen3_8b", "--gpu-name", "MI300X", "--json")
     assert result.returncode == 0, result.stderr
-    structure = json.loads(result.stdout)
+    structure = json.loads(result.stdout)["structure"]
     assert structure["cost_reason"] is None, structure["cost_reason"]
     parts = {part["part"]: part for part in structure["parts"] if part["weight_bytes"]}
     hidden, heads, kv_heads, width, mlp, vocabulary = 4096, 32, 8, 128, 12288, 151936
@@ -128,7 +128,7 @@ def check_cost(program, corpus):
     # Keys and values of 32 sequences of 2,048 tokens, read by two kernels of a layer.
     result = run(program, "layers", str(path), "--model", "qwen3_8b", "--gpu-name", "MI300X", "--json", "--batch", "32",
                  "--context", "2048")
-    attention = [part for part in json.loads(result.stdout)["parts"] if part["part"] == "attention"]
+    attention = [part for part in json.loads(result.stdout)["structure"]["parts"] if part["part"] == "attention"]
     kv_bytes = 2 * kv_heads * width * 2 * 2048 * 32
     mean_ns = sum(part["total_ns"] for part in attention) / attention[0]["launches"]
     assert [part["kv_bytes"] for part in attention] == [kv_bytes, None], attention
@@ -143,7 +143,7 @@ def check_experts(program, corpus):
     path = corpus / "kineto" / "tracelens_vllm_decode_fullgraph.json.gz"
     result = run(program, "layers", str(path), "--model", "gpt_oss_20b", "--gpu-name", "MI300X", "--json")
     assert result.returncode == 0, result.stderr
-    parts = [part for part in json.loads(result.stdout)["parts"] if part["weight_bytes"] and "experts" in part["part"]]
+    parts = [part for part in json.loads(result.stdout)["structure"]["parts"] if part["weight_bytes"] and "experts" in part["part"]]
     assert len(parts) == 4, parts  # two products in two kinds of layers
     taken = 32 * (1 - (28 / 32) ** 32)
     for part in parts:
@@ -167,7 +167,7 @@ def main():
     num_models = num_silent = all_named = all_agreed = 0
     for path in paths:
         result = run(options.program, "layers", str(path), "--json")
-        structure = json.loads(result.stdout) if result.returncode == 0 and result.stdout else None
+        structure = json.loads(result.stdout)["structure"] if result.returncode == 0 and result.stdout else None
         if not structure:
             continue
         if check_models(path.name, structure) == 0:

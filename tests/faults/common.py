@@ -91,7 +91,7 @@ class Command:
         return [word.replace("{}", str(folder)) for word in self.argv]
 
     def run(self, folder, environment=None, **options):
-        return subprocess.run(self.words(folder), capture_output=True, text=True, timeout=60, cwd=folder.parent,
+        return subprocess.run(self.words(folder), capture_output=True, text=True, timeout=200, cwd=folder.parent,
                               env={**os.environ, **(environment or {})}, **options)
 
     def learn(self, folder):
@@ -200,8 +200,8 @@ class Outcomes:
             self.table[command, fault, outcome] += 1
         return outcome
 
-    def each(self, jobs):
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    def each(self, jobs, lanes=4):
+        with concurrent.futures.ThreadPoolExecutor(lanes) as pool:
             for done in [pool.submit(*job) for job in jobs]:
                 done.result()
 

@@ -50,7 +50,7 @@ def check_files(command, place, target):
     temporaries = [f"{pathlib.Path(name).parent}/.{pathlib.Path(name).name}" for name in command.reference]
     lines = "".join(f'for n in 0 1 2 3 4 5; do ln -s "$TO" "$OUT/{name}.$$-$n.tmp"; done; ' for name in temporaries)
     words = command.words(place.folder)
-    result = subprocess.run(["sh", "-c", lines + 'exec "$@"', "sh", *words], capture_output=True, text=True, timeout=60,
+    result = subprocess.run(["sh", "-c", lines + 'exec "$@"', "sh", *words], capture_output=True, text=True, timeout=250,
                             cwd=place.folder.parent, env={**os.environ, "OUT": str(place.folder), "TO": str(target)})
     place.check()
     assert result.returncode in command.good, result
@@ -103,7 +103,7 @@ def check_modes(command, place):
     told = place.folder.parent / "told"
     argv = command.words(place.folder)
     argv = argv[:argv.index("--")] + ["--", "sh", "-c", f'stat -c %a "$(dirname "$LLMPROF_NVTX_DIR")" > {told}; exit 0']
-    result = subprocess.run(argv, capture_output=True, text=True, timeout=60, umask=0)
+    result = subprocess.run(argv, capture_output=True, text=True, timeout=250, umask=0)
     assert result.returncode == 0, result
     assert told.read_text() == "700\n", told.read_text()
     (bundle,) = place.folder.iterdir()

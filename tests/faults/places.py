@@ -41,7 +41,7 @@ def check_variables(asked, scratch, outcomes, commands):
         for command in (commands["run"], commands["analyze --out"], push):
             folder = scratch / "variables" / "out"
             folder.mkdir(parents=True)
-            result = subprocess.run(command.words(folder), capture_output=True, text=True, timeout=60, cwd=folder.parent, env=environment)
+            result = subprocess.run(command.words(folder), capture_output=True, text=True, timeout=250, cwd=folder.parent, env=environment)
 
             def judge():
                 if command.name in spoils:

@@ -48,7 +48,7 @@ def check(asked, scratch, outcomes, command, number, delay_s, place):
         time.sleep(delay_s)
         process.send_signal(number)
         try:
-            process.wait(timeout=30)
+            process.wait(timeout=200)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

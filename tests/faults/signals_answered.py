@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """SIGINT, SIGTERM and SIGHUP at random instants of run, run --repeat, run --server, analyze, merge and fleet push, also between the passes
-of a run and while its log is scrubbed. After every one llmprof ends within two seconds (more where the machine is busy: two seconds of an
-idle one) with code 130 or by the signal, none is swallowed, no process is left, nothing more is started, the bundle says that it was
-stopped or is none, and nothing stays of a log that was not scrubbed.
+of a run and while its log is scrubbed. After every one llmprof ends within two seconds with code 130 or by the signal, none is swallowed,
+no process is left, nothing more is started, the bundle says that it was stopped or is none, and nothing stays of a log that was not
+scrubbed.
+
+A busy machine gives llmprof no processor for a while. The kernel counts that time, and it is not llmprof's. Threads and programs that it
+waits for are not counted there, so an instant that is late still is tried again with nothing beside it, and must be in time then.
 
 --instants is the number of signals in all, each sent while its command ran."""
 import json
 import os
 import pathlib
 import random
+import select
 import shutil
 import signal
 import socket
@@ -18,7 +22,6 @@ import sys
 import time
 
 import common
-from busy import slowness
 
 PLAYBACK = pathlib.Path(__file__).resolve().parent.parent / "playback_server.py"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -26,7 +29,8 @@ INSTANTS = 72
 TRIES = 20  # until a signal comes before the command has ended
 ANSWER_S = 2.0
 AT_ITS_END_S = 0.1  # the last moment of a command
-ANSWERS = []  # seconds, command and signal of each
+LANES = 8  # commands at one time: mostly they wait
+LOOKS = 3  # at an instant that was late
 SECRET = "hunter2-spoken-aloud"
 # Some MB of lines, the secret as the last: scrubbing takes longer than the program.
 TALK = f"yes 'step=17 loss=0.25 lr=0.0003 path=/data/models/some-model/shard-00001' | head -c %d; echo {SECRET}"
@@ -53,6 +57,28 @@ def is_ending(pid):
     return fields[0] in "ZX" or int(fields[6]) & 0x4 != 0
 
 
+def starved_s(process):
+    """How long its first thread, and this one that waits for it, could have run while others did. Of one that has ended, too."""
+    return sum(int(pathlib.Path(f"/proc/{which}/schedstat").read_text().split()[1]) for which in (process.pid, "thread-self")) / 1e9
+
+
+def answered_s(process, number):
+    """Seconds from the signal to the end, by the clock and without those in which others had the processor. Killed after a minute."""
+    ended = select.poll()
+    handle = os.pidfd_open(process.pid)
+    ended.register(handle, select.POLLIN)
+    starved, start = starved_s(process), time.monotonic()
+    os.kill(process.pid, number)
+    if not ended.poll(60_000):
+        process.kill()
+        ended.poll()
+    took_s = time.monotonic() - start
+    starved = starved_s(process) - starved
+    os.close(handle)
+    process.wait()
+    return took_s, max(0.0, took_s - starved)
+
+
 def bundles_in(folder):
     return [path.parent for name in ("running.json", "manifest.json") for path in folder.rglob(name)]
 
@@ -62,9 +88,7 @@ def begun(bundle):
     return min((path.stat().st_mtime for path in bundle.rglob("*") if path.is_file()), default=0.0)
 
 
-def judge(command, process, folder, took_s, sent_at, was_done, limit_s):
-    code = process.returncode
-    assert took_s <= limit_s, f"answered after {took_s:.1f} s"
+def judge(command, code, folder, own_s, sent_at, was_done):
     if code == 0:
         # It had ended, but for its last words: a run must have been there already, others write for a few ms.
         assert was_done or not command.name.startswith("run"), "exit 0, and not all was done: the signal was swallowed"
@@ -73,7 +97,7 @@ def judge(command, process, folder, took_s, sent_at, was_done, limit_s):
     if code == command.code:
         # Its own end, within the microseconds after it was seen running. A push waits for seconds: one that did not hear the signal would
         # have gone on.
-        assert took_s < AT_ITS_END_S * limit_s / ANSWER_S, f"exit {code} after {took_s:.2f} s: the signal was swallowed"
+        assert own_s < AT_ITS_END_S, f"exit {code} after {own_s:.2f} s: the signal was swallowed"
         return "complete"
     assert code == 130 or code < 0, f"exit {code}"
     if not command.name.startswith("run"):
@@ -101,54 +125,68 @@ def judge(command, process, folder, took_s, sent_at, was_done, limit_s):
     return "answered"
 
 
-def check(outcomes, command, number, chance, took_s, place):
-    if not any(signalled(outcomes, command, number, chance.uniform(0, took_s), place) for _ in range(TRIES)):
-        outcomes.wrong.append(f"{command.name}: it ended before the signal, {TRIES} times")
+class Looks:
+    """What was seen of all instants."""
 
+    def __init__(self):
+        self.outcomes, self.answers, self.late = common.Outcomes(), [], []
 
-def signalled(outcomes, command, number, delay_s, place):
-    """False where the command had ended before the signal came."""
-    folder = place / "out"
-    for made in (folder, place / "tmp"):
-        made.mkdir(parents=True)
-    environment = {**os.environ, "TMPDIR": str(place / "tmp"), "SPOKEN_PASSWORD": SECRET, "FAULTS_PLACE": str(place)}
-    busy = slowness()
-    with (place / "said").open("w") as said:
-        process = subprocess.Popen(command.words(folder), stdout=said, stderr=said, cwd=folder, env=environment)
-    time.sleep(delay_s)
-    was_done = command.is_done(folder)
-    # Last, and by kill itself: Popen.send_signal sends nothing to a process that has ended, and the walk above takes a while.
-    if is_ending(process.pid):
-        process.wait()
+    def first(self, command, number, chance, place):
+        for _ in range(TRIES):
+            delay_s = chance.uniform(0, command.took_s)
+            answer = self.signalled(command, number, delay_s, place)
+            if answer:
+                took_s, own_s = answer
+                self.answers.append((took_s, own_s, command.name, number.name))
+                if own_s > ANSWER_S:
+                    self.late.append((command, number, delay_s, place, own_s))
+                return
+        self.outcomes.wrong.append(f"{command.name}: it ended before the signal, {TRIES} times")
+
+    def again(self):
+        """The late ones, with nothing beside them."""
+        for command, number, delay_s, place, first_s in self.late:
+            answers = [answer for answer in (self.signalled(command, number, delay_s, place) for _ in range(LOOKS)) if answer]
+            own_s = max((own_s for _, own_s in answers), default=first_s)
+            print(f"{command.name}, {number.name} after {delay_s:.2f} s: answered after {first_s:.2f} s, and after {own_s:.2f} s alone")
+            if own_s > ANSWER_S:
+                self.outcomes.wrong.append(f"{command.name}, {number.name}: answered after {own_s:.1f} s")
+
+    def signalled(self, command, number, delay_s, place):
+        """How long the answer took; nothing where the command had ended before the signal came."""
+        folder = place / "out"
+        for made in (folder, place / "tmp"):
+            made.mkdir(parents=True)
+        environment = {**os.environ, "TMPDIR": str(place / "tmp"), "SPOKEN_PASSWORD": SECRET, "FAULTS_PLACE": str(place)}
+        with (place / "said").open("w") as said:
+            process = subprocess.Popen(command.words(folder), stdout=said, stderr=said, cwd=folder, env=environment)
+        time.sleep(delay_s)
+        was_done = command.is_done(folder)
+        # Last, and by kill itself: Popen.send_signal sends nothing to a process that has ended, and the walk above takes a while.
+        if is_ending(process.pid):
+            process.wait()
+            shutil.rmtree(place)
+            return None
+        sent_at = time.time()
+        answer = answered_s(process, number)
+
+        def verdict():
+            left = common.processes_in(place)
+            assert not left, f"processes left: {left}"
+            return judge(command, process.returncode, folder, answer[1], sent_at, was_done)
+
+        self.outcomes.add(command.name, number.name, verdict)
         shutil.rmtree(place)
-        return False
-    start = time.monotonic()
-    os.kill(process.pid, number)
-    sent_at = time.time()
-    try:
-        process.wait(timeout=60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    took_s = time.monotonic() - start
-    limit_s = ANSWER_S * max(busy, slowness())
-
-    def verdict():
-        left = common.processes_in(place)
-        assert not left, f"processes left: {left}"
-        return judge(command, process, folder, took_s, sent_at, was_done, limit_s)
-
-    outcomes.add(command.name, signal.Signals(number).name, verdict)
-    ANSWERS.append((took_s, command.name, signal.Signals(number).name, limit_s))
-    shutil.rmtree(place)
-    return True
+        return answer
 
 
 def main(asked, scratch):
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup the commands would be deaf to it, as they should
+    # Under nohup, or as a shell's job in the background, the commands would be deaf to them, as they should.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     seed = int(asked.seed) if asked.seed else random.SystemRandom().randrange(10**6)
     print(f"--seed {seed}")
-    outcomes = common.Outcomes()
+    looks = Looks()
     program, recording = asked.program, scratch / "run.sqlite"
     common.make_recording(recording)
     for rank in (1, 2):
@@ -163,7 +201,7 @@ def main(asked, scratch):
                                        f"{program} load {{url}} --requests 20 --output-tokens 20 -o {{requests}}"]),
         common.Command("analyze --out", [program, "analyze", recording, "--out", "{}"]),
         common.Command("merge", [program, "merge", scratch / "ranks", "--out", "{}/all.llmprof", "--html", "{}/all.html"]),
-        common.Command("push", [program, "fleet", "push", scratch / "ranks", "--to", "http://127.0.0.1:1", "--wait", "5", "--spool", "{}"])]
+        common.Command("push", [program, "fleet", "push", scratch / "ranks", "--to", "http://127.0.0.1:1", "--wait", "3", "--spool", "{}"])]
     jobs = []
     for command in commands:
         folder = scratch / "reference" / command.name.replace(" ", "_")
@@ -179,15 +217,15 @@ def main(asked, scratch):
     for i in range(int(asked.instants)):
         command, number = commands[i % len(commands)], SIGNALS[i // len(commands) % len(SIGNALS)]
         place = scratch / f"{command.name} {number:d} {i:04}".replace(" ", "_")
-        jobs.append((check, outcomes, command, number, random.Random(f"{seed} {i}"), command.took_s, place))
-    outcomes.each(jobs)
-    swallowed = sum("swallowed" in line for line in outcomes.wrong)
-    slow = [f"{name}, {number}: {took_s:.2f} s of {limit_s:.1f}" for took_s, name, number, limit_s in sorted(ANSWERS) if took_s > ANSWER_S]
-    print(f"{len(ANSWERS)} instants, {swallowed} swallowed, {len(outcomes.wrong)} wrong; the slowest answer took {max(ANSWERS)[0]:.2f} s, "
-          f"{len(slow)} more than {ANSWER_S} s on this machine, which is {slowness():.1f} times as slow as an idle one")
-    for line in slow:
-        print(line)
-    return outcomes.finish(len(jobs))
+        jobs.append((looks.first, command, number, random.Random(f"{seed} {i}"), place))
+    looks.outcomes.each(jobs, LANES)
+    looks.again()
+    swallowed = sum("swallowed" in line for line in looks.outcomes.wrong)
+    for name in sorted({name for _, _, name, _ in looks.answers}):
+        took = [answer[:2] for answer in looks.answers if answer[2] == name]
+        print(f"{name:22} {len(took)} instants, the slowest answer took {max(took)[0]:.2f} s, {max(own for _, own in took):.2f} s of its own")
+    print(f"{len(looks.answers)} instants, {swallowed} swallowed, {len(looks.late)} late at first, {len(looks.outcomes.wrong)} wrong")
+    return looks.outcomes.finish(len(jobs))
 
 
 common.main(main, seed={}, instants={"default": INSTANTS})

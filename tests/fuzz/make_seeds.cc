@@ -8,16 +8,19 @@
 #include <filesystem>
 #include <tuple>
 
+#include "analysis/profile.h"
 #include "analysis/step_markers.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "fleet/merge/fleet_summary.h"
 #include "fleet/merge/merge.h"
 #include "fleet/summary/summary_file.h"
+#include "ingest/ingest.h"
 #include "ingest/ncu_report_writer.h"
 #include "made_sqlite.h"
 #include "model/made_checkpoint.h"
 #include "nvtx/range_file.h"
+#include "report/metrics.h"
 
 namespace llmprof {
 namespace {
@@ -255,6 +258,10 @@ std::string page_seed() {
   return to_json_line(document);
 }
 
+std::string metrics_seed(const fs::path& recording) {
+  return to_json_line(metrics_json(profile(load_trace(recording, 1), Rules()).analysis));
+}
+
 void run(const fs::path& golden, const fs::path& out) {
   for (const char* name :
        {"analyze-model", "analyze-graph", "analyze-graph-nodes", "analyze-nocuda"}) {
@@ -324,6 +331,24 @@ void run(const fs::path& golden, const fs::path& out) {
   write_seed(out, "mcp", "session", mcp_seed());
   write_seed(out, "json_page", "model.json", kMixture);
   write_seed(out, "json_page", "rows.json", page_seed());
+  write_seed(out, "server_answer", "rows",
+             "24.3.1.1\ngemm\\tbf16\\n\t18446744073709551615\t[1,2]\nx\t0\t[]\n");
+  write_seed(out, "manifest", "some",
+             R"({"schema": "llmprof.manifest", "schema_version": 1, "run_id": "r", "run": {},
+                 "files": [{"path": "../a", "size_bytes": 1, "sha256": "00"}]})");
+  for (const char* name : {"all-tables", "analyze-model"}) {
+    write_seed(out, "metrics", name, metrics_seed(out / "nsys_sqlite" / name));
+  }
+  write_seed(out, "metrics", "collectives", metrics_seed(out / "kineto" / "collectives.json"));
+  write_seed(
+      out, "server_stream", "openai",
+      "data: {\"choices\": [{\"text\": \"a\"}], \"usage\": {\"prompt_tokens\": 5, "
+      "\"completion_tokens\": 1}}\n\ndata: {\"error\": {\"message\": \"x\"}}\n\ndata: [DONE]\n\n");
+  write_seed(
+      out, "server_stream", "llama",
+      "data: {\"content\": \"a\", \"stop\": false, \"id_slot\": 1}\r\n\r\n"
+      "data: {\"content\": \"\", \"stop\": true, \"tokens_evaluated\": 5, \"tokens_predicted\": 1}\n\n"
+      "data: {\"data\": [{\"id\": \"m\"}]}\n\n");
 }
 
 }  // namespace

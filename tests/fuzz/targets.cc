@@ -19,10 +19,12 @@
 #include "base/json.h"
 #include "base/json_page.h"
 #include "base/yaml.h"
+#include "bundle/manifest.h"
 #include "capture/nvtx_timer.h"
 #include "cli/commands/budgets.h"
 #include "config/compose.h"
 #include "config/override.h"
+#include "fleet/history/clickhouse.h"
 #include "fleet/merge/fleet_summary.h"
 #include "fleet/merge/merge.h"
 #include "fleet/summary/columnar_file.h"
@@ -39,6 +41,9 @@
 #include "model/llm.h"
 #include "model/safetensors.h"
 #include "report/metrics.h"
+#include "report/worth.h"
+#include "serve/stream_reader.h"
+#include "session/compared_runs.h"
 
 namespace llmprof {
 namespace {
@@ -71,12 +76,12 @@ class MemoryFile {
   }
 };
 
-// A folder without files, as long as the process runs.
+// A folder without files of others, as long as the process runs.
 struct EmptyFolder {
   EmptyFolder() { std::filesystem::create_directories(path); }
   ~EmptyFolder() {
     std::error_code ignored;
-    std::filesystem::remove(path, ignored);
+    std::filesystem::remove_all(path, ignored);
   }
   EmptyFolder(const EmptyFolder&) = delete;
   EmptyFolder& operator=(const EmptyFolder&) = delete;
@@ -209,6 +214,27 @@ void run_summary(std::string_view bytes) {
   }
 }
 
+// What a history's server says: a version, then rows of a name, a number and a list of numbers.
+void run_server_answer(std::string_view bytes) {
+  constexpr std::size_t kColumns = 3;
+  const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+  dialect_of(bytes.substr(0, end));
+  for (const auto& row : tab_separated(bytes.substr(std::min(end + 1, bytes.size())), kColumns)) {
+    server_number(row[1]);
+    must(server_numbers(row[2]).size() <= row[2].size(), "more numbers than characters");
+  }
+}
+
+// A bundle that has nothing but a manifest.
+void run_manifest(std::string_view bytes) {
+  static const EmptyFolder kFolder;
+  const Artifacts artifacts = Artifacts::from_root(kFolder.path);
+  std::ofstream(kFolder.path / "manifest.json", std::ios::binary) << bytes;
+  const Manifest manifest = read_manifest(artifacts);
+  must(differences(manifest, artifacts).size() == manifest.files.size(),
+       "a file that is not there");
+}
+
 // Messages, a line each, to a server whose folder is empty. Every answer is one line of JSON.
 void run_mcp(std::string_view bytes) {
   static const EmptyFolder kFolder;
@@ -246,6 +272,30 @@ void run_json_page(std::string_view bytes) {
        "a document is not in its pages");
 }
 
+// A metrics.json that somebody sent: all that is made of it.
+void run_metrics(std::string_view bytes) {
+  const Metrics metrics = metrics_from_json(parse_json(bytes, "metrics.json"));
+  summary_of_metrics("fuzz", metrics);
+  for (const auto& [name, text] :
+       report_files(metrics, {}, Timeline(), nullptr, GpuPrice{2.5, "EUR"})) {
+    must(!text.empty(), "an empty file of a report");
+  }
+}
+
+// What an engine streams to the load generator, in pieces of any size.
+void run_server_stream(std::string_view bytes) {
+  EventLines lines;
+  StreamReader reader;
+  while (!bytes.empty()) {
+    const std::size_t size = 1 + static_cast<unsigned char>(bytes.front()) % 64;
+    lines.add(bytes.substr(0, size), [&](std::string_view data) {
+      reader.read(data);
+      reader.first_model(data);
+    });
+    bytes.remove_prefix(std::min(size, bytes.size()));
+  }
+}
+
 // An answer of the reader; whatever else is thrown leaves, and is found.
 template <void (*kRun)(std::string_view)>
 bool answered(std::string_view bytes) {
@@ -267,20 +317,24 @@ constexpr std::array kTargets = {
     FuzzTarget{"ncu_csv", answered<run_ncu_csv>},
     FuzzTarget{"nsys_csv", answered<run_nsys_csv>},
     FuzzTarget{"operators_csv", answered<run_operators>},
-    FuzzTarget{"graph_annotations", answered<run_annotations>},
-    FuzzTarget{"requests", answered<run_requests>},
-    FuzzTarget{"gguf", answered<run_gguf>},
-    FuzzTarget{"safetensors", answered<run_safetensors>},
-    FuzzTarget{"llm_config", answered<run_llm_config>},
+    FuzzTarget{"graph_annotations", answered<run_annotations>, changed_json, grown_json},
+    FuzzTarget{"requests", answered<run_requests>, changed_json_lines},
+    FuzzTarget{"gguf", answered<run_gguf>, changed_gguf},
+    FuzzTarget{"safetensors", answered<run_safetensors>, changed_safetensors},
+    FuzzTarget{"llm_config", answered<run_llm_config>, changed_json, grown_json},
     FuzzTarget{"overrides", answered<run_overrides>},
-    FuzzTarget{"yaml", answered<run_yaml>},
-    FuzzTarget{"config_file", answered<run_config_file>},
+    FuzzTarget{"yaml", answered<run_yaml>, changed_yaml, grown_yaml},
+    FuzzTarget{"config_file", answered<run_config_file>, changed_yaml, grown_yaml},
     FuzzTarget{"ranges", answered<run_ranges>},
     FuzzTarget{"summary", answered<run_summary>},
-    FuzzTarget{"budgets", answered<run_budgets>},
+    FuzzTarget{"budgets", answered<run_budgets>, changed_yaml, grown_yaml},
     FuzzTarget{"step_marker", answered<run_step_marker>},
-    FuzzTarget{"mcp", answered<run_mcp>},
-    FuzzTarget{"json_page", answered<run_json_page>},
+    FuzzTarget{"mcp", answered<run_mcp>, changed_json_lines},
+    FuzzTarget{"json_page", answered<run_json_page>, changed_json, grown_json},
+    FuzzTarget{"server_answer", answered<run_server_answer>},
+    FuzzTarget{"manifest", answered<run_manifest>, changed_json, grown_json},
+    FuzzTarget{"metrics", answered<run_metrics>, changed_json, grown_json},
+    FuzzTarget{"server_stream", answered<run_server_stream>, changed_json_lines},
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ LONGEST_S = 120  # a run takes some seconds; who takes longer than this hangs
 
 
 def sessions():
-    return subprocess.run(["nsys", "sessions", "list"], capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(["nsys", "sessions", "list"], capture_output=True, text=True, timeout=250).stdout
 
 
 def main():

@@ -56,7 +56,7 @@ class System:
         self.run(program, "analyze", "/root/run.sqlite", "--out", "/root/report")
         assert (self.root / "root/report/report.html").stat().st_size > 10_000
         asked = subprocess.run(self.command(program, "fleet", "status", "--to", "http://planted-server:1"),
-                               capture_output=True, text=True, timeout=60)
+                               capture_output=True, text=True, timeout=250)
         told = asked.stdout + asked.stderr
         assert asked.returncode != 0 and "Failed to connect to planted-server" in told, told
 

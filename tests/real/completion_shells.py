@@ -27,12 +27,12 @@ COMP_LINE='{line}' COMP_POINT={len(line)}
 _llmprof
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    return subprocess.run(["bash", "--norc", "-c", driver], capture_output=True, text=True, check=True, timeout=30)
+    return subprocess.run(["bash", "--norc", "-c", driver], capture_output=True, text=True, check=True, timeout=250)
 
 
 def fish(script, line):
     return subprocess.run(["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"],
-                          capture_output=True, text=True, check=True, timeout=30)
+                          capture_output=True, text=True, check=True, timeout=250)
 
 
 def zsh(script, line):
@@ -46,7 +46,7 @@ words=({line} {"''" if line.endswith(" ") else ""})
 CURRENT=${{#words}}
 _llmprof
 """
-    return subprocess.run(["zsh", "-f", "-c", driver], capture_output=True, text=True, check=True, timeout=30)
+    return subprocess.run(["zsh", "-f", "-c", driver], capture_output=True, text=True, check=True, timeout=250)
 
 
 def main():

@@ -13,7 +13,7 @@ import tempfile
 
 
 def output(*argv):
-    result = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(argv, capture_output=True, text=True, timeout=250)
     return result.stdout + result.stderr
 
 

@@ -32,7 +32,7 @@ def accept(command, directory, seen):
         return
     seen.add(command)
     result = subprocess.run(["/bin/sh", "-c", command.replace("llmprof-RUN", f"llmprof-{os.getpid()}-{len(seen)}")],
-                            capture_output=True, text=True, timeout=60,
+                            capture_output=True, text=True, timeout=250,
                             env={**os.environ, "TMPDIR": str(directory / "SCRATCH")})
     if result.returncode != 0 and agent_failed(result.stdout, result.stderr):
         raise AgentFailed(result.stderr)

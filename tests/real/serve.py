@@ -164,7 +164,7 @@ def killed(serve, who, when):
     try:
         bundle, pid = wait_until(find)
         os.kill(pid, signal.SIGKILL)
-        err = process.communicate(timeout=60)[1]
+        err = process.communicate(timeout=250)[1]
         wait_until(lambda: not processes_of(bundle))
         if who == "llmprof":
             listed = subprocess.run([serve.program, "artifacts", bundle], capture_output=True, text=True)

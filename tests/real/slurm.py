@@ -12,10 +12,13 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
-from runs import guarded
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from leftovers import end_in, end_with_me  # noqa: E402
+from runs import guarded  # noqa: E402
 
 SKIP = 77
 NODES = 16
@@ -23,7 +26,8 @@ PER_NODE = 8
 
 
 class Cluster:
-    """slurmctld and one slurmd per node, in the foreground, so that they end by their ids."""
+    """slurmctld and one slurmd per node, in the foreground, so that they end by their ids. slurmstepd, which each step has on each node,
+    leaves its parent, and outlives it while a task runs."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -47,13 +51,14 @@ class Cluster:
         self.environment = {**{k: v for k, v in os.environ.items() if not k.startswith("SLURM_")},
                             "SLURM_CONF": str(self.conf)}
         (directory / "state").mkdir()
+        end_with_me(directory)
 
     def start(self):
         self.spawn("slurmctld", "-D", "-c")
         for i in range(NODES):
             (self.directory / f"spool-n{i + 1}").mkdir()
             self.spawn("slurmd", "-D", "-N", f"n{i + 1}")
-        deadline = time.time() + 60
+        deadline = time.time() + 300
         while time.time() < deadline:
             states = self.run("sinfo", "-h", "-o", "%D %t", check=False).stdout.split()
             if states == [str(NODES), "idle"]:
@@ -73,8 +78,10 @@ class Cluster:
                 process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
+        assert end_in(self.directory), "steps of Slurm do not end"
 
-    def run(self, *argv, check=True, timeout=250, **environment):
+    def run(self, *argv, check=True, timeout=800, **environment):
         result = subprocess.run(argv, env={**self.environment, **environment}, capture_output=True, text=True,
                                 timeout=timeout, cwd=self.directory)
         if check and result.returncode != 0:
@@ -187,7 +194,7 @@ def requeued_job(job):
     number = job.cluster.run("sbatch", "--parsable", "--requeue", "-N1", "-n4", "-o", "batch.log", script).stdout.strip()
     run = job.out / f"slurm-{number}.0"
     last = [run / f"rank-{rank:06}-attempt-1/manifest.json" for rank in range(4)]
-    deadline = time.time() + 120
+    deadline = time.time() + 500
     requeued = None
     while not all(path.is_file() for path in last):
         state = job.cluster.run("scontrol", "show", "job", number).stdout

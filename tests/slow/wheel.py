@@ -55,7 +55,7 @@ def interpreters():
         if re.search(r"python(3(\.\d+)?)?$", path) and os.access(path, os.X_OK):
             try:
                 asked = subprocess.run([path, "-c", "import ensurepip, sys, venv; print(*sys.version_info[:3])"],
-                                       capture_output=True, text=True, timeout=60)
+                                       capture_output=True, text=True, timeout=250)
             except OSError:
                 continue
             if asked.returncode == 0:

@@ -232,7 +232,20 @@ const kWheel = `(async () => { const { timeline } = window.llmprof; if (!timelin
 // What the checks above look at where there are kernels: they do not cover what is missing.
 async function checkParts(page, one) {
   const metrics = JSON.parse(fs.readFileSync(one.metrics, 'utf8'));
+  if (metrics.devices.length === 0 && metrics.kernels.length === 0) {
+    const said = await page.evaluate(() => ({ reasons: document.querySelectorAll('#not-here li').length, title: document.querySelector('#findings h2').textContent }));
+    check(said.reasons === 0, `without GPU work ${said.reasons} reasons are listed`);
+    check(!/opportunit/.test(said.title), `without GPU work there is a section "${said.title}"`);
+  }
   if (metrics.kernels.length === 0) return;
+  // Every rule is in one of three places: it found something, it found nothing, or it could not look.
+  const rules = await page.evaluate(() => ({ all: window.llmprof.page.rules.map((rule) => rule.id), shown: Array.from(document.querySelectorAll('#findings .checks li b'), (name) => name.textContent.replaceAll(' ', '_')) }));
+  const placed = new Set([...rules.shown, ...metrics.findings.map((row) => row.id)]);
+  const lost = metrics.devices.length ? rules.all.filter((id) => !placed.has(id)) : [];
+  check(rules.all.length > 20 && lost.length === 0, `${rules.all.length} rules, not shown: ${lost}`);
+  check(!rules.shown.some((id) => metrics.findings.some((row) => row.id === id)), 'a rule is among the findings and among those that found nothing');
+  const slowest = await page.evaluate(() => Array.from(document.querySelectorAll('.tile-label'), (node) => node.textContent).filter((text) => /p99/.test(text)).length);
+  check(slowest === 0 || metrics.aggregates.tpot.n >= 100, `a p99 of ${metrics.aggregates.tpot.n} steps is shown`);
   const parts = await page.evaluate(() => ({
     search: document.querySelectorAll('#kernel-search').length,
     sort: document.querySelectorAll('[data-sort="calls"]').length,
@@ -303,6 +316,8 @@ async function visit(browser, one) {
     const dots = await page.$$eval('.dot', (nodes) => nodes.length);
     check(truth.length > 0 && dots === truth.length, `${dots} dots for ${truth.length} launches with FLOPs`);
     check(await page.$$eval('.dot.chosen', (nodes) => nodes.length) <= dots, 'too many dots are chosen');
+    const roofs = await page.$$eval('#counters line.roof', (nodes) => nodes.length);
+    check(!one.roofs || roofs >= 2, `the roofline has ${roofs} roofs`);
   }
   // A layer is drawn as wide as its parts take, and a cell of the map moves the timeline there.
   if (one.model) {
@@ -332,6 +347,11 @@ async function visit(browser, one) {
   check(wide <= 390, `is ${wide} wide on a screen of 390`);
   const total = await page.$('table.kernels th.total');
   if (total) check((await total.boundingBox()).x + 40 < 390, 'the times of kernels need scrolling on a phone');
+  // A name in a column of two letters makes a row as tall as the screen.
+  const narrow = await page.$$eval('main td:has(> code), main td.name', (cells) => Math.min(390, ...cells.filter((cell) => cell.checkVisibility() && cell.textContent.length > 20).map((cell) => cell.getBoundingClientRect().width)));
+  check(narrow >= 100, `a column of names is ${narrow} wide on a phone`);
+  const tall = await page.$$eval('main tbody tr', (rows) => Math.max(0, ...rows.filter((row) => row.checkVisibility()).map((row) => row.getBoundingClientRect().height)));
+  check(one.hostile || tall <= 260, `a row of a table is ${tall} tall on a phone`);
   await page.screenshot({ path: path.join(spec.out, `${one.name}-390.png`), fullPage: true });
   check(seen.errors.length === 0, `the console has ${seen.errors.slice(0, 3).join(' | ')}`);
   check(seen.requests.length === 0, `it asks for ${seen.requests.slice(0, 3).join(' | ')}`);

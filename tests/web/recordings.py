@@ -25,7 +25,8 @@ def main():
         root = pathlib.Path(asked.corpus)
         counters = sorted((root / "ncu_csv/dsocr_rtx5090").glob("*.metrics.csv"))
         pages.append(browser.page(asked.program, root / "nsys_csv/dsocr_rtx5090/all-stage_cuda_gpu_kern_sum.csv", folder,
-                                  "summary-counters", extra=["--ncu", *map(str, counters)], leastNumbers=5))
+                                  "summary-counters", extra=["--ncu", *map(str, counters), "--gpu-name", "RTX-5090"],
+                                  leastNumbers=5, roofline=True, roofs=True))
         # Its operators all ran while the graph was captured, before the first view.
         pages.append(browser.page(asked.program, root / "kineto/tracelens_vllm_decode_fullgraph.json.gz", folder, "vllm-replay"))
         browser.check(pages, folder, asked.out)

@@ -162,6 +162,7 @@ class Joiner {
 // The groups that a result represents, combined.
 struct Together {
   std::int64_t total_ns = 0;
+  std::int64_t calls = 0;
   std::int64_t median_ns = 0;  // of the largest group
   std::int64_t min_ns = INT64_MAX;
   std::int64_t max_ns = 0;
@@ -174,11 +175,22 @@ Together together(const std::vector<std::size_t>& indices, const std::vector<Lau
     const LaunchGroup& group = groups[i];
     all.median_ns = all.median_ns == 0 ? group.median_ns : all.median_ns;
     all.total_ns += group.total_ns;
+    all.calls += group.calls;
     all.min_ns = std::min(all.min_ns, group.min_ns);
     all.max_ns = std::max(all.max_ns, group.max_ns);
     all.has_shape = all.has_shape && group.has_shape;
   }
   return all;
+}
+
+// At most what the nearest ceiling leaves, and never all of a launch: even an empty kernel takes
+// about a microsecond.
+double winnable_of(const Together& group, double sol_fraction) {
+  constexpr double kShortestLaunchNs = 1000;
+  const auto total_ns = static_cast<double>(group.total_ns);
+  const double below_roof_ns = total_ns * (1 - sol_fraction);
+  const double above_shortest_ns = total_ns - static_cast<double>(group.calls) * kShortestLaunchNs;
+  return std::max(0.0, std::min(below_roof_ns, above_shortest_ns));
 }
 
 double factor_between(double a, double b) {
@@ -226,12 +238,13 @@ Representativeness judge(const KernelCounters& kernel, const std::optional<doubl
           : std::min(factor_between(ncu_ns, median_ns), factor_between(at_boost_ns, median_ns));
   const double spread =
       factor_between(static_cast<double>(group.min_ns), static_cast<double>(group.max_ns));
-  judged.reason = fmt::format("under ncu {:.2f} times its median", judged.slowdown.value_or(0));
+  judged.reason = fmt::format("{:.2f} times as long under ncu as in the recording",
+                              judged.slowdown.value_or(0));
   if (judged.clock_fraction) {
     judged.reason += fmt::format(" at {:.0f} % of the boost clock", *judged.clock_fraction * 100);
   }
   if (!group.has_shape && spread > kDisturbedFactor) {
-    judged.reason += "; the summary puts launches of all shapes together";
+    judged.reason += "; the summary mixes launches of different shapes";
   } else if (spread > kDisturbedFactor * kDisturbedFactor) {
     judged.reason += fmt::format("; its launches differ by a factor of {:.1f}", spread);
   } else if (factor <= kSameFactor) {
@@ -385,8 +398,7 @@ void join_counters(const Counters& counters, const std::vector<GpuSpec>& gpus, A
     kernel.roofline = roofline(kernel.input, kernel.roofs);
     kernel.covered_ns = group.total_ns;
     if (kernel.roofline.sol_fraction) {
-      kernel.winnable_ns =
-          static_cast<double>(group.total_ns) * std::max(0.0, 1 - *kernel.roofline.sol_fraction);
+      kernel.winnable_ns = winnable_of(group, *kernel.roofline.sol_fraction);
     }
   }
   std::stable_sort(

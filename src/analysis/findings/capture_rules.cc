@@ -126,8 +126,7 @@ void check_data_loss(const FindingContext& context) {
     if (diagnostic.severity == Severity::kDataLoss) {
       Finding& finding = context.block("data_loss");
       finding.sentence = "the recording is incomplete: " + printable(diagnostic.sentence);
-      finding.next =
-          "record again, shorter: llmprof run with run.mode=light or a narrower run.gate";
+      finding.next = context.analysis.capture.format.record_less;
       finding.evidence = {fmt::format("data_quality[kind={}].count", diagnostic.kind)};
     }
   }
@@ -139,8 +138,7 @@ void check_data_loss(const FindingContext& context) {
       Finding& finding = context.block("data_loss");
       finding.sentence = fmt::format("the recording is incomplete. {} says: {}",
                                      context.analysis.capture.format.tool_id, printable(message));
-      finding.next =
-          "record again, shorter: llmprof run with run.mode=light or a narrower run.gate";
+      finding.next = context.analysis.capture.format.record_less;
       finding.evidence = {"tool_messages"};
       break;
     }
@@ -294,6 +292,10 @@ std::string roofline_options(const Analysis& analysis) {
 std::string largest_part_advice(const FindingContext& context, const std::string& family,
                                 const GemmRate* rate) {
   constexpr double kFarBelow = 0.6;  // of the peak
+  if (family == "communication" && context.analysis.devices.size() > 1) {
+    return "compare the collectives of the GPUs: where one takes shorter than the others, they wait "
+           "for it; where all take as long, they wait for the link";
+  }
   if (family == "communication") {
     return "find out whether the GPUs wait for each other or for the link: analyze the recordings of "
            "all ranks together";

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/rule.h"
+#include "analysis/gpu_generation.h"
+#include "analysis/kernel_names.h"
 #include "base/json_path.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -32,8 +34,7 @@ bool is_flash_2(const KernelRecord& kernel) {
          !has("sm90") && !has("Sm100") && !has("mla");
 }
 
-// As the recording says, or the table of GPUs, or the kernels: cuBLAS's nvjet kernels run on
-// Hopper, and name sm100 on Blackwell. 0 if not known.
+// As the recording says, or the table of GPUs, or the kernels. 0 if not known.
 std::int64_t generation(const FindingContext& context, const DeviceSummary& device) {
   if (device.compute_major > 0) {
     return device.compute_major;
@@ -42,15 +43,11 @@ std::int64_t generation(const FindingContext& context, const DeviceSummary& devi
     const auto cores = context.facts.tensor_cores(device.name);
     return cores ? cores->compute_major : 0;
   }
-  bool is_hopper = false;
+  int latest = 0;
   for (const KernelRecord& kernel : context.analysis.kernels) {
-    if (kernel.kernel_name.find("sm100") != std::string::npos) {
-      return 0;
-    }
-    is_hopper = is_hopper || kernel.kernel_name.starts_with("nvjet_") ||
-                kernel.kernel_name.starts_with("sm90_");
+    latest = std::max(latest, generation_of_kernel(kernel.kernel_name));
   }
-  return is_hopper ? kHopper : 0;
+  return latest;
 }
 
 }  // namespace
@@ -115,6 +112,9 @@ void check_unfused_attention(const FindingContext& context) {
       continue;
     }
     Finding& finding = context.add("unfused_attention", row, Bucket::kCompute, saving_ns);
+    finding.bound =
+        difference(chains.attention_ns, "of attention in parts", chains.attention_ns - saving_ns,
+                   fraction ? "for its GEMMs at the GPU's peak" : "for its GEMMs");
     finding.confidence = "high";
     finding.sentence = fmt::format(
         "{} is unfused attention (GEMM, softmax, GEMM; {} times); {} of it is softmax and data movement "
@@ -145,6 +145,8 @@ void check_flash_generation(const FindingContext& context) {
       continue;
     }
     Finding& finding = context.add("flash_attention_2", row, Bucket::kCompute, saving_ns);
+    finding.bound = difference(found.time_ns, "of FlashAttention 2", found.time_ns - saving_ns,
+                               "if FlashAttention 3 is twice as fast");
     finding.confidence = "high";
     finding.sentence =
         fmt::format("{} is FlashAttention 2, built for Ampere, on a Hopper GPU ({})",
@@ -230,13 +232,18 @@ void check_empty_sms(const FindingContext& context) {
       continue;
     }
     Finding& finding = context.add("empty_sms", row, Bucket::kCompute, saving_ns);
+    finding.bound = difference(
+        std::max(saving_ns, std::min(time_ns, row.ledger[Bucket::kCompute])), "of these kernels",
+        std::max<std::int64_t>(0, std::min(time_ns, row.ledger[Bucket::kCompute]) - saving_ns),
+        "if all SMs worked");
     finding.confidence = "medium";
     finding.sentence = fmt::format(
         "{} is kernels with fewer blocks than the GPU has SMs ({}); most of it: {} with grid and block "
         "{}, {} {} of {}",
         time_in(std::min(time_ns, row.ledger[Bucket::kCompute]), row), device->num_sms,
-        printable(largest->kernel_name.substr(0, 60)), largest->shape.text(), largest->calls,
-        largest->calls == 1 ? "launch" : "launches", format_duration_ns(largest->median_ns));
+        printable(short_kernel_names({largest->kernel_name})[0]), largest->shape.text(),
+        largest->calls, largest->calls == 1 ? "launch" : "launches",
+        format_duration_ns(largest->median_ns));
     finding.next =
         is_openmp(largest->kernel_name)
             ? "launch more teams: target teams distribute parallel for on the outer loops, or a larger "

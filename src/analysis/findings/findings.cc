@@ -100,9 +100,9 @@ std::vector<StageLedger> scopes_of(const Analysis& analysis) {
 // that is all the time something takes, is seldom reached.
 double weight_of(const Finding& finding) {
   const double sure = finding.confidence == "high"     ? 1.0
-                      : finding.confidence == "medium" ? 0.4
-                                                       : 0.3;
-  return sure * static_cast<double>(finding.saving_ns);
+                      : finding.confidence == "medium" ? kMediumWeight
+                                                       : kLowWeight;
+  return sure * static_cast<double>(finding.saving_ns + finding.once_ns);
 }
 
 // The same finding on several GPUs is one: that of the GPU with the largest saving, which is
@@ -148,8 +148,40 @@ void add_order(std::vector<Finding>& found) {
       return (one.id == "launch_bound" || one.id == "host_work") && one.stage == finding.stage &&
              one.device == finding.device && one.saving_fraction().value_or(0) >= kMuch;
     });
-    if (finding.bucket == "compute" && finding.saving_ns > 0 && late != found.end()) {
+    if (finding.bucket == "compute" && finding.saving_ns > 0 && late != found.end() &&
+        !finding.next.starts_with(kAlsoFixed)) {
       finding.next += fmt::format(" (after {})", late->id);
+    }
+  }
+}
+
+// Most savings are all of a bucket. One of less than the time that the sentence is about says so
+// itself.
+void finish_bounds(std::vector<Finding>& found) {
+  for (Finding& finding : found) {
+    if (finding.saving_ns == 0) {
+      finding.bound.clear();
+    } else if (finding.bound.empty()) {
+      finding.bound = all_of(finding.saving_ns, "this time");
+    }
+  }
+}
+
+// One change that solves two findings is told once.
+void refer_to_same_fix(std::vector<Finding>& found) {
+  const auto name_of = [](const Finding& finding) {
+    return std::string_view(finding.fix).substr(0, finding.fix.find('('));
+  };
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    Finding& finding = found[i];
+    const auto first = std::find_if(
+        found.begin(), found.begin() + static_cast<std::ptrdiff_t>(i), [&](const Finding& one) {
+          return !finding.fix.empty() && name_of(one) == name_of(finding) && one.id != finding.id;
+        });
+    if (first != found.begin() + static_cast<std::ptrdiff_t>(i)) {
+      const std::size_t rest = finding.next.find("; ");
+      finding.next = fmt::format("{}{}: {}{}", kAlsoFixed, first->id, finding.fix,
+                                 rest == std::string::npos ? "" : finding.next.substr(rest));
     }
   }
 }
@@ -237,6 +269,23 @@ std::string time_in(std::int64_t time_ns, const StageLedger& row) {
                      format_fraction(share_of(time_ns, row)), stage_words(row), row.device);
 }
 
+std::string all_of(std::int64_t time_ns, std::string_view what) {
+  return fmt::format("all of {}: {}", what, format_duration_ns(time_ns));
+}
+
+std::string difference(std::int64_t whole_ns, std::string_view what, std::int64_t rest_ns,
+                       std::string_view which) {
+  return fmt::format("{} {} - {} {} = {}", format_duration_ns(whole_ns), what,
+                     format_duration_ns(rest_ns), which, format_duration_ns(whole_ns - rest_ns));
+}
+
+std::string product(std::int64_t time_ns, std::string_view what, double factor,
+                    std::string_view which) {
+  return fmt::format(
+      "{} {} x {:.3g} ({}) = {}", format_duration_ns(time_ns), what, factor, which,
+      format_duration_ns(static_cast<std::int64_t>(static_cast<double>(time_ns) * factor)));
+}
+
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
   Findings findings;
   const std::vector<StageLedger> scopes = scopes_of(analysis);
@@ -249,14 +298,17 @@ Findings find_findings(const Analysis& analysis, const FindingFacts& facts) {
       std::any_of(findings.found.begin(), findings.found.end(),
                   [](const Finding& one) { return one.is_blocker && one.id == "few_kernels"; });
   if (is_next_to_none) {
-    std::erase_if(findings.found,
-                  [](const Finding& one) { return one.saving_ns > 0 || one.id == "other_family"; });
+    std::erase_if(findings.found, [](const Finding& one) {
+      return one.saving_ns > 0 || one.id == "other_family" || one.id == "allocation";
+    });
   }
   std::stable_sort(findings.found.begin(), findings.found.end(),
                    [](const Finding& a, const Finding& b) {
                      return std::tuple(b.is_blocker, weight_of(b), a.id, a.stage, a.device) <
                             std::tuple(a.is_blocker, weight_of(a), b.id, b.stage, b.device);
                    });
+  finish_bounds(findings.found);
+  refer_to_same_fix(findings.found);
   add_order(findings.found);
   merge_devices(findings.found);
   mark_overlaps(findings.found);

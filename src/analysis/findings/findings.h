@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace llmprof {
@@ -21,11 +22,15 @@ struct Finding {
   // first.
   bool is_blocker = false;
   std::int64_t saving_ns = 0;  // of window_ns, at most
+  std::int64_t once_ns = 0;    // perhaps spent once: no saving, but it counts in the order
   std::int64_t window_ns = 0;  // of the stage on that device
   std::string bucket;          // of the ledger: where the saved time is; may be empty
   // True if a finding above saves time in the same bucket of the same stage and device. The savings
   // of all others sum to at most the window.
   bool overlaps = false;
+  std::string bound;  // how saving_ns comes about, with numbers; empty: it saves none
+  // What two findings may have in common: `torch.compile`. The second one then refers to the first.
+  std::string fix;
   std::string confidence;  // high, medium or low
   std::string sentence;
   std::string next;                   // what to do
@@ -82,8 +87,15 @@ struct FindingFacts {
 bool is_capture_of_graphs(const Analysis& analysis);
 bool has_missing_calls(const Analysis& analysis);
 
+// What a saving counts for in the order of findings, where its confidence is not high.
+inline constexpr double kMediumWeight = 0.4;
+inline constexpr double kLowWeight = 0.3;
+
 // Applies every rule to an analysis.
 Findings find_findings(const Analysis& analysis, const FindingFacts& facts);
+
+// How advice begins that a finding above has already given; the id of that finding follows.
+inline constexpr std::string_view kAlsoFixed = "also fixed by ";
 
 // Limits beyond which opaque graphs or profiler overhead invalidate the other figures.
 inline constexpr double kMostOpaque = 0.5;     // of GPU time in graphs without names

@@ -15,17 +15,17 @@ namespace llmprof {
 namespace {
 
 constexpr FusedPath kPaths[] = {
-    {"RMSNorm", "pow mean rsqrt mul",
-     "torch.compile, or a fused RMSNorm (Liger-Kernel, apex, flash-attn)", "rms_norm"},
+    {"RMSNorm", "pow mean rsqrt mul", "a fused RMSNorm (Liger-Kernel, apex, flash-attn)",
+     "rms_norm"},
     {"LayerNorm", "mean sub pow mean sqrt div", "torch.nn.functional.layer_norm", ""},
-    {"rotary embedding", "neg cat mul add",
-     "torch.compile, or a fused rotary kernel (Liger-Kernel, flash-attn)", "rotary_embedding"},
+    {"rotary embedding", "neg cat mul add", "a fused rotary kernel (Liger-Kernel, flash-attn)",
+     "rotary_embedding"},
     {"GELU", "tanh add mul", "torch.nn.functional.gelu(x, approximate=\"tanh\")", ""},
     {"softmax", "max exp sum div",
      "torch.softmax, or F.scaled_dot_product_attention where it is that of attention", ""},
     {"Adam", "mul add addcmul sqrt addcdiv", "torch.optim.AdamW(..., fused=True)", ""},
-    {"SiLU", "sigmoid mul", "torch.nn.functional.silu, or torch.compile", "silu_and_mul"},
-    {"SwiGLU", "silu mul", "torch.compile, or a fused SwiGLU (Liger-Kernel)", "silu_and_mul"},
+    {"SiLU", "sigmoid mul", "torch.nn.functional.silu", "silu_and_mul"},
+    {"SwiGLU", "silu mul", "a fused SwiGLU (Liger-Kernel)", "silu_and_mul"},
 };
 
 // Whether the words occur one after the other, each at the beginning of a name or after a space.
@@ -59,14 +59,13 @@ const FusedPath* fused_path_of(const std::string& kernels) {
 std::string fused_path_advice(const FusedPath& path, std::string_view engine) {
   if (engine == "vllm" && !path.vllm.empty()) {
     return fmt::format(
-        "vLLM's fused kernel did not run: enable it with --compilation-config "
-        "'{{\"custom_ops\": [\"+{}\"]}}', or run compiled (without --enforce-eager)",
-        path.vllm);
+        "vLLM's fused kernel for {} did not run: --compilation-config '{{\"custom_ops\": [\"+{}\"]}}'",
+        path.what, path.vllm);
   }
   if (!engine.empty()) {
-    return fmt::format("use the engine's fused kernel for {}, or its compiled mode", path.what);
+    return fmt::format("the engine's fused kernel for {}", path.what);
   }
-  return fmt::format("fuse {}: {}", path.what, path.pytorch);
+  return std::string(path.pytorch);
 }
 
 }  // namespace llmprof

@@ -18,7 +18,8 @@ struct FusedPath {
 // The first known computation whose kernels are in a row of kernels; null if there is none.
 const FusedPath* fused_path_of(const std::string& kernels);
 
-// What to do, for the engine that ran ("vllm", "sglang"); "" for PyTorch itself.
+// What fuses this computation alone, for the engine that ran ("vllm", "sglang"); "" for PyTorch
+// itself.
 std::string fused_path_advice(const FusedPath& path, std::string_view engine);
 
 }  // namespace llmprof

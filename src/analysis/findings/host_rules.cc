@@ -60,8 +60,22 @@ std::string place_of(const KindOfGaps& kind) {
 
 // " in cudaStreamSynchronize, called in 'aten::item'".
 std::string names_of(const KindOfGaps& kind) {
+  std::string scopes = kind.scope.empty() ? "" : fmt::format("'{}'", printable(kind.scope));
+  for (const auto& [scope, time_ns] : kind.scopes) {
+    scopes += fmt::format("{}'{}'", scopes.empty() ? "" : ", ", printable(scope));
+  }
   return (kind.call.empty() ? "" : " in " + printable(kind.call)) +
-         (kind.scope.empty() ? "" : fmt::format(", called in '{}'", printable(kind.scope)));
+         (scopes.empty() ? "" : ", called in " + scopes);
+}
+
+// "; 12 waits per step left it idle": how often, where steps are marked.
+std::string waits_per_step(const KindOfGaps& waits, const StageLedger& row) {
+  if (row.num_instances < 2 || waits.num_gaps < row.num_instances) {
+    return fmt::format("; {} left it idle", count_of(waits.num_gaps, "wait"));
+  }
+  const auto per_step =
+      static_cast<double>(waits.num_gaps) / static_cast<double>(row.num_instances);
+  return fmt::format("; {:.3g} waits per {} left it idle", per_step, printable(row.stage));
 }
 
 std::string gaps_text(const KindOfGaps& kind) {
@@ -139,15 +153,25 @@ void check_waits(const FindingContext& context, const StageLedger& row, const Ho
   finding.sentence =
       holds_back
           ? fmt::format(
-                "{} was idle for {} ({}) of {} because the CPU waited for it ({}{}). The CPU's own work is {}, "
-                "the GPU's {}: without the waits the CPU would run ahead",
+                "{} was idle for {} ({}) of {} because the CPU waited for it ({}{}{}). The CPU's own work is "
+                "{}, the GPU's {}: without the waits the CPU would run ahead",
                 row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
                 stage_words(row), format_duration_ns(chain.wait_ns), names_of(waits),
-                format_duration_ns(chain.host_ns), format_duration_ns(chain.gpu_ns))
+                waits_per_step(waits, row), format_duration_ns(chain.host_ns),
+                format_duration_ns(chain.gpu_ns))
           : fmt::format(
                 "{} was idle for {} ({}) of {} while the CPU was still waiting for earlier work, {}{}",
                 row.device, format_duration_ns(idle_ns), format_fraction(share_of(idle_ns, row)),
                 stage_words(row), gaps_text(waits), place_of(waits));
+  const std::int64_t most_ns = std::max<std::int64_t>(0, chain.window_ns - chain.longer_ns());
+  finding.bound =
+      saving_ns < idle_ns
+          ? fmt::format(
+                "{} from the first work to the last - {}, the longer of the CPU's own work and "
+                "the GPU's = {}",
+                format_duration_ns(chain.window_ns), format_duration_ns(chain.longer_ns()),
+                format_duration_ns(most_ns))
+          : all_of(idle_ns, "this idle time");
   finding.next = sync_advice(context.workload, waits.call);
   finding.evidence = evidence_of(row, is_late ? IdleKind::kLaunching : IdleKind::kWaiting);
   finding.evidence.push_back(
@@ -159,6 +183,7 @@ Finding& add_gaps(const FindingContext& context, const char* id, const StageLedg
                   const HostChain& chain, IdleKind kind, const std::string& what) {
   const std::int64_t time_ns = chain[kind].total_ns;
   Finding& finding = context.add(id, row, Bucket::kLaunchLate, time_ns);
+  finding.bound = all_of(time_ns, "these gaps");
   finding.confidence = "high";
   finding.sentence =
       fmt::format("{} waited {} ({}) in {} {}", row.device, format_duration_ns(time_ns),
@@ -182,6 +207,9 @@ void check_launches(const FindingContext& context, const StageLedger& row, const
     finding.confidence = "medium";
   }
   finding.next = launch_advice(context, row);
+  if (finding.next.find("torch.compile") != std::string::npos) {
+    finding.fix = "torch.compile(mode=\"reduce-overhead\")";
+  }
 }
 
 // Calls of the operating system that wait for another thread, and those that read files.
@@ -273,6 +301,31 @@ std::string work_advice(const FindingContext& context, const StageLedger& row,
                      printable(gaps.scope));
 }
 
+// Time in the scopes that the sentence names: what advice about them can save.
+std::int64_t named_ns(const KindOfGaps& gaps) {
+  std::int64_t sum_ns = gaps.in_scope_ns;
+  for (const auto& [scope, time_ns] : gaps.scopes) {
+    sum_ns += time_ns;
+  }
+  return sum_ns;
+}
+
+// What the advice of work_advice() can save: where it is about one scope, the time in it.
+std::int64_t reach_of_advice(const KindOfGaps& gaps) {
+  if (gaps.scope.empty() && !gaps.scopes.empty() &&
+      !known_scope_advice(gaps.scopes.front().first).empty()) {
+    return gaps.scopes.front().second;
+  }
+  const std::int64_t in_scopes_ns = named_ns(gaps);
+  return in_scopes_ns > 0 ? std::min(in_scopes_ns, gaps.total_ns) : gaps.total_ns;
+}
+
+// Whether the first gap is more than all others of several steps: the start of a data loader's
+// workers, or a first batch. It happens once.
+bool is_first_alone(const KindOfGaps& gaps, const StageLedger& row) {
+  return row.num_instances > 1 && gaps.num_gaps > 1 && gaps.first_gap_ns * 2 > gaps.total_ns;
+}
+
 // Long gaps: the host did something else.
 void check_host_work(const FindingContext& context, const StageLedger& row,
                      const HostChain& chain) {
@@ -280,10 +333,35 @@ void check_host_work(const FindingContext& context, const StageLedger& row,
   if (share_of(gaps.total_ns, row) < kLeastIdleShare) {
     return;
   }
-  Finding& finding =
-      add_gaps(context, "host_work", row, chain, IdleKind::kHostWork,
-               fmt::format("while the CPU did other work, {}{}", gaps_text(gaps), place_of(gaps)));
+  const bool is_once = is_first_alone(gaps, row);
+  const std::int64_t again_ns = gaps.total_ns - (is_once ? gaps.first_gap_ns : 0);
+  const std::int64_t saving_ns = std::min(reach_of_advice(gaps), again_ns);
+  Finding& finding = add_gaps(
+      context, "host_work", row, chain, IdleKind::kHostWork,
+      fmt::format(
+          "while the CPU did other work, {}{}{}", gaps_text(gaps), place_of(gaps),
+          is_once ? fmt::format("; the first gap alone is {}, and the others {}: what happens "
+                                "once is not counted as a saving",
+                                format_duration_ns(gaps.first_gap_ns), format_duration_ns(again_ns))
+                  : ""));
+  finding.saving_ns = share_of(saving_ns, row) < kLeastExposedShare ? 0 : saving_ns;
+  if (saving_ns < gaps.total_ns) {
+    finding.bound =
+        is_once && saving_ns == again_ns
+            ? difference(gaps.total_ns, "of gaps", gaps.first_gap_ns, "of the first, once")
+            : difference(gaps.total_ns, "of gaps", gaps.total_ns - saving_ns,
+                         "that are not in what is named");
+  }
   finding.next = work_advice(context, row, gaps);
+}
+
+// Whether a recording shows that memory is allocated repeatedly. PyTorch and other pools
+// allocate in the first steps and then no more: one pass shows nothing, nor do gaps that end early.
+bool is_repeated(const KindOfGaps& gaps, const StageLedger& row) {
+  const bool is_marked = row.stage != "steady" && row.stage != "capture";
+  const std::int64_t least = is_marked ? std::max<std::int64_t>(row.num_instances, 2) : kFewGaps;
+  return gaps.num_gaps >= least && (!is_marked || row.num_instances > 1) &&
+         (gaps.last_start_ns - gaps.first_start_ns) * 2 >= row.base_ns();
 }
 
 void check_allocations(const FindingContext& context, const StageLedger& row,
@@ -293,11 +371,17 @@ void check_allocations(const FindingContext& context, const StageLedger& row,
     return;
   }
   const bool is_host_memory = gaps.call.find("Host") != std::string::npos;
-  Finding& finding =
-      add_gaps(context, "allocation", row, chain, IdleKind::kAllocating,
-               fmt::format("while the CPU allocated or freed {}, {}{}",
-                           is_host_memory ? "pinned memory of its own" : "GPU memory",
-                           gaps_text(gaps), place_of(gaps)));
+  const bool repeats = is_repeated(gaps, row);
+  if (!repeats && share_of(gaps.total_ns, row) < kLeastIdleShare) {
+    return;
+  }
+  Finding& finding = add_gaps(
+      context, "allocation", row, chain, IdleKind::kAllocating,
+      fmt::format(
+          "while the CPU allocated or freed {}, {}{}{}",
+          is_host_memory ? "pinned memory of its own" : "GPU memory", gaps_text(gaps),
+          place_of(gaps),
+          repeats ? "" : ": perhaps once, since the recording does not show it repeatedly"));
   finding.next =
       is_host_memory ? "allocate pinned buffers once before the loop, and use them again"
       : context.workload.is_pytorch
@@ -305,6 +389,12 @@ void check_allocations(const FindingContext& context, const StageLedger& row,
             "does not, look for torch.cuda.empty_cache() and sizes that keep changing, and set "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
           : "allocate once before the loop, or from a pool (cudaMallocAsync)";
+  if (!repeats) {
+    finding.once_ns = finding.saving_ns;
+    finding.saving_ns = 0;
+    finding.next =
+        "record later steps, after a warm-up, and see whether it is still there: " + finding.next;
+  }
 }
 
 void check_blocked_calls(const FindingContext& context, const StageLedger& row,

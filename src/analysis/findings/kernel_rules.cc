@@ -89,11 +89,20 @@ template <typename Wanted>
 std::vector<std::string> largest_kernels(const FindingContext& context, const StageLedger& row,
                                          Wanted wanted) {
   constexpr std::size_t kMostKeys = 3;
-  std::vector<std::string> keys;
-  for (const KernelRecord& kernel : context.analysis.kernels) {  // by total time
-    if (is_kernel_in(kernel, row) && wanted(kernel) && keys.size() < kMostKeys) {
-      keys.push_back(kernel_evidence(kernel, row));
+  std::vector<const KernelRecord*> found;
+  for (const KernelRecord& kernel : context.analysis.kernels) {
+    if (is_kernel_in(kernel, row) && wanted(kernel) && time_in_row(kernel, row) > 0) {
+      found.push_back(&kernel);
     }
+  }
+  std::stable_sort(found.begin(), found.end(), [&](const KernelRecord* a, const KernelRecord* b) {
+    return time_in_row(*a, row) > time_in_row(*b, row);
+  });
+  found.resize(std::min(found.size(), kMostKeys));
+  std::vector<std::string> keys;
+  keys.reserve(found.size());
+  for (const KernelRecord* kernel : found) {
+    keys.push_back(kernel_evidence(*kernel, row));
   }
   return keys;
 }
@@ -163,6 +172,9 @@ void check_tensor_cores(const FindingContext& context) {
                     static_cast<std::int64_t>(static_cast<double>(time_ns) *
                                               (1 - kLeastFp32Efficiency / cores.speedup)));
     finding.confidence = "medium";
+    finding.bound = product(time_ns, "of these kernels", 1 - kLeastFp32Efficiency / cores.speedup,
+                            fmt::format("1 - {:g} of the FP32 peak / {:.3g} times the peak",
+                                        kLeastFp32Efficiency, cores.speedup));
     finding.sentence = fmt::format(
         "{} is {} on CUDA cores; the tensor cores of this GPU are {:.0f}x faster (the bound assumes 60 % "
         "of the FP32 peak today)",
@@ -200,20 +212,35 @@ std::string largest_row(const KernelChains& chains, const FusedPath* path) {
                      path == nullptr ? "" : fmt::format(" (with {} in parts)", path->what));
 }
 
-std::string fusion_advice(const FindingContext& context, const FusedPath* path) {
+// Whether the compiler of PyTorch made the kernels of the largest row: what it could fuse is fused.
+bool is_compiled(const KernelChains& chains) {
+  return chains.row_kernels.find("triton_") != std::string::npos &&
+         chains.row_kernels.find("_fused_") != std::string::npos;
+}
+
+// What fuses all rows, then what fuses the largest alone, with its own bound.
+std::string fusion_advice(const FindingContext& context, const KernelChains& chains,
+                          const FusedPath* path, const StageLedger& row) {
   const Workload& workload = context.workload;
-  if (path != nullptr && (workload.is_pytorch || !workload.engine.empty())) {
-    return fused_path_advice(*path, workload.engine);
+  const bool is_known = workload.is_pytorch || !workload.engine.empty();
+  if (is_compiled(chains)) {
+    return "torch.compile made these kernels: look for graph breaks between them (TORCH_LOGS=graph_breaks), "
+           "and for reductions that it could not join";
   }
-  if (!workload.engine.empty()) {
-    return "use the engine's fused norm, RoPE and activation kernels, or its compiled mode";
+  std::string all = workload.engine == "vllm"
+                        ? "fuse them: run compiled (vLLM without --enforce-eager)"
+                    : !workload.engine.empty() ? "fuse them: the engine's compiled mode"
+                    : workload.is_pytorch      ? "fuse them: torch.compile"
+                                               : "fuse them into one kernel";
+  if (path != nullptr && is_known) {
+    const std::int64_t saving_ns =
+        std::min(chains.row_ns - chains.row_fused_ns, row.ledger[Bucket::kCompute]);
+    return fmt::format("{}; {} alone (at most {} of it): {}", all, path->what,
+                       format_duration_ns(saving_ns), fused_path_advice(*path, workload.engine));
   }
-  if (!workload.is_pytorch) {
-    return "fuse them into one kernel";
-  }
-  return has_family(context.analysis, "rope")
-             ? "fuse them: torch.compile, or fused norm, RoPE and activation kernels"
-             : "fuse them: torch.compile, or fused norm and activation kernels";
+  return !is_known ? all
+                   : fmt::format("{}; or by hand: fused norm{} and activation kernels", all,
+                                 has_family(context.analysis, "rope") ? ", RoPE" : "");
 }
 
 // Memory-moving kernels in a row: each reads and writes what the next one reads again. The
@@ -234,8 +261,13 @@ void check_fusion(const FindingContext& context) {
         "{} is {} memory-bound kernels (pointwise, copies, reductions), most of them one after the other, "
         "so that they could be fused{}",
         time_in(time_ns, row), chains.num_movers, largest_row(chains, path));
-    finding.next = fusion_advice(context, path);
-    finding.evidence = {chain_evidence(row, "mover_ns")};
+    finding.bound = difference(time_ns, "of memory-bound kernels", time_ns - saving_ns,
+                               "that remains if each row of them is one kernel");
+    finding.next = fusion_advice(context, chains, path, row);
+    if (finding.next.starts_with("fuse them: torch.compile")) {
+      finding.fix = "torch.compile";
+    }
+    finding.evidence = {chain_evidence(row, "mover_ns"), chain_evidence(row, "fused_ns")};
   }
 }
 
@@ -257,6 +289,53 @@ void check_families(const FindingContext& context) {
       finding.evidence = {fmt::format("families[family={}].total_ns", rule.families.front())};
     }
   }
+}
+
+// The two parts of the model that take most time above what the GPU needs for them, else the family
+// of kernels with most time in the stage.
+std::string where_to_look(const Analysis& analysis, const std::string& stage) {
+  std::map<std::string, std::int64_t> above_ns;
+  if (analysis.structure) {
+    for (const PartSummary& part : analysis.structure->parts) {
+      const auto pass =
+          std::find_if(analysis.structure->passes.begin(), analysis.structure->passes.end(),
+                       [&](const PassSummary& one) { return one.pass == part.pass; });
+      if (part.above_roof_ns && pass != analysis.structure->passes.end() &&
+          (pass->kind == stage || analysis.structure->passes.size() == 1)) {
+        above_ns[part.part] += *part.above_roof_ns;
+      }
+    }
+  }
+  std::vector<std::pair<std::int64_t, std::string>> parts;
+  parts.reserve(above_ns.size());
+  for (const auto& [part, time_ns] : above_ns) {
+    parts.emplace_back(time_ns, fmt::format("{} ({} above this GPU's limit)", printable(part),
+                                            format_duration_ns(time_ns)));
+  }
+  std::sort(parts.rbegin(), parts.rend());
+  if (!parts.empty() && parts.front().first > 0) {
+    return fmt::format("faster kernels for {}{}; llmprof layers FILE --model NAME lists all parts",
+                       parts[0].second, parts.size() > 1 ? " and " + parts[1].second : "");
+  }
+  std::map<std::string, std::int64_t> family_ns;
+  std::int64_t all_ns = 0;
+  for (const KernelRecord& kernel : analysis.kernels) {
+    if (kernel.stage == stage) {
+      family_ns[kernel.family] += kernel.total_ns;
+      all_ns += kernel.total_ns;
+    }
+  }
+  const auto most =
+      std::max_element(family_ns.begin(), family_ns.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == family_ns.end() || all_ns == 0
+             ? "begin with the kernels that take most time"
+             : fmt::format(
+                   "begin with the {} kernels ({} of the kernel time): data type, shapes, "
+                   "batch",
+                   printable(most->first),
+                   format_fraction(static_cast<double>(most->second) /
+                                   static_cast<double>(all_ns)));
 }
 
 // A stage whose kernels take more than twice the time that its FLOPs and bytes need. Other rules
@@ -289,17 +368,14 @@ void check_roofs(const FindingContext& context) {
           context.add(is_memory ? "decode_off_memory_roof" : "prefill_off_compute_roof", row,
                       Bucket::kCompute, saving_ns);
       finding.confidence = "medium";
+      finding.bound = difference(row.ledger[Bucket::kCompute], "of kernels", bound_ns,
+                                 "that the model needs on this GPU at least");
       finding.sentence = fmt::format(
           "while busy in {1}, {0} reaches {2} of its {3} roof: the kernels themselves are slow, not only "
           "the gaps between them",
           row.device, printable(stage.stage), format_fraction(busy_fraction),
           is_memory ? "memory" : "compute");
-      finding.next =
-          is_memory
-              ? "look at the top kernels: fused or paged attention, GEMV kernels for small batches, "
-                "fewer passes over the weights"
-              : "look at the top GEMMs: data type, shapes that are not multiples of 64, split "
-                "batches";
+      finding.next = where_to_look(analysis, stage.stage);
       finding.evidence = {
           fmt::format("efficiency.stages[stage={}].sol.busy_fraction", path_value(stage.stage)),
           fmt::format("efficiency.stages[stage={}].bound_ns", path_value(stage.stage))};
@@ -351,6 +427,8 @@ void check_counters(const FindingContext& context) {
     Finding& finding = context.add(is_starved ? "low_occupancy" : "attention_off_roof", *row,
                                    Bucket::kCompute, saving_ns);
     finding.confidence = confidence_name(counters.representativeness.confidence);
+    finding.bound = difference(record.covered_ns, "of this kernel", record.covered_ns - saving_ns,
+                               "at its roof, by its counters");
     finding.sentence =
         fmt::format("{} {}: {}", printable(record.short_name),
                     is_starved ? fmt::format("has an occupancy of {}", format_fraction(occupancy))
@@ -376,6 +454,8 @@ void check_counters(const FindingContext& context) {
         context.add("gemv_memory_bound", *row, Bucket::kCompute,
                     static_cast<std::int64_t>(static_cast<double>(time_ns) * kFewerBytes));
     finding.confidence = "low";
+    finding.bound =
+        product(time_ns, "of these kernels", kFewerBytes, "weights in 4 bits instead of 16");
     finding.sentence = fmt::format(
         "{} is memory-bound GEMM or GEMV: fewer bytes make it faster, more FLOP/s do not",
         time_in(time_ns, *row));

@@ -57,7 +57,7 @@ std::int64_t time_in_row(const Launches& launches, const StageLedger& row) {
 struct WantedKernels {
   std::int64_t time_ns = 0;  // in the row, at most its compute time
   std::int64_t calls = 0;
-  const KernelRecord* largest = nullptr;  // by total time; nullptr: there are none
+  const KernelRecord* largest = nullptr;  // by its time in the row; nullptr: there are none
 };
 template <typename Wanted>
 WantedKernels kernels_where(const FindingContext& context, const StageLedger& row, Wanted wanted) {
@@ -66,7 +66,9 @@ WantedKernels kernels_where(const FindingContext& context, const StageLedger& ro
     if (is_kernel_in(kernel, row) && wanted(kernel)) {
       found.time_ns += time_in_row(kernel, row);
       found.calls += kernel.calls;
-      found.largest = found.largest == nullptr ? &kernel : found.largest;
+      const bool is_larger =
+          found.largest == nullptr || time_in_row(kernel, row) > time_in_row(*found.largest, row);
+      found.largest = is_larger ? &kernel : found.largest;
     }
   }
   found.time_ns = std::min(found.time_ns, row.ledger[Bucket::kCompute]);
@@ -94,6 +96,15 @@ double share_of(std::int64_t time_ns, const StageLedger& row);
 
 // "1.20 ms (12.3 %) of decode on cuda:0".
 std::string time_in(std::int64_t time_ns, const StageLedger& row);
+
+// The bound of a finding: "all of these gaps: 1.20 ms", and
+// "20.1 ms of kernels - 4.1 ms that remains = 16.0 ms".
+std::string all_of(std::int64_t time_ns, std::string_view what);
+std::string difference(std::int64_t whole_ns, std::string_view what, std::int64_t rest_ns,
+                       std::string_view which);
+// "293 ms of GEMMs x 0.925 = 271 ms".
+std::string product(std::int64_t time_ns, std::string_view what, double factor,
+                    std::string_view which);
 
 // On the recording itself.
 void check_gpu_activity(const FindingContext& context);

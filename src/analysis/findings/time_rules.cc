@@ -185,8 +185,9 @@ void add_bandwidth(const FindingContext& context, const StageLedger& row, Findin
   }
 }
 
-// The whole capture of a GPU, if a fifth of its communication belongs to no stage: kernels whose
-// launch was not recorded. For the first row of that GPU; for its other rows an empty one.
+// The whole time of a GPU after start-up, if a fifth of its communication then belongs to no stage:
+// kernels whose launch was not recorded. For the first row of that GPU; for its other rows an empty
+// one.
 const StageLedger* lost_comm(const FindingContext& context, const StageLedger& row) {
   static const StageLedger kNothing;
   std::int64_t in_scopes_ns = 0;
@@ -197,15 +198,18 @@ const StageLedger* lost_comm(const FindingContext& context, const StageLedger& r
       first = first == nullptr ? &scope : first;
     }
   }
-  const auto capture = std::find_if(
-      context.analysis.ledgers.begin(), context.analysis.ledgers.end(),
-      [&](const auto& one) { return one.stage == "capture" && one.device == row.device; });
-  if (row.stage == "steady" || row.stage == "capture" ||
-      capture == context.analysis.ledgers.end() ||
-      capture->ledger[Bucket::kComm] * 4 <= in_scopes_ns * 5) {
+  const auto& ledgers = context.analysis.ledgers;
+  const auto of = [&](std::string_view stage) {
+    return std::ranges::find_if(ledgers, [&](const StageLedger& one) {
+      return one.stage == stage && one.device == row.device;
+    });
+  };
+  const auto whole = of("steady") == ledgers.end() ? of("capture") : of("steady");
+  if (row.stage == "steady" || row.stage == "capture" || whole == ledgers.end() ||
+      whole->ledger[Bucket::kComm] * 4 <= in_scopes_ns * 5) {
     return nullptr;
   }
-  return &row == first ? &*capture : &kNothing;
+  return &row == first ? &*whole : &kNothing;
 }
 
 void check_bucket(const FindingContext& context, const BucketRule& rule, const StageLedger& row) {
@@ -268,22 +272,30 @@ void check_unrecorded(const FindingContext& context) {
     }
     Finding& finding = context.add("unrecorded_work", row, Bucket::kUnrecorded, 0);
     finding.confidence = "medium";
+    const bool is_between = row.ledger.between_ns * 2 > time_ns;
+    // What the verdict leaves out as well.
+    const std::int64_t told_ns = is_between ? time_ns : row.ledger.unrecorded_before_ns();
     const std::string part = fmt::format(
-        "{} ({}) of {} on {}", format_duration_ns(time_ns),
-        format_fraction(fraction_of(time_ns, row.ledger.window_ns)), stage_words(row), row.device);
-    if (row.ledger.between_ns * 2 > time_ns) {
+        "{} ({}) of {} on {}", format_duration_ns(told_ns),
+        format_fraction(fraction_of(told_ns, row.ledger.window_ns)), stage_words(row), row.device);
+    const std::string in_call =
+        row.unrecorded_call.empty()
+            ? ""
+            : fmt::format(" ({} of it in {})", format_duration_ns(row.unrecorded_call_ns),
+                          printable(row.unrecorded_call));
+    if (is_between) {
       finding.sentence =
           part +
           " has no recorded GPU activity between other work, though the CPU had launched work or was "
-          "waiting for the GPU. Most likely the profiler missed kernels, so what ran then is unknown";
+          "waiting for the GPU" +
+          in_call + ". Most likely the profiler missed kernels, so what ran then is unknown";
       finding.next =
           "check that the profiler sees every kernel: nodes of CUDA graphs, other processes on the GPU, "
           "and buffers that overflowed are the usual reasons";
     } else {
       finding.sentence =
-          part +
-          " is left out: the CPU had launched work or was waiting for the GPU, but no GPU activity was "
-          "recorded. Most likely an earlier step was still running, or the profiler missed work";
+          part + " is left out: the CPU had launched work or was waiting for the GPU" + in_call +
+          ", but no GPU activity was recorded. Most likely an earlier step was still running, or the profiler missed work";
       finding.next =
           "record several consecutive steps: an engine that launches ahead never shows its first step whole";
     }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/file.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "capture/workload.h"
@@ -55,6 +56,7 @@ struct AnalyzeOptions {
   std::string model;
   std::string gpu_name;
   std::string image;
+  std::string gpu_hour_price;
   EfficiencySetup setup;  // what the command line says of it; setup_of() adds the rest
 
   std::uint64_t trace_bytes() const { return with == "trace" ? trace_budget_bytes : 0; }
@@ -100,6 +102,7 @@ WrittenReport write_results(Profile& profile, PassTimer& timer, const AnalyzeOpt
   folder.trace_budget_bytes = options.trace_bytes();
   folder.num_threads = static_cast<unsigned>(options.recording.num_threads);
   folder.identity = identity_of(options, system);
+  folder.gpu_hour_price = gpu_price_of(options.gpu_hour_price);
   return write_report_folder(profile, folder, &timer);
 }
 
@@ -188,9 +191,22 @@ void say_what_was_written(const AnalyzeOptions& options, std::vector<std::string
   }
 }
 
+// A verdict on a damaged recording must not look like one on a whole one.
+void warn_of_damage(const Metrics& metrics, Console& console) {
+  for (const Diagnostic& row : metrics.data_quality) {
+    if (row.severity != Severity::kInfo) {
+      console.err(fmt::format("warning: {}\n", printable(row.sentence)));
+    }
+  }
+}
+
 int run_analyze(const AnalyzeOptions& options, Context& context) {
   check_options(options);
   check_rank_options(options);
+  if (gpu_price_of(options.gpu_hour_price) && options.out.empty()) {
+    throw Error(ErrorKind::kUsage, "--gpu-hour-price is for stakeholder_summary.md and report.html",
+                "add --out DIR");
+  }
   check_pages(options.pages, options.json && !options.plan);
   if (options.plan) {
     return print_plan(
@@ -235,6 +251,9 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
           job_text(profile, identity_of(options, context.system), context.console.form()));
     }
   }
+  if (options.quiet && !options.json) {
+    warn_of_damage(metrics, context.console);
+  }
   if (!options.out.empty() && !options.quiet) {
     say_what_was_written(options, files, profile.trace.has_value(), context.console);
   }
@@ -275,7 +294,9 @@ Command analyze_command() {
       {"--stage", "NAME", "Print only this stage", &options->stage},
       {"--top", "N", "Kernels to print, or all", &options->top},
       {"-v,--verbose", "", "Also say which rules could not be checked, and why", &options->verbose},
-      {"-q,--quiet", "", "Print only the verdict", &options->quiet},
+      {"-q,--quiet", "",
+       "Print only the verdict, and warnings about the recording on standard error",
+       &options->quiet},
       {"--self-profile", "", "Print how long llmprof's own passes took", &options->self_profile},
       {"--model",
        "MODEL",
@@ -300,6 +321,9 @@ Command analyze_command() {
       {"--dp", "N", "Replicas of the model in the recordings",
        &options->recording.parallelism.data},
       {"--image", "WxH", "Size of the image in the prompt, in pixels", &options->image},
+      {"--gpu-hour-price", "PRICE",
+       "What one GPU costs per hour, as 2.50 or '2.50 EUR': the reports say what a saving is worth",
+       &options->gpu_hour_price},
       json_option(options->json),
   };
   add_page_options(command, options->pages);

@@ -15,5 +15,7 @@ namespace llmprof {
 //     aggregates.tpot.p50_ns: {change: 2 %}
 //     aggregates.ttft.p50_ns: {at_most: 120000000}
 std::vector<MetricBudget> read_budgets(const std::filesystem::path& path);
+// Those of several files. Throws kUsage if two of them limit the same key.
+std::vector<MetricBudget> read_all_budgets(const std::vector<std::string>& paths);
 
 }  // namespace llmprof

@@ -39,16 +39,22 @@ Sides sides_of(const CompareCommandOptions& options) {
   return {{options.base[0]}, {options.base[1]}};
 }
 
-int run_compare(const CompareCommandOptions& options, Context& context) {
+int compare_sides(const CompareCommandOptions& options, Context& context) {
   const auto [before, after] = sides_of(options);
   const CompareOptions compare_options = compare_options_of(options.judge);
   const RecordingOptions& reading = options.judge.recording;
   const std::vector<RunSummary> base = summaries_of(load_compared(before, context.system, reading));
   const Comparison comparison = compare_runs(
       base, summaries_of(load_compared(after, context.system, reading)), compare_options);
-  write_page(comparison, options.judge, options.output);
-  print_comparison(comparison, options.judge, options.output, context);
-  return kExitOk;  // the verdict is printed; llmprof gate exits with it
+  // The verdict is printed; llmprof gate exits with it.
+  return finish_comparison(comparison, options.judge, options.output, kExitOk, context, [&] {
+    print_comparison(comparison, options.judge, options.output, context);
+  });
+}
+
+int run_compare(const CompareCommandOptions& options, Context& context) {
+  return with_failure_files(options.output, context,
+                            [&] { return compare_sides(options, context); });
 }
 
 }  // namespace

@@ -26,6 +26,14 @@ std::string page_of(const Comparison& comparison, const JudgeOptions& options) {
   return comparison_page(comparison, std::max(options.top.rows, kLeastRows));
 }
 
+// The file of --out with an error, so that the file of an earlier run does not stay.
+std::string failure_text(const std::string& file, const Error& error, int code) {
+  const fs::path ending = fs::path(file).extension();
+  return ending == ".json" ? failure_json(error.what(), error.hint(), code)
+         : ending == ".md" ? failure_markdown(error.what(), error.hint())
+                           : failure_page(error.what(), error.hint());
+}
+
 }  // namespace
 
 void add_judge_options(Command& command, JudgeOptions& target) {
@@ -38,11 +46,20 @@ void add_judge_options(Command& command, JudgeOptions& target) {
                {"--all-metrics", "", "Also metrics that did not change", &target.has_all_metrics}});
   add_part_options(command, target.recording);
   add_mark_options(command, target.recording);
+  command.add({{"--gpu-name", "NAME", "The GPU of recordings that do not name theirs",
+                &target.recording.gpu_name},
+               {"--gpu-hour-price", "PRICE",
+                "What one GPU costs per hour, as 2.50 or '2.50 EUR': says what the change is worth",
+                &target.gpu_hour_price}});
 }
 
 CompareOptions compare_options_of(const JudgeOptions& options) {
   CompareOptions compare_options;
   compare_options.smallest_effect = options.smallest_effect;
+  if (const std::optional<GpuPrice> price = gpu_price_of(options.gpu_hour_price)) {
+    compare_options.gpu_hour_price = price->per_hour;
+    compare_options.price_unit = price->unit;
+  }
   const std::vector<std::string> known = comparable_facts();
   for (const std::string_view word : split(options.allow, ',')) {
     const std::string fact(trim(word));
@@ -64,15 +81,83 @@ void add_output_options(Command& command, ComparisonOutput& target) {
        one_of({"terminal", "html", "md", "json"},
               {"--format", "FORMAT", "terminal, html (the page, whole), md or json (every number)",
                &target.format}),
-       {"-o,--out", "FILE", "Also write the page, one HTML file, there", &target.page}});
+       {"-o,--out", "FILE", "Also write it there: FILE.md, FILE.json, or else one HTML page",
+        &target.page}});
   add_page_options(command, target.pages);
 }
 
 void write_page(const Comparison& comparison, const JudgeOptions& options,
                 const ComparisonOutput& output) {
   if (!output.page.empty()) {
-    write_file(output.page, page_of(comparison, options));
+    const fs::path ending = fs::path(output.page).extension();
+    write_file(output.page, ending == ".md"
+                                ? markdown_text(comparison_document(comparison, options.top.rows,
+                                                                    options.has_all_metrics))
+                            : ending == ".json" ? comparison_json(comparison)
+                                                : page_of(comparison, options));
   }
+}
+
+int finish_comparison(const Comparison& comparison, const JudgeOptions& options,
+                      const ComparisonOutput& output, int code, Context& context,
+                      const std::function<void()>& print) {
+  print();
+  // One file that cannot be written does not take another with it.
+  const auto is_written = [&](const auto& write) {
+    try {
+      write();
+      return true;
+    } catch (const Error& error) {
+      context.console.err(fmt::format("llmprof: {}\n", printable(error.what())));
+      return false;
+    }
+  };
+  const bool has_page = is_written([&] { write_page(comparison, options, output); });
+  const bool has_junit = is_written([&] {
+    if (!output.junit.empty()) {
+      write_file(output.junit, junit_comparison(comparison));
+    }
+  });
+  return code == kExitOk && !(has_page && has_junit) ? kExitFailure : code;
+}
+
+int with_failure_files(const ComparisonOutput& output, Context& context,
+                       const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    const int code = exit_code_of(error.kind());
+    const auto write = [&](const std::string& file, const std::string& text) {
+      try {
+        if (!file.empty() && !text.empty()) {
+          write_file(file, text);
+        }
+      } catch (const Error& of_file) {
+        context.console.err(fmt::format("llmprof: {}\n", printable(of_file.what())));
+      }
+    };
+    write(output.page, failure_text(output.page, error, code));
+    write(output.junit,
+          junit_failure(error.hint().empty() ? error.what()
+                                             : fmt::format("{} ({})", error.what(), error.hint())));
+    if (output.json || output.format == "json") {
+      context.console.out(failure_json(error.what(), error.hint(), code));
+    }
+    throw;
+  }
+}
+
+void say_repeated(const std::vector<RepeatedRun>& repeated, Console& console) {
+  if (repeated.empty()) {
+    return;
+  }
+  const std::string first =
+      fmt::format("{} is the same run as {}", printable(repeated.front().label),
+                  printable(repeated.front().same_as));
+  console.err(repeated.size() == 1
+                  ? fmt::format("note: {} and counts once\n", first)
+                  : fmt::format("note: {} runs were given twice and count once; {}, for example\n",
+                                repeated.size(), first));
 }
 
 void print_comparison(const Comparison& comparison, const JudgeOptions& options,
@@ -92,20 +177,6 @@ void print_comparison(const Comparison& comparison, const JudgeOptions& options,
     context.console.out(output.format == "md" ? markdown_text(document)
                                               : terminal_text(document, context.console.form()));
   }
-}
-
-int exit_code_of(const Comparison& comparison) {
-  switch (comparison.verdict) {
-    case Verdict::kPass:
-      return kExitOk;
-    case Verdict::kRegress:
-      return kExitRegression;
-    case Verdict::kInconclusive:
-      return kExitInconclusive;
-    case Verdict::kInvalid:
-      break;
-  }
-  return has_failed_run(comparison) ? kExitIncomplete : kExitNotComparable;
 }
 
 fs::path baseline_file(const std::string& directory, const std::string& name) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct JudgeOptions {
   std::string allow;
   RowLimit top{10};
   bool has_all_metrics = false;
+  std::string gpu_hour_price;
   RecordingOptions recording;  // how runs that are recordings are read
 };
 void add_judge_options(Command& command, JudgeOptions& target);
@@ -31,18 +33,31 @@ CompareOptions compare_options_of(const JudgeOptions& options);
 struct ComparisonOutput {
   std::string format = "terminal";  // html, md, json
   bool json = false;                // the same as format json
-  std::string page;                 // a file to write the page to; empty: none
+  std::string page;                 // a file to write it to, in the form of its name; empty: none
+  std::string junit;                // a file for a test report; empty: none
   JsonPages pages = {};
 };
 void add_output_options(Command& command, ComparisonOutput& target);
-// Writes the page if it is asked for.
+// Writes the page that is asked for, if one is.
 void write_page(const Comparison& comparison, const JudgeOptions& options,
                 const ComparisonOutput& output);
 // Prints the comparison; with a page in a file and no other format, its verdict alone.
 void print_comparison(const Comparison& comparison, const JudgeOptions& options,
                       const ComparisonOutput& output, Context& context);
 
-int exit_code_of(const Comparison& comparison);
+// Prints the comparison by `print`, then writes the files: a folder that is full or missing must
+// not hide the verdict. Returns `code`, or 1 if that is 0 and a file could not be written.
+int finish_comparison(const Comparison& comparison, const JudgeOptions& options,
+                      const ComparisonOutput& output, int code, Context& context,
+                      const std::function<void()>& print);
+
+// Runs `work`. An Error also goes to the files that were asked for, and as JSON to standard output
+// if that was: a pipeline that reads them must not find those of another run.
+int with_failure_files(const ComparisonOutput& output, Context& context,
+                       const std::function<int()>& work);
+
+// A note on runs that were given twice; nothing if none was.
+void say_repeated(const std::vector<RepeatedRun>& repeated, Console& console);
 
 // Plain files: <directory>/<name>.json.
 inline constexpr const char* kBaselineDirectory = ".llmprof/baselines";

@@ -79,11 +79,17 @@ void print(const Diagnosis& diagnosis, Console& console) {
   }
   for (const Check& check : diagnosis.checks) {
     const StatusLook look = look_of(check.status);
-    console.out(fmt::format("{}  {:<{}}  {}\n",
-                            console.painted(look.color, fmt::format("{:<4}", look.word)), check.id,
-                            widest, printable(check.finding)));
+    constexpr std::size_t kWord = 4;
+    const std::size_t indent = widest + kWord + 4;
+    const std::string line = fmt::format("{:<{}}  {:<{}}  {}", look.word, kWord, check.id, widest,
+                                         printable(check.finding));
+    // Painted when the lines are broken: an escape sequence has no width.
+    console.out(console.painted(look.color, line.substr(0, kWord)) +
+                wrapped(line, console.width(), indent).substr(kWord) + "\n");
     if (!check.remedy.empty()) {
-      console.out(fmt::format("{:<{}}-> {}\n", "", widest + 8, check.remedy));
+      console.out(
+          wrapped(std::string(indent, ' ') + "-> " + check.remedy, console.width(), indent + 3) +
+          "\n");
     }
   }
   console.out(fmt::format("\n{} OK, {} WARN, {} FAIL, {} SKIP\n",

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "agents/explanation.h"
 #include "analysis/kernels.h"
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -35,6 +36,7 @@ struct ExplainOptions {
   std::string file;
   std::string key;
   RowLimit rows{5};
+  bool is_json = false;
   RecordingOptions recording;
 };
 
@@ -239,14 +241,21 @@ int explain_word(const std::string& word, Context& context) {
         "\n");
     return kExitOk;
   }
+  if (const Term* column = find_column(word)) {
+    context.console.out(term_text(*column, width));
+    return kExitOk;
+  }
   std::vector<std::string> names;
   for (const Term& term : glossary()) {
     names.emplace_back(term.name);
   }
   const auto meant = nearest(word, names);
-  throw Error(ErrorKind::kUsage, fmt::format("explain: there is no word '{}'", printable(word)),
-              meant ? fmt::format("did you mean {}?", *meant)
-                    : "llmprof explain FILE KEY explains a number; words: " + words_line());
+  throw Error(
+      ErrorKind::kUsage, fmt::format("explain: there is no word '{}'", printable(word)),
+      word.find('[') != std::string::npos
+          ? fmt::format("a key needs its recording: llmprof explain FILE '{}'", printable(word))
+      : meant ? fmt::format("did you mean {}?", *meant)
+              : "llmprof explain FILE KEY explains a number; words: " + words_line());
 }
 
 int explain_key(const ExplainOptions& options, Context& context) {
@@ -303,6 +312,10 @@ int explain_key(const ExplainOptions& options, Context& context) {
                 ? ""
                 : fmt::format("  n        {} ({})\n", to_json_line(count), origin->count);
   }
+  if (path[0].name == "findings" && around != nullptr && !field(*around, "bound").empty() &&
+      path.back().name.starts_with("saving")) {
+    text += fmt::format("  bound    {}\n", printable(field(*around, "bound")));
+  }
   if (is_plain && path.size() > 1) {
     text += source_rows_text(options, path, loaded, context.system);
   }
@@ -315,6 +328,17 @@ int explain_key(const ExplainOptions& options, Context& context) {
   }
   text += "  definitions: docs/metrics.md, " + path[0].name + "\n";
   context.console.out(text);
+  return kExitOk;
+}
+
+// The same without rows of the recording, as agents get it.
+int explain_json(const ExplainOptions& options, Context& context) {
+  const bool has_file = options.words.size() == 2;
+  const SharedJson metrics =
+      has_file ? load_metrics(options.words[0], options.recording, context.system).json : nullptr;
+  Json document = json_document("explain", 1);
+  document.update(explanation(options.words.back(), has_file ? *metrics : Json()));
+  context.console.out(to_json_text(document));
   return kExitOk;
 }
 
@@ -333,6 +357,7 @@ Command explain_command() {
            "such as findings[0] or stages[stage=decode].host_total_ns",
            &options->words}),
       {"--rows", "N", "Rows of the recording to print, or all", &options->rows},
+      json_option(options->is_json),
   };
   add_recording_options(command, options->recording);
   command.examples =
@@ -341,6 +366,9 @@ Command explain_command() {
       "  llmprof explain run.sqlite capture.kernel_ns\n"
       "  llmprof explain BUNDLE 'kernels[0].total_ns'\n";
   command.run = [options](Context& context) {
+    if (options->is_json && options->words.size() <= 2) {
+      return explain_json(*options, context);
+    }
     if (options->words.size() == 1) {
       return explain_word(options->words[0], context);
     }

@@ -26,7 +26,7 @@ std::string term_text(const Term& term, std::size_t width) {
   if (term.kind == "bucket") {
     text += labelled("shown as", bucket_label(term.name), width);
   }
-  text += labelled("found by", term.found, width);
+  text += term.found.empty() ? "" : labelled("found by", term.found, width);
   return term.advice.empty() ? text : text + labelled("what to do", term.advice, width);
 }
 
@@ -50,6 +50,9 @@ std::string finding_text(const Finding& finding,
                              format_fraction(finding.saving_fraction().value_or(0)),
                              format_duration_ns(finding.window_ns)),
                  width);
+  }
+  if (!finding.bound.empty()) {
+    text += labelled("arithmetic", printable(finding.bound), width);
   }
   if (finding.saving_ns > 0 && !finding.bucket.empty() && !finding.device.empty()) {
     text += shown_key("out of", fmt::format("ledgers[stage={},device={}].buckets_ns.{}",

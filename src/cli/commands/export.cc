@@ -35,6 +35,7 @@ int run_export(const ExportRequest& options, Context& context) {
                     format_bytes(written.trace->size_bytes),
                     fraction_of(static_cast<std::int64_t>(written.trace->size_bytes),
                                 written.trace->num_slices)));
+    context.console.err("open it at https://ui.perfetto.dev\n");
   }
   context.console.out(written.file.string() + "\n");
   return kExitOk;

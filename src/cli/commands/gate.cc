@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "capture/workload.h"
 #include "cli/command.h"
 #include "cli/commands/budgets.h"
 #include "cli/commands/comparison_inputs.h"
@@ -21,34 +23,72 @@ namespace {
 
 struct GateCommandOptions {
   std::vector<std::string> runs;
-  std::string baseline;
+  std::vector<std::string> baseline;
   std::string directory = kBaselineDirectory;
-  std::string budgets;
+  std::vector<std::string> budgets;
   ComparisonOutput output;
   std::string ci;
   bool self_test = false;
   JudgeOptions judge;
 };
 
-// A name of `llmprof baseline`, or whatever compare takes.
-std::string baseline_path(const GateCommandOptions& options) {
+// A baseline of `llmprof baseline` of this name; empty: there is none.
+std::string stored_baseline(const GateCommandOptions& options, const std::string& name) {
   std::error_code ignored;
-  // The name comes first: the folder of a worktree may be called as the baseline is.
-  const bool is_path = std::filesystem::exists(options.baseline, ignored);
-  if (is_path && options.baseline.find('/') != std::string::npos) {
-    return options.baseline;
+  if (name.find('/') != std::string::npos && std::filesystem::exists(name, ignored)) {
+    return "";
   }
-  const std::filesystem::path file = baseline_file(options.directory, options.baseline);
-  if (!std::filesystem::exists(file, ignored)) {
-    if (is_path) {
-      return options.baseline;
+  const std::filesystem::path file = baseline_file(options.directory, name);
+  return std::filesystem::exists(file, ignored) ? file.string() : "";
+}
+
+// What the user means by --baseline, as paths, and the runs to judge.
+struct GateSides {
+  std::vector<std::string> base;
+  std::vector<std::string> runs;
+};
+
+// --baseline takes one name, or bundles up to the next option. A name stands alone, so words after
+// it are runs, but only where there are no others: runs on both sides of the option could belong to
+// either.
+GateSides sides_of(const GateCommandOptions& options) {
+  GateSides sides{{}, options.runs};
+  for (std::size_t i = 0; i < options.baseline.size(); ++i) {
+    const std::string& word = options.baseline[i];
+    if (word.empty()) {  // mostly a shell variable that was not set
+      throw Error(ErrorKind::kUsage, "gate: --baseline takes no empty value");
     }
-    throw Error(ErrorKind::kUsage,
-                fmt::format("there is no baseline '{}' in {}", printable(options.baseline),
-                            options.directory),
-                "llmprof baseline list shows them, llmprof baseline set makes one");
+    const std::string stored = stored_baseline(options, word);
+    if (!stored.empty() && options.baseline.size() > 1) {
+      std::vector<std::string> others = options.baseline;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      if (i == 0 && options.runs.empty()) {
+        return {{stored}, others};
+      }
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("gate: on which side is {}? --baseline takes one name, or bundles",
+                              printable(others.front())),
+                  fmt::format("the runs to judge come first: llmprof gate RUN... --baseline {}",
+                              printable(word)));
+    }
+    std::error_code ignored;
+    if (stored.empty() && !std::filesystem::exists(word, ignored)) {
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("there is no baseline '{}' in {}", printable(word), options.directory),
+          "llmprof baseline list shows them, llmprof baseline set makes one");
+    }
+    sides.base.push_back(stored.empty() ? word : stored);
   }
-  return file.string();
+  if (sides.runs.empty()) {
+    throw Error(ErrorKind::kUsage,
+                sides.base.size() > 1
+                    ? "gate: every bundle is part of the baseline, none is left to "
+                      "judge"
+                    : "gate: needs BUNDLE",
+                "the runs to judge come first: llmprof gate RUN... --baseline NAME|BUNDLE...");
+  }
+  return sides;
 }
 
 // "time per token (p50): 9.98 ms to 10.4 ms, median 10.1 ms (spread 4.2 %)", a line per metric.
@@ -69,37 +109,48 @@ std::string spreads_text(const SelfTest& test) {
 
 int run_self_test(const GateCommandOptions& options, const CompareOptions& compare_options,
                   Context& context) {
-  std::vector<RunSummary> runs =
+  if (!options.baseline.empty()) {
+    throw Error(ErrorKind::kUsage,
+                "--self-test takes runs of one build, and a baseline is of another",
+                fmt::format("to test the runs of a baseline: llmprof gate {}/NAME.json --self-test",
+                            options.directory));
+  }
+  if (options.runs.empty()) {
+    throw Error(ErrorKind::kUsage, "gate: needs BUNDLE", "llmprof gate BUNDLE... --self-test");
+  }
+  const std::vector<RunSummary> runs =
       summaries_of(load_compared(options.runs, context.system, options.judge.recording),
                    compare_options.budgets);
-  if (!options.baseline.empty()) {
-    std::vector<RunSummary> more = summaries_of(
-        load_compared({baseline_path(options)}, context.system, options.judge.recording),
-        compare_options.budgets);
-    runs.insert(runs.end(), more.begin(), more.end());
-  }
   if (runs.size() < 2) {
     throw Error(ErrorKind::kUsage,
                 "--self-test deals runs of one build out to two sides: give more");
   }
   const SelfTest test = self_test(runs, compare_options);
+  say_repeated(test.repeated, context.console);
   const auto share = [&](std::int64_t count) {
-    return static_cast<double>(count) * 100 / static_cast<double>(test.deals);
+    return static_cast<double>(count) * 100 /
+           static_cast<double>(std::max<std::int64_t>(test.deals, 1));
   };
   if (options.output.json || options.output.format == "json") {
-    context.console.out(self_test_json(test, runs.size()));
+    context.console.out(self_test_json(test));
   } else if (!test.can_alarm) {
     // Shares of verdicts that cannot be an alarm would look like a gate that works.
     context.console.out(fmt::format(
-        "{} runs: too few to test the gate{}; how far they are apart:\n{}", runs.size(),
+        "{}: too few to test the gate{}; how far they are apart:\n{}",
+        count_of(test.num_runs, "run"),
         test.least_runs > 0 ? fmt::format(", which needs at least {}", test.least_runs) : "",
         spreads_text(test)));
   } else {
     context.console.out(fmt::format(
         "{} runs, dealt {} times to two sides of {}: {:.2f} % false alarms, {:.2f} % pass, "
-        "{:.2f} % inconclusive\n{}",
-        runs.size(), test.deals, test.runs_a_side, share(test.alarms), share(test.passes),
-        share(test.inconclusive), spreads_text(test)));
+        "{:.2f} % inconclusive\n{}{}",
+        test.num_runs, test.deals, test.runs_a_side, share(test.alarms), share(test.passes),
+        share(test.inconclusive), spreads_text(test),
+        share(test.inconclusive) > 50
+            ? fmt::format("The gate would seldom decide with {} of a build like these: make more "
+                          "runs, make them steadier, or raise --effect.\n",
+                          count_of(test.runs_a_side, "run"))
+            : ""));
   }
   return test.can_alarm && share(test.alarms) <= compare_options.alpha * 100 ? kExitOk
                                                                              : kExitInconclusive;
@@ -123,7 +174,8 @@ void require_limits(const std::vector<MetricBudget>& budgets) {
   }
 }
 
-// A budget that nothing can exceed would pass for ever.
+// A budget that nothing can exceed would pass for ever. Of runs that failed or are empty nothing is
+// expected: that is the verdict.
 void check_budgets(const std::vector<MetricBudget>& budgets, const std::vector<RunSummary>& base,
                    const std::vector<RunSummary>& candidate) {
   const auto has = [](const std::vector<RunSummary>& runs, const std::string& key) {
@@ -132,22 +184,46 @@ void check_budgets(const std::vector<MetricBudget>& budgets, const std::vector<R
                                  [&](const RunMetric& metric) { return metric.key == key; });
     });
   };
+  const auto is_absent = [](const RunSummary& run) { return !run.absent.empty(); };
+  if (std::ranges::any_of(base, is_absent) || std::ranges::any_of(candidate, is_absent)) {
+    return;
+  }
   for (const MetricBudget& budget : budgets) {
     if (!has(base, budget.key) && !has(candidate, budget.key)) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("the budget limits {}, which no run has", printable(budget.key)),
-                  fmt::format("llmprof explain BUNDLE {} says why it is n/a; take it out of the "
-                              "budget, or mark the program (docs/marking.md)",
-                              printable(budget.key)));
+                  fmt::format("llmprof explain {} '{}' says why; the rows there are, with their "
+                              "names: llmprof report {} --format json",
+                              shell_text({candidate.front().label}), printable(budget.key),
+                              shell_text({candidate.front().label})));
     }
   }
 }
 
-int run_gate(const GateCommandOptions& options, Context& context) {
-  CompareOptions compare_options = compare_options_of(options.judge);
-  if (!options.budgets.empty()) {
-    compare_options.budgets = read_budgets(options.budgets);
+// In the form that was asked for; what is not meant for people also gets a line on standard error.
+void print_verdict(const Comparison& comparison, const GateCommandOptions& options,
+                   Context& context) {
+  if (options.ci.empty()) {
+    print_comparison(comparison, options.judge, options.output, context);
+    return;
   }
+  context.console.out(options.ci == "github"    ? github_comparison(comparison)
+                      : options.ci == "gitlab"  ? gitlab_comparison(comparison)
+                      : options.ci == "bencher" ? bencher_comparison(comparison)
+                                                : google_benchmark_comparison(comparison));
+  context.console.err(
+      fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
+}
+
+int judge(const GateCommandOptions& options, Context& context) {
+  if (!options.ci.empty() && (options.output.json || options.output.format != "terminal")) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--ci {} and {} would both be written to standard output", options.ci,
+                            options.output.json ? "--json" : "--format " + options.output.format),
+                "write one to a file: --out gate.json (or .md, .html)");
+  }
+  CompareOptions compare_options = compare_options_of(options.judge);
+  compare_options.budgets = read_all_budgets(options.budgets);
   if (options.self_test) {
     return run_self_test(options, compare_options, context);
   }
@@ -155,30 +231,22 @@ int run_gate(const GateCommandOptions& options, Context& context) {
     return summaries_of(load_compared(runs, context.system, options.judge.recording),
                         compare_options.budgets);
   };
-  const bool has_base = !options.baseline.empty();
+  const GateSides sides = sides_of(options);
+  const bool has_base = !sides.base.empty();
   if (!has_base) {
     require_limits(compare_options.budgets);
   }
-  const std::vector<RunSummary> base =
-      has_base ? load({baseline_path(options)}) : std::vector<RunSummary>();
-  const std::vector<RunSummary> candidate = load(options.runs);
+  const std::vector<RunSummary> base = has_base ? load(sides.base) : std::vector<RunSummary>();
+  const std::vector<RunSummary> candidate = load(sides.runs);
   check_budgets(compare_options.budgets, base, candidate);
   const Comparison comparison = has_base ? compare_runs(base, candidate, compare_options)
                                          : judge_limits(candidate, compare_options);
-  write_page(comparison, options.judge, options.output);
-  if (options.ci == "github") {
-    context.console.out(github_comparison(comparison));
-  } else if (!options.ci.empty()) {
-    context.console.out(options.ci == "bencher" ? bencher_comparison(comparison)
-                                                : google_benchmark_comparison(comparison));
-  } else {
-    print_comparison(comparison, options.judge, options.output, context);
-  }
-  if (!options.ci.empty()) {
-    context.console.err(
-        fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
-  }
-  return exit_code_of(comparison);
+  return finish_comparison(comparison, options.judge, options.output, exit_code_of(comparison),
+                           context, [&] { print_verdict(comparison, options, context); });
+}
+
+int run_gate(const GateCommandOptions& options, Context& context) {
+  return with_failure_files(options.output, context, [&] { return judge(options, context); });
 }
 
 }  // namespace
@@ -188,23 +256,26 @@ Command gate_command() {
   Command command;
   command.name = "gate";
   command.summary =
-      "Fail on performance regressions: exit 0 pass, 3 regression, 4 too few runs, 6 not comparable, "
+      "Fail on performance regressions: exit 0 pass, 3 regression, 4 not decided, 6 not comparable, "
       "7 a run failed";
   command.options = {
-      required({"BUNDLE", "", "The runs to judge; also a folder of them, as run --repeat writes",
-                &options->runs}),
-      {"--baseline", "NAME|BUNDLE", "What to compare them with (default: limits of --budget alone)",
+      {"BUNDLE", "", "The runs to judge; also a folder of them, as run --repeat writes",
+       &options->runs},
+      {"--baseline", "NAME|BUNDLE...",
+       "What to compare them with, up to the next option (default: limits of --budget alone)",
        &options->baseline},
       {"--directory", "DIR", "Where baselines are", &options->directory},
-      {"--budget", "FILE", "Limits of metrics, as YAML", &options->budgets},
+      {"--budget", "FILE", "Limits of metrics, as YAML; may be repeated", &options->budgets},
       {"--self-test", "", "Split the runs into two sides at random and count false alarms",
        &options->self_test},
       ci_option(options->ci),
+      {"--junit", "FILE", "Also write a test report (JUnit XML) there", &options->output.junit},
   };
   add_output_options(command, options->output);
   add_judge_options(command, options->judge);
   command.examples =
       "  llmprof gate llmprof-runs/* --baseline main --budget budgets.yaml --out gate.html\n"
+      "  llmprof gate b/* --baseline a/* --ci github --junit gate.xml\n"
       "  llmprof gate llmprof-runs/20261116-120000-repeats --budget limits.yaml\n"
       "  llmprof gate llmprof-runs/* --self-test\n";
   command.run = [options](Context& context) { return run_gate(*options, context); };

@@ -28,14 +28,23 @@ struct KernelsOptions {
 int run_kernels(const KernelsOptions& options, Context& context) {
   check_pages(options.pages, options.is_json);
   Profile profile = profile_recording(options.file, options.recording, context.system);
+  const auto phase = options.recording.window.is_empty()
+                         ? window_of_phase(options.stage, profile.analysis)
+                         : std::nullopt;
+  if (phase) {
+    RecordingOptions part = options.recording;
+    part.window = *phase;
+    profile = profile_recording(options.file, part, context.system);
+  }
   say_how_read(profile, context.console);
   Analysis& analysis = profile.analysis;
-  if (!options.stage.empty()) {
+  if (!options.stage.empty() && !phase) {
     keep_stage(options.stage, analysis);
   }
   if (options.is_json) {
     analysis.kernels = top_n_kernels(analysis.kernels, options.top.rows);
-    context.console.out(paged(metrics_json_text(metrics_of(analysis), "kernels"), options.pages));
+    context.console.out(
+        paged(metrics_part_text(metrics_of(analysis), "kernels", "kernels"), options.pages));
   } else if (options.format == "csv") {
     context.console.out(kernels_csv(top_n_kernels(analysis.kernels, options.top.rows)));
   } else {
@@ -61,11 +70,12 @@ Command kernels_command() {
   command.summary = "Print the kernel table of a recording";
   command.options = {
       required({"FILE", "", recording_kinds(false) + ", or a bundle", &options->file}),
-      {"--stage", "NAME", "Only kernels launched in this stage", &options->stage},
+      {"--stage", "NAME", "Only kernels launched in this stage; also startup, steady or ending",
+       &options->stage},
       {"--top", "N", "Rows to print, or all", &options->top},
       one_of({"terminal", "md", "csv"},
              {"--format", "FORMAT", "terminal, md or csv; csv has whole names", &options->format}),
-      {"--json", "", "The rows as the part `kernels` of metrics.json", &options->is_json},
+      {"--json", "", "A document with the rows, `kernels` as in metrics.json", &options->is_json},
   };
   add_page_options(command, options->pages);
   add_recording_options(command, options->recording);

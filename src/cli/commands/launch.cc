@@ -52,6 +52,12 @@ std::vector<std::string> launcher_argv(const LaunchCommandOptions& options) {
       argv.push_back(fmt::format("--nodes={}", nodes));
       argv.push_back(fmt::format("--ntasks-per-node={}", ranks / nodes));
     }
+  } else if (options.launcher == "torchrun") {
+    if (nodes > 1) {
+      throw Error(ErrorKind::kUsage, "torchrun is started on each node by itself",
+                  "slurm and mpi start all nodes; docs/fleet.md");
+    }
+    argv = {"torchrun", fmt::format("--nproc-per-node={}", ranks), "--no-python"};
   } else {
     // Open MPI's spelling. Others pass the environment on by themselves.
     argv = {"mpirun", "-n", fmt::format("{}", ranks), "-x", kRunIdVariable};
@@ -94,8 +100,10 @@ Command launch_command() {
   command.name = "launch";
   command.summary = "Print the commands that profile a program on many ranks and merge the results";
   command.options = {
-      required(one_of({"slurm", "mpi"}, {"LAUNCHER", "", "slurm (srun) or mpi (mpirun of Open MPI)",
-                                         &options->launcher})),
+      required(
+          one_of({"slurm", "mpi", "torchrun"},
+                 {"LAUNCHER", "", "slurm (srun), mpi (mpirun of Open MPI) or torchrun (one node)",
+                  &options->launcher})),
       override_option(options->overrides),
       required({"--ranks", "N", "How many", &options->num_ranks}),
       {"--nodes", "N", "Number of nodes, ranks spread evenly", &options->num_nodes},

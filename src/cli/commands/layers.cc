@@ -89,7 +89,7 @@ int run_layers(const LayersOptions& options, Context& context) {
   }
   const Metrics metrics = metrics_of(profile.analysis);
   if (options.is_json) {
-    context.console.out(paged(metrics_json_text(metrics, "structure"), options.pages));
+    context.console.out(paged(metrics_part_text(metrics, "layers", "structure"), options.pages));
     return kExitOk;
   }
   SectionOptions shown;
@@ -118,7 +118,7 @@ Command layers_command() {
       {"--prompt-tokens", "N", "Prompt length in tokens, for the cost of attention in prefill",
        &options->prompt_tokens},
       {"--kernels", "", "Each kernel with its pass, layer and part, as CSV", &options->has_kernels},
-      {"--json", "", "The part `structure` of metrics.json", &options->is_json},
+      {"--json", "", "A document with `structure` as in metrics.json", &options->is_json},
   };
   add_page_options(command, options->pages);
   add_recording_options(command, options->recording);

@@ -4,6 +4,9 @@
 // it. A bound whose peak, bandwidth or source is not shown cannot be argued with.
 #include "cli/commands/model_text.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,6 +29,31 @@ std::string grouped(std::int64_t value) {
   return digits;
 }
 
+// 930128855040 as "930.1 G"; --json has every digit.
+std::string scaled(std::int64_t value) {
+  static constexpr const char* kPrefixes[] = {"", " k", " M", " G", " T", " P", " E"};
+  constexpr double kStep = 1000;
+  auto shown = static_cast<double>(value);
+  std::size_t i = 0;
+  while (i + 1 < std::size(kPrefixes) && std::abs(shown) >= kStep - 0.05) {
+    shown /= kStep;
+    ++i;
+  }
+  return fmt::format("{:.4g}{}", shown, kPrefixes[i]);
+}
+
+// Each line of its own, continued under its values.
+std::string wrapped_lines(std::string_view lines, std::size_t width) {
+  constexpr std::size_t kIndent = 11;
+  std::string text;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    text += wrapped(lines.substr(0, end), width, kIndent) + "\n";
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return text;
+}
+
 std::string milliseconds(double seconds) {
   return fmt::format("{:.4g} ms", seconds * 1e3);
 }
@@ -35,7 +63,7 @@ std::string ledger_text(const ModelAnswer& answer, std::size_t width) {
   table.headings = {"part", "prefill FLOP", "prefill bytes", "decode FLOP", "decode bytes"};
   const auto add = [&](const std::string& name, std::int64_t a, std::int64_t b, std::int64_t c,
                        std::int64_t d) {
-    const auto cell = [](std::int64_t value) { return value == 0 ? "-" : grouped(value); };
+    const auto cell = [](std::int64_t value) { return value == 0 ? "-" : scaled(value); };
     if (a != 0 || b != 0 || c != 0 || d != 0) {
       table.rows.push_back({name, cell(a), cell(b), cell(c), cell(d)});
     }
@@ -271,29 +299,33 @@ Json bound_json(const ModelAnswer& answer) {
 }  // namespace
 
 std::string model_text(const ModelAnswer& answer, std::size_t width) {
-  std::string text = head_text(answer);
-  text += fmt::format(
-      "\nLeast that must be computed and moved: prefill of {} tokens, and a decode step of {} "
-      "sequence{} at a context of {}\n",
-      answer.prefill_work.new_tokens, answer.decode_work.batch,
-      answer.decode_work.batch == 1 ? "" : "s", answer.decode_work.cached_tokens + 1);
+  std::string text = wrapped_lines(head_text(answer), width);
+  text += wrapped(
+      fmt::format(
+          "\nLeast that must be computed and moved: prefill of {} tokens, and a decode step "
+          "of {} sequence{} at a context of {}",
+          answer.prefill_work.new_tokens, answer.decode_work.batch,
+          answer.decode_work.batch == 1 ? "" : "s", answer.decode_work.cached_tokens + 1),
+      width, 2);
+  text += "\n";
   text += ledger_text(answer, width);
+  std::string notes;
   if (answer.llm.moe && answer.decode.least_bytes() != answer.decode.most_bytes()) {
-    text += fmt::format(
+    notes += fmt::format(
         "  decode bytes lie between {} (all take the same experts) and {} (none shared); the "
         "total above expects uniform routing\n",
-        grouped(answer.decode.least_bytes()), grouped(answer.decode.most_bytes()));
+        scaled(answer.decode.least_bytes()), scaled(answer.decode.most_bytes()));
   }
   if (answer.decode_executed_flops != answer.decode.total_flops()) {
-    text += fmt::format("  kernels on compressed keys execute {} FLOP a decode step\n",
-                        grouped(answer.decode_executed_flops));
+    notes += fmt::format("  kernels on compressed keys execute {} FLOP a decode step\n",
+                         scaled(answer.decode_executed_flops));
   }
   if (answer.image) {
-    text += fmt::format("  an image is {} tokens: {} FLOP in the tower, {} in the projector\n",
-                        answer.image->tokens, grouped(answer.image->tower_flops),
-                        grouped(answer.image->projector_flops));
+    notes += fmt::format("  an image is {} tokens: {} FLOP in the tower, {} in the projector\n",
+                         answer.image->tokens, scaled(answer.image->tower_flops),
+                         scaled(answer.image->projector_flops));
   }
-  return text + gpu_text(answer) + conventions_text(answer, width);
+  return text + wrapped_lines(notes + gpu_text(answer), width) + conventions_text(answer, width);
 }
 
 std::string model_json(const ModelAnswer& answer) {

@@ -206,10 +206,10 @@ std::string result_text(const Counters& counters, const CounterResult& result,
   }
   for (const CounterRule& rule : result.rules) {
     if (rule.speedup_percent) {
-      text += fmt::format("      {} ({}, at most {:.1f} % {})\n",
+      text += fmt::format("      {} ({}): estimated speed-up up to {:.1f} % ({})\n",
                           printable(counters.strings[rule.rule]),
                           printable(counters.strings[rule.section]), *rule.speedup_percent,
-                          rule.is_global ? "of the kernel" : "of its part");
+                          rule.is_global ? "of the kernel" : "local");
       if (const std::string said = first_sentence(counters.strings[rule.message]); !said.empty()) {
         text += wrapped("        " + said, width, 8) + "\n";
       }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/findings/findings.h"
 #include "analysis/kernel_names.h"
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -45,6 +46,19 @@ NcuTool ncu_for_plan(const System& system, std::vector<std::string>& notes) {
     ncu.path = "ncu";
     return ncu;
   }
+}
+
+// Why launches may be missing from the recording; empty: none are known to be.
+std::string cut_words(const Analysis& analysis) {
+  for (const Diagnostic& one : analysis.diagnostics) {
+    if (one.severity == Severity::kDataLoss) {
+      return "the recording is incomplete";
+    }
+    if (one.kind == "orphan_kernel") {
+      return "the recording begins after the program did: it has kernels whose launch is not in it";
+    }
+  }
+  return has_missing_calls(analysis) ? "the recording is a sample" : "";
 }
 
 void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& commands,
@@ -120,6 +134,12 @@ int run_plan(const PlanCommandOptions& options, Context& context) {
   for (std::size_t i = 0; i < plan.commands.size(); ++i) {
     commands.push_back(build_ncu_cmd(ncu, run_options.ncu, filter_of(plan.commands[i], seen),
                                      fmt::format("run{}.ncu-rep", i), {"PROGRAM"}));
+  }
+  if (const std::string cut = cut_words(profile.analysis); !cut.empty()) {
+    notes.push_back(fmt::format(
+        "{}: ncu counts launches from the start of the program, so it may measure others "
+        "than these; plan from a recording of the whole program",
+        cut));
   }
   for (const std::string& note : notes) {
     context.console.err(fmt::format("llmprof: {}\n", note));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llmprof ranges: NVTX ranges and the kernels launched inside them.
+#include "analysis/ranges.h"
+
 #include <memory>
 
 #include "base/exit_code.h"
@@ -38,13 +40,14 @@ int run_ranges(const RangesOptions& options, Context& context) {
   }
   if (options.is_json) {
     context.console.out(
-        paged(metrics_json_text(metrics_of(profile.analysis), "ranges"), options.pages));
+        paged(metrics_part_text(metrics_of(profile.analysis), "ranges", "ranges"), options.pages));
     return kExitOk;
   }
   SectionOptions shown;
   shown.top = options.top.rows;
   Metrics metrics = metrics_of(profile.analysis);
-  metrics.ranges = std::move(ranges);  // all of them: a report has the first hundred
+  // All of them: a report has the first hundred. Steps and layers that are numbered are one row.
+  metrics.ranges = fold_numbered(ranges);
   context.console.out(
       terminal_text(section_document(metrics, {"ranges"}, shown), context.console.form()));
   return kExitOk;
@@ -63,7 +66,7 @@ Command ranges_command() {
       {"--top", "N", "Rows to print, or all", &options->top},
       one_of({"text", "csv"},
              {"--format", "FORMAT", "text or csv; csv has whole names", &options->format}),
-      {"--json", "", "The rows as the part `ranges` of metrics.json", &options->is_json},
+      {"--json", "", "A document with the rows, `ranges` as in metrics.json", &options->is_json},
   };
   add_page_options(command, options->pages);
   add_recording_options(command, options->recording);

@@ -80,6 +80,7 @@ int run_report(const ReportCommandOptions& given, Context& context) {
       return kExitIncomplete;
     }
     context.console.out(options.ci == "github"    ? github_summary(metrics)
+                        : options.ci == "gitlab"  ? gitlab_metrics(metrics)
                         : options.ci == "bencher" ? bencher_json(metrics)
                                                   : google_benchmark_json(metrics));
     // Times of marks or of the program without a profiler are worth following too.

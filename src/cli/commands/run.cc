@@ -89,7 +89,7 @@ void print_breaches(const RunRequest& request, const std::vector<Breach>& breach
       console.err(fmt::format("  next: {}: {}\n", breach.next,
                               printable(next_command(request, breach.next_override))));
     } else if (!breach.next.empty()) {
-      console.err(fmt::format("  next: {}\n", breach.next));
+      console.err(wrapped("  next: " + breach.next, console.error_width(), 8) + "\n");
     }
   }
 }

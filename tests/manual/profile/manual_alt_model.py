@@ -4,9 +4,8 @@
 See README.md beside it."""
 import json
 import subprocess
-import sys
 
-from manual_profile import main, options
+from manual_profile import as_test, options
 
 
 def check(bundle, target):
@@ -21,4 +20,4 @@ def check(bundle, target):
 
 
 if __name__ == "__main__":
-    sys.exit(main("mla_tiny", check))
+    as_test("mla_tiny", check)

@@ -101,11 +101,37 @@ TEST(Efficiency, OfAnEagerRunIsThatOfAGpuThatWaits) {
   EXPECT_NEAR(*decode.bound_ns / 64 / 1e6, 0.670, 0.0005);
   EXPECT_NEAR(static_cast<double>(decode.wall_ns) / 64 / 1e6, 11.05, 0.005);
   EXPECT_EQ(decode.side, "memory");
-  EXPECT_EQ(decode.verdict, "launch-bound");
+  EXPECT_EQ(decode.verdict, "GPU mostly idle");
   EXPECT_THAT(efficiency.errors, IsEmpty());
 }
 
 // What is not priced is n/a with its reason, never a guess.
+TEST(Efficiency, AModelThatContradictsTheKernelsIsNamed) {
+  Analysis analysis;
+  const auto add = [&](const char* name, const char* family, std::int64_t total_ns) {
+    KernelRecord kernel;
+    kernel.kernel_name = kernel.short_name = name;
+    kernel.family = family;
+    kernel.calls = 200;
+    kernel.total_ns = total_ns;
+    analysis.kernels.push_back(kernel);
+    analysis.kernel_ns += total_ns;
+  };
+  Llm dense;
+  Llm mixture;
+  mixture.moe.emplace();
+  add("gemm", "gemm", 900);
+  EXPECT_EQ(model_mismatch(analysis, dense), "");
+  EXPECT_EQ(model_mismatch(analysis, mixture), "") << "a loop over experts runs plain products";
+  analysis.engine = "vLLM";
+  EXPECT_THAT(model_mismatch(analysis, mixture), HasSubstr("vLLM ran no kernel of a mixture"));
+  add("fused_moe_kernel", "moe", 100);
+  EXPECT_EQ(model_mismatch(analysis, mixture), "");
+  EXPECT_THAT(model_mismatch(analysis, dense),
+              HasSubstr("10.0 % of its kernel time is kernels of a mixture of experts "
+                        "(fused_moe_kernel)"));
+}
+
 TEST(Efficiency, OfAModelWithoutACostSaysWhy) {
   Made made;
   made.add("prefill", 60'000'000, 818).add("decode_step", 11'052'797, 1);
@@ -278,7 +304,7 @@ TEST(Efficiency, BothClocksAreThere) {
   EXPECT_NEAR(prefill.mfu.wall_fraction.value(), 29'688'401'494'016 / 209.5e12 / 2, 1e-12);
   EXPECT_NEAR(prefill.mfu.busy_fraction.value(), 29'688'401'494'016 / 209.5e12 / 0.5, 1e-12);
   EXPECT_GT(prefill.hfu.wall_fraction.value(), prefill.mfu.wall_fraction.value());
-  EXPECT_EQ(prefill.verdict, "launch-bound");
+  EXPECT_EQ(prefill.verdict, "GPU mostly idle");
 }
 
 TEST(Efficiency, AnUnknownGpuGivesCostsAndNoRatio) {

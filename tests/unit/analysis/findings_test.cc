@@ -109,7 +109,8 @@ TEST(Findings, TheLongerChainBoundsWhatWaitsCost) {
   ASSERT_THAT(ids_of(findings), ElementsAre("host_sync"));
   EXPECT_EQ(findings.found[0].saving_ns, 300'000'000);
   EXPECT_THAT(findings.found[0].sentence,
-              HasSubstr("waited for it (400 ms in cudaStreamSynchronize)"));
+              HasSubstr("waited for it (400 ms in cudaStreamSynchronize; 10 waits left it idle)"));
+  EXPECT_EQ(findings.found[0].bound, "all of this idle time: 300 ms");
   // The host works 900 ms: it is the longer chain, and waits cost 100 ms at most.
   ledger.host_wait_ns = ledger.early_wait_ns = 100'000'000;
   findings = find_findings(analysis, {});
@@ -138,6 +139,7 @@ TEST(Findings, WhatTheHostDidDecidesWhatHelps) {
   const Finding memory = found(IdleKind::kAllocating, "cudaMalloc", "", 10);
   EXPECT_EQ(memory.id, "allocation");
   EXPECT_THAT(memory.sentence, HasSubstr("190 ms in cudaMalloc"));
+  EXPECT_EQ(memory.saving_ns, 0) << "ten gaps at one time are of a first iteration";
   const Finding once = found(IdleKind::kFirstUse, "cudaLaunchKernel", "", 10);
   EXPECT_EQ(once.id, "first_use");
   EXPECT_EQ(once.saving_ns, 0) << "no step is faster without it";
@@ -206,6 +208,53 @@ TEST(Findings, AdviceOnCommunicationIsForTheCollectiveThatRan) {
     EXPECT_THAT(finding.next, HasSubstr(advice)) << name;
     const bool is_all_reduce = std::string(advice).find("all-reduce") != std::string::npos;
     EXPECT_EQ(finding.next.find("fused all-reduce") != std::string::npos, is_all_reduce) << name;
+  }
+}
+
+// Communication of the start-up belongs to no stage, and no step is faster without it.
+TEST(Findings, CommunicationOfTheStartUpIsNotThatOfTheSteps) {
+  Analysis analysis = analysis_with({{Bucket::kComm, 400'000'000}}, "step");
+  analysis.ledgers.push_back(analysis_with({{Bucket::kComm, 400'000'000}}, "steady").ledgers[0]);
+  analysis.ledgers.push_back(analysis_with({{Bucket::kComm, 700'000'000}}, "capture").ledgers[0]);
+  const Finding finding = find_findings(analysis, {}).found.at(0);
+  EXPECT_EQ(finding.id, "exposed_comm");
+  EXPECT_EQ(finding.stage, "step");
+  EXPECT_EQ(finding.saving_ns, 400'000'000);
+}
+
+// One number in all places, and the call that the host was in.
+TEST(Findings, WorkThatWasNotRecordedHasItsCallAndTheTimeThatIsLeftOut) {
+  Analysis analysis = analysis_with({{Bucket::kUnrecorded, 500'000'000}}, "decode");
+  StageLedger& row = analysis.ledgers[0];
+  row.causes.push_back(
+      {Bucket::kUnrecorded, {IdleKind::kLaunching, "", ""}, 1, 20'000'000, 0, 20'000'000});
+  row.unrecorded_call = "hipMemcpyWithStream";
+  row.unrecorded_call_ns = 463'000'000;
+  const Findings findings = find_findings(analysis, {});
+  const auto found = std::ranges::find(findings.found, "unrecorded_work", &Finding::id);
+  ASSERT_NE(found, findings.found.end());
+  EXPECT_THAT(found->sentence, HasSubstr("500 ms (50.0 %) of decode on cuda:0 is left out"));
+  EXPECT_THAT(found->sentence, HasSubstr("(463 ms of it in hipMemcpyWithStream)"));
+}
+
+// A kernel that ran in the start-up alone is not evidence.
+TEST(Findings, EvidenceHasTimeInTheSteadyPhase) {
+  Analysis analysis = analysis_with({}, "steady");
+  for (const char* name : {"ampere_sgemm_128x64_tn", "ampere_sgemm_64x32_nn"}) {
+    add_kernel(analysis, name, "gemm", 10, 50'000'000);
+    analysis.kernels.back().short_name = name;
+  }
+  analysis.kernels[0].calls = 20;
+  analysis.kernels[0].total_ns *= 2;
+  analysis.kernels[0].steady_ns = 0;
+  analysis.kernels[1].steady_ns = 500'000'000;
+  FindingFacts facts;
+  facts.tensor_cores = [](const std::string&) { return TensorCores{16, true, 8}; };
+  const Findings findings = find_findings(analysis, facts);
+  const auto found = std::ranges::find(findings.found, "gemm_off_tensor_cores", &Finding::id);
+  ASSERT_NE(found, findings.found.end());
+  for (const std::string& key : found->evidence) {
+    EXPECT_THAT(key, Not(HasSubstr("128x64"))) << key;
   }
 }
 
@@ -334,6 +383,98 @@ TEST(Findings, KernelsInARowCouldBeFused) {
   ASSERT_THAT(ids_of(findings), ElementsAre("fusion"));
   EXPECT_EQ(findings.found[0].saving_ns, 50'000'000)
       << "what one kernel for each row takes remains";
+  EXPECT_EQ(findings.found[0].bound,
+            "90.0 ms of memory-bound kernels - 40.0 ms that remains if each row of them is one "
+            "kernel = 50.0 ms");
+}
+
+TEST(Findings, AFixForOneComputationHasABoundOfItsOwn) {
+  Analysis analysis = analysis_with({});
+  analysis.capture.format.tool_id = "kineto";
+  KernelChains chains{"all", "cuda:0", 0, 0, 0, 10'000, 90'000'000, 40'000'000};
+  chains.row_kernels = "neg bf16, CatArrayBatchedCopy, mul bf16, add bf16";
+  chains.num_rows = 24;
+  chains.row_ns = 20'000'000;
+  chains.row_fused_ns = 5'000'000;
+  analysis.kernel_chains = {chains};
+  const Findings findings = find_findings(analysis, {});
+  ASSERT_THAT(ids_of(findings), ElementsAre("fusion"));
+  EXPECT_EQ(findings.found[0].saving_ns, 50'000'000);
+  EXPECT_THAT(findings.found[0].next,
+              testing::StartsWith("fuse them: torch.compile; rotary embedding alone (at most 15.0 "
+                                  "ms of it): "));
+  // What the compiler of PyTorch made, it need not make again.
+  analysis.kernel_chains[0].row_kernels = "triton_red_fused_add_0, triton_poi_fused_mul_1";
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("graph breaks"));
+}
+
+TEST(Findings, OneChangeForTwoFindingsIsToldOnce) {
+  Analysis analysis = analysis_with({{Bucket::kLaunchLate, 300'000'000}});
+  analysis.capture.format.tool_id = "kineto";
+  analysis.kernel_chains = {{"all", "cuda:0", 0, 0, 0, 10'000, 90'000'000, 10'000'000}};
+  const Findings findings = find_findings(analysis, {});
+  ASSERT_THAT(ids_of(findings), ElementsAre("launch_bound", "fusion"));
+  EXPECT_THAT(findings.found[0].next, HasSubstr("torch.compile(mode=\"reduce-overhead\")"));
+  EXPECT_EQ(findings.found[1].next,
+            "also fixed by launch_bound: torch.compile; or by hand: fused norm and activation "
+            "kernels");
+}
+
+TEST(Findings, WhatAnAdviceIsNotAboutIsNotItsSaving) {
+  Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "step");
+  StageLedger& row = analysis.ledgers[0];
+  row.num_instances = 3;
+  const auto gaps = [](const char* scope, std::int64_t count, std::int64_t time_ns) {
+    return IdleCause{Bucket::kLaunchLate,
+                     {IdleKind::kHostWork, "", scope},
+                     count,
+                     time_ns,
+                     time_ns,
+                     time_ns,
+                     0,
+                     0,
+                     900'000'000};
+  };
+  row.causes = {gaps("aten::unflatten_dense_tensors", 6, 90'000'000), gaps("", 3, 60'000'000),
+                gaps("Optimizer.step#SGD.step", 3, 50'000'000)};
+  Finding finding = find_findings(analysis, {}).found.at(0);
+  EXPECT_EQ(finding.id, "host_work");
+  EXPECT_THAT(finding.next, HasSubstr("broadcast_buffers=False"));
+  EXPECT_EQ(finding.saving_ns, 90'000'000) << "the optimizer's part has another remedy";
+  EXPECT_EQ(finding.bound, "200 ms of gaps - 110 ms that are not in what is named = 90.0 ms");
+  // The first gap is the start of the workers.
+  row.causes = {
+      gaps("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 3, 200'000'000)};
+  row.causes[0].first_gap_ns = 164'000'000;
+  finding = find_findings(analysis, {}).found.at(0);
+  EXPECT_EQ(finding.saving_ns, 36'000'000);
+  EXPECT_THAT(finding.sentence, HasSubstr("the first gap alone is 164 ms, and the others 36.0 ms"));
+  EXPECT_EQ(finding.bound, "200 ms of gaps - 164 ms of the first, once = 36.0 ms");
+}
+
+TEST(Findings, MemoryAllocatedOnceIsNoSpeedUp) {
+  const auto allocation = [](std::int64_t steps, std::int64_t count, std::int64_t last_ns) {
+    Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}}, "step");
+    analysis.ledgers[0].num_instances = steps;
+    analysis.ledgers[0].causes = {{Bucket::kLaunchLate,
+                                   {IdleKind::kAllocating, "cudaMalloc", ""},
+                                   count,
+                                   200'000'000,
+                                   200'000'000,
+                                   20'000'000,
+                                   0,
+                                   20'000'000,
+                                   last_ns}};
+    return find_findings(analysis, {}).found.at(0);
+  };
+  EXPECT_EQ(allocation(4, 8, 900'000'000).saving_ns, 200'000'000) << "in every step";
+  EXPECT_EQ(allocation(4, 8, 100'000'000).saving_ns, 0) << "in the first step";
+  EXPECT_EQ(allocation(4, 2, 900'000'000).saving_ns, 0) << "not in every step";
+  const Finding once = allocation(1, 30, 900'000'000);
+  EXPECT_EQ(once.id, "allocation");
+  EXPECT_EQ(once.saving_ns, 0) << "one step does not show the next";
+  EXPECT_FALSE(once.speedup());
+  EXPECT_THAT(once.sentence, HasSubstr("perhaps once"));
 }
 
 TEST(Findings, KernelsThatOverlapSaveNoMoreThanTheyTook) {

@@ -70,7 +70,8 @@ Rules rules() {
 
 std::vector<LaunchGroup> groups_of(const std::vector<Launch>& launches) {
   const Made made = make(launches);
-  return group_launches(made.trace, {made.trace, rules()}, made.stages, made.attribution);
+  return group_launches(made.trace, {made.trace, rules()}, made.stages,
+                        tally_launches(made.trace, made.stages, made.attribution));
 }
 
 TEST(LaunchGroups, AShapeOrAStageMakesAGroup) {
@@ -110,7 +111,8 @@ TEST(Kernels, ManyDevicesDoNotShareRows) {
   made.trace.devices.resize(far_device + 1U);
   made.trace.kernels.device[1] = far_device;
   Analysis analysis;
-  summarise_kernels(made.trace, {made.trace, rules()}, made.stages, made.attribution, analysis);
+  summarise_kernels(made.trace, {made.trace, rules()}, made.stages, made.attribution,
+                    tally_launches(made.trace, made.stages, made.attribution), analysis);
   ASSERT_EQ(analysis.kernels.size(), 2U);
   EXPECT_EQ(analysis.kernels[0].kernel_name, "other");
   EXPECT_EQ(analysis.kernels[0].total_ns, 20);

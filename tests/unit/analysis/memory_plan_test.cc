@@ -15,12 +15,13 @@ TraceOutline kernels(std::uint64_t count) {
   return outline;
 }
 
-// 173 bytes per kernel were measured with a gap before each; the spare eighth is part of the plan.
+// 76 bytes per kernel were measured (2 and 6 million kernels and nothing else, two threads), and 88
+// can be needed where the model's structure is recovered.
 TEST(MemoryPlan, KernelsCostWhatWasMeasuredAndAnEighth) {
   const double more = static_cast<double>(plan_memory(kernels(20'000'000), {}).peak_bytes -
                                           plan_memory(kernels(10'000'000), {}).peak_bytes);
-  EXPECT_GT(more / 1e7, 140);
-  EXPECT_LT(more / 1e7, 152 * 1.15);
+  EXPECT_GE(more / 1e7, 88 * 1.125);
+  EXPECT_LT(more / 1e7, 2 * 76);
 }
 
 TEST(MemoryPlan, AnEmptyRecordingNeedsTheProgram) {

@@ -246,5 +246,15 @@ TEST(Join, WhatCanBeWonIsWhatTheNearestCeilingLeaves) {
   EXPECT_DOUBLE_EQ(*kernel.winnable_ns, 250'000);
 }
 
+TEST(Join, NoLaunchCanBeWonWhole) {
+  // Two microseconds per launch, far from every ceiling: the one that an empty kernel takes stays.
+  Analysis analysis = recording({group("f(int)", 200'000, 100)});
+  Profiled profiled;
+  CounterResult& result = profiled.add("f(int)", 2'000);
+  profiled.set(result, "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", 0.4);
+  profiled.set(result, "sm__throughput.avg.pct_of_peak_sustained_elapsed", 0);
+  EXPECT_DOUBLE_EQ(*profiled.join(analysis).kernels[0].winnable_ns, 100'000);
+}
+
 }  // namespace
 }  // namespace llmprof

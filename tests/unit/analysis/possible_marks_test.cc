@@ -20,11 +20,11 @@ RangeTotal range(std::string name, std::int64_t kernel_ns, std::int64_t instance
 }
 
 std::vector<std::string> options_for(const std::vector<RangeTotal>& ranges,
-                                     const std::string& stage = "all") {
+                                     const std::string& stage = "all", std::int64_t kernel_ns = 0) {
   Stages stages;
   stages.names = {stage};
   std::vector<std::string> options;
-  for (const PossibleMark& mark : possible_marks(stages, ranges)) {
+  for (const PossibleMark& mark : possible_marks(stages, ranges, kernel_ns)) {
     options.push_back(mark.option);
   }
   return options;
@@ -50,6 +50,20 @@ TEST(PossibleMarks, PartsOfStepsAreNotOffered) {
   EXPECT_THAT(options_for({range("benchmark_loop", 100), range("computing softmax", 20, 128),
                            range("prefill", 3)}),
               ElementsAre("--mark step='benchmark_loop'", "--mark prefill='prefill'"));
+}
+
+TEST(PossibleMarks, HaveMostOfTheGpuTimeOrTheNameOfAStage) {
+  const std::vector<RangeTotal> parts = {range("computing softmax", 20, 60),
+                                         range("computing scores", 19, 60)};
+  EXPECT_THAT(options_for(parts, "all", 200), IsEmpty());
+  EXPECT_THAT(options_for({range("work", 120, 9), range("prefill", 20), range("softmax", 60, 60)},
+                          "all", 200),
+              ElementsAre("--mark step='work'", "--mark prefill='prefill'"));
+  EXPECT_THAT(options_for({range("FlashAttnFunc", 150, 60), range("flash_attn::forward", 150, 60),
+                           range("## Call CompiledFxGraph f6 ##", 190)},
+                          "all", 200),
+              IsEmpty())
+      << "functions of a framework";
 }
 
 TEST(PossibleMarks, NumberedNamesAreOnePrefix) {

@@ -45,8 +45,9 @@ struct Made {
     for (std::size_t row = 0; row < trace.kernels.size(); ++row) {
       attribution.kernels.instance[row] = 0;
     }
-    summarise_kernels(trace, {trace, rules}, stages, attribution, analysis);
-    analysis.launch_groups = group_launches(trace, {trace, rules}, stages, attribution);
+    const LaunchTallies tallies = tally_launches(trace, stages, attribution);
+    summarise_kernels(trace, {trace, rules}, stages, attribution, tallies, analysis);
+    analysis.launch_groups = group_launches(trace, {trace, rules}, stages, tallies);
   }
 };
 

@@ -155,6 +155,7 @@ TEST(Timeline, LargeRecordingsKeepTheirWindowsAndEveryColumn) {
   options.most_work = 1000;
   options.most_window_work = 200;
   TimelineMaker maker(trace, {trace, rules}, stages, attribution, 0, 10'000'000, options);
+  maker.add_work();
   const Timeline timeline = maker.finish();
   EXPECT_FALSE(timeline.is_whole);
   ASSERT_EQ(timeline.levels.size(), 2U);

@@ -6,7 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/model_trace.h"
 #include "analysis/profile.h"
+#include "analysis/rules_json.h"
+#include "config/presets.h"
 #include "expect_error.h"
 #include "trace_builder.h"
 
@@ -210,6 +213,31 @@ TEST(Window, IsSaidInOneWay) {
   options.is_trimmed = true;
   expect_error([&] { check_window(options); }, ErrorKind::kUsage, HasSubstr("--trim"),
                HasSubstr("choose one"));
+}
+
+// What a window by time leaves of two passes looks like a model with fewer layers.
+TEST(Window, AFewPassesThatItCutsAreNoModel) {
+  // From and to in 32nds of the recording, which has eight passes.
+  const auto reason_of = [](std::int64_t from, std::int64_t to) {
+    std::mt19937 random(7);
+    ModelTraceOptions model;
+    model.num_passes = 8;
+    Trace trace = make_model_trace(model, random).trace;
+    const Kernels& kernels = trace.kernels;
+    const std::int64_t length = kernels.end_ns[kernels.size() - 1] - kernels.start_ns[0];
+    apply_window(times(from * length / 32, to * length / 32), Rules(), trace);
+    return profile(std::move(trace), rules_from(embedded_yaml("rules/kernels.yaml"),
+                                                embedded_yaml("rules/stages.yaml")))
+        .analysis.structure->reason;
+  };
+  int num_refused = 0;
+  for (std::int64_t to = 7; to < 9; ++to) {
+    const std::string reason = reason_of(2, to);
+    EXPECT_NE(reason, "") << to;
+    num_refused += reason.find("fewer than three passes") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GT(num_refused, 0);
+  EXPECT_EQ(reason_of(1, 32), "");
 }
 
 // The laws of profile() hold in every window: ledgers sum, stages and `outside` sum.

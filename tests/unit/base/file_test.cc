@@ -62,6 +62,22 @@ TEST(File, AWriteCutShortLeavesTheOldFile) {
   EXPECT_EQ(entries(directory.path()), 1U);
 }
 
+TEST(File, SeveralFilesAreWrittenTogetherOrNotAtAll) {
+  const TemporaryDirectory directory;
+  write_files(directory.path(), {{"a.txt", "one"}, {"b.txt", "two"}, {"c.txt", ""}});
+  EXPECT_EQ(read_file(directory.path() / "a.txt"), "one");
+  EXPECT_EQ(read_file(directory.path() / "b.txt"), "two");
+  EXPECT_EQ(read_file(directory.path() / "c.txt"), "");
+  EXPECT_EQ(entries(directory.path()), 3U);
+  expect_error(
+      [&] {
+        write_files(directory.path(), {{"a.txt", "new"}, {"absent/b.txt", "x"}});
+      },
+      ErrorKind::kFailure, HasSubstr("No such file"), _);
+  EXPECT_EQ(read_file(directory.path() / "a.txt"), "one");
+  EXPECT_EQ(entries(directory.path()), 3U);
+}
+
 TEST(File, UmaskDecidesWhoMayRead) {
   const TemporaryDirectory directory;
   const mode_t before = ::umask(027);

@@ -45,6 +45,18 @@ TEST(Json, DepthIsLimited) {
                HasSubstr("nested deeper"), _);
 }
 
+TEST(Json, MembersOfAnObjectAreLimited) {
+  const auto object_of = [](std::size_t num_members) {
+    std::string text = R"({"first": {"a": 1}, "second": {)";
+    for (std::size_t i = 0; i < num_members; ++i) {
+      text += (i == 0 ? "\"k" : ", \"k") + std::to_string(i) + "\": 0";
+    }
+    return text + "}}";
+  };
+  EXPECT_EQ(parse_json(object_of(kMostMembers), "x").at("second").size(), kMostMembers);
+  EXPECT_THROW(parse_json(object_of(kMostMembers + 1), "x"), Error);
+}
+
 TEST(Json, DocumentsSayWhatTheyAre) {
   EXPECT_EQ(to_json_text(json_document("doctor", 1)),
             "{\n  \"schema\": \"llmprof.doctor\",\n  \"schema_version\": 1\n}\n");

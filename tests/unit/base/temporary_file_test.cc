@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/temporary_file.h"
 
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -8,6 +9,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -54,26 +57,87 @@ TEST(TemporaryFile, ALinkUnderTheFinalNameIsReplaced) {
   EXPECT_FALSE(fs::is_symlink(directory.path() / "report.md"));
 }
 
+TEST(TemporaryFile, ADeviceOrAPipeIsNotReplaced) {
+  const TemporaryDirectory directory;
+  const fs::path pipe = directory.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink("/dev/null", directory.path() / "link");
+  for (const fs::path& path : {pipe, directory.path() / "link", fs::path("/dev/null")}) {
+    expect_error([&] { write_file(path, "text"); }, ErrorKind::kFailure,
+                 HasSubstr("a device or a pipe"), _);
+  }
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_TRUE(fs::is_symlink(directory.path() / "link"));
+  EXPECT_EQ(names_in(directory.path()), 2U);
+}
+
+// A handler ends the program, so it runs in a child.
+template <typename Body>
+void in_child(Body body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    body();
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 TEST(TemporaryFile, AHandlerRemovesWhatIsNotFinished) {
   const TemporaryDirectory directory;
-  FileWriter unfinished(directory.path() / "trace");
-  write_file(directory.path() / "whole", "x");
-  EXPECT_EQ(names_in(directory.path()), 2U);
-  remove_doomed_files();
+  in_child([&] {
+    const FileWriter unfinished(directory.path() / "trace");
+    write_file(directory.path() / "whole", "x");
+    if (names_in(directory.path()) != 2) {
+      ::_exit(1);
+    }
+    remove_doomed_files();
+    ::_exit(0);
+  });
   EXPECT_EQ(names_in(directory.path()), 1U);
   EXPECT_TRUE(fs::exists(directory.path() / "whole"));
 }
 
 TEST(TemporaryFile, AHandlerRemovesAnyNumberOfThem) {
   const TemporaryDirectory directory;
-  for (int round = 0; round < 2; ++round) {  // the second finds rows of the first
-    std::vector<std::unique_ptr<TemporaryFile>> many;
-    for (int i = 0; i < 300; ++i) {
-      many.push_back(std::make_unique<TemporaryFile>(directory.path() / "many"));
+  in_child([&] {
+    for (int round = 0; round < 2; ++round) {  // the second finds rows of the first
+      std::vector<std::unique_ptr<TemporaryFile>> many;
+      for (int i = 0; i < 300; ++i) {
+        many.push_back(std::make_unique<TemporaryFile>(directory.path() / "many"));
+      }
+      if (names_in(directory.path()) != 300) {
+        ::_exit(1);
+      }
+      if (round == 1) {
+        remove_doomed_files();
+        ::_exit(0);
+      }
     }
-    EXPECT_EQ(names_in(directory.path()), 300U);
-    remove_doomed_files();
-    EXPECT_EQ(names_in(directory.path()), 0U);
+  });
+  EXPECT_EQ(names_in(directory.path()), 0U);
+}
+
+// Threads go on while a handler runs: none creates a file that it has not seen.
+TEST(TemporaryFile, NoThreadCreatesOneWhileAHandlerRuns) {
+  const TemporaryDirectory directory;
+  for (int round = 0; round < 20; ++round) {
+    in_child([&] {
+      std::vector<std::thread> threads;
+      for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&] {
+          while (true) {
+            const TemporaryFile file(directory.path() / "many");
+          }
+        });
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      remove_doomed_files();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ::_exit(0);
+    });
+    ASSERT_EQ(names_in(directory.path()), 0U);
   }
 }
 

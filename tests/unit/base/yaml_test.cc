@@ -65,6 +65,15 @@ TEST(Yaml, BombsAreRefused) {
   expect_error([] { parse_yaml(",", "x.yaml"); }, ErrorKind::kInput, HasSubstr("one document"), _);
 }
 
+TEST(Yaml, KeysOfAMappingAreLimited) {
+  std::string text;
+  for (int i = 0; i < 4096; ++i) {
+    text += "k" + std::to_string(i) + ": 0\n";
+  }
+  EXPECT_EQ(parse_yaml(text, "x").size(), 4096U);
+  EXPECT_THROW(parse_yaml(text + "one: 0\n", "x"), Error);
+}
+
 TEST(Yaml, ATextThatEndsADocumentIsQuoted) {
   for (const char* text : {"...", "... x", "---", "--- x", "..", "a..."}) {
     EXPECT_EQ(parse_yaml(to_yaml_text(Json(text)), "x.yaml"), text);

@@ -155,7 +155,7 @@ TEST(RealMachine, AProcessIsFoundByItsVariable) {
   ::close(null);
   // A program that was just started shows its environment a moment later.
   std::vector<int> found;
-  for (int i = 0; i < 500 && found.empty(); ++i) {
+  for (int i = 0; i < 5000 && found.empty(); ++i) {
     ::usleep(10'000);
     for (const auto& process : find_leftovers({{}, "/"}, directory.path()).processes) {
       if (process.bundle == bundle) {

@@ -56,13 +56,13 @@ TEST(Subprocess, TheTimeLimitKillsTheWholeGroup) {
   const TemporaryDirectory directory;
   const std::string pid_file = (directory.path() / "pid").string();
   Process command = shell("sleep 300 & echo $! > " + pid_file + "; sleep 300");
-  command.timeout = milliseconds(1500);  // enough to write the number
-  const auto start = steady_clock::now();
-  const ProcessResult result = run_process(command);
-  EXPECT_TRUE(result.timed_out);
-  EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(60));
   pid_t child = 0;
-  std::ifstream(pid_file) >> child;
+  // A busy machine may need longer until the number is written.
+  for (command.timeout = milliseconds(500); child == 0 && command.timeout < milliseconds(100'000);
+       command.timeout *= 4) {
+    EXPECT_TRUE(run_process(command).timed_out);
+    std::ifstream(pid_file) >> child;
+  }
   ASSERT_GT(child, 0);
   const auto lives = [&] {
     std::string name;
@@ -70,7 +70,7 @@ TEST(Subprocess, TheTimeLimitKillsTheWholeGroup) {
     std::ifstream stat(fmt::format("/proc/{}/stat", child));
     return (stat >> child >> name >> state) && state != "Z";
   };
-  for (int i = 0; i < 1000 && lives(); ++i) {
+  for (int i = 0; i < 10'000 && lives(); ++i) {
     ::usleep(10'000);
   }
   EXPECT_FALSE(lives()) << "a child outlived the time limit";
@@ -79,11 +79,11 @@ TEST(Subprocess, TheTimeLimitKillsTheWholeGroup) {
 // nsys leaves such agents behind: end of file never comes.
 TEST(Subprocess, ADaemonThatHoldsTheOutputDoesNotHoldUs) {
   const auto start = steady_clock::now();
-  const ProcessResult result = run_process(shell("setsid sleep 30 & echo $!"));
+  const ProcessResult result = run_process(shell("setsid sleep 300 & echo $!"));
   const pid_t daemon = std::atoi(result.out.c_str());
   ASSERT_GT(daemon, 0);
   ::kill(daemon, SIGKILL);
-  EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(25));
+  EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(250));
 }
 
 TEST(Subprocess, ManyBytesOnBothStreamsDoNotBlock) {
@@ -103,7 +103,7 @@ TEST(Subprocess, IgnoredChildSignalsDoNotHangUs) {
   ::signal(SIGCHLD, SIG_IGN);
   const auto start = steady_clock::now();
   EXPECT_EQ(run_process(shell("echo hi")).out, "hi\n");
-  EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(250));
   ::signal(SIGCHLD, SIG_DFL);
 }
 

@@ -165,7 +165,7 @@ TEST(Compare, AnEmptyCandidateIsNoWinWhateverIsAllowed) {
   options.allowed = comparable_facts();
   const Comparison comparison = compare_runs(make_side(1e7, 5), {empty}, options);
   EXPECT_EQ(comparison.verdict, Verdict::kInvalid);
-  EXPECT_THAT(comparison.sentence, HasSubstr("not comparable: empty cannot be compared"));
+  EXPECT_THAT(comparison.sentence, HasSubstr("not comparable: empty: no kernel"));
   for (const MetricChange& row : comparison.metrics) {
     EXPECT_EQ(row.change, Change::kNotJudged);
   }
@@ -388,13 +388,34 @@ TEST(Compare, LimitsNeedNoBaseAndOneRunIsEnough) {
   const Comparison outside = judge_limits({make_run(1.2e7)}, options);
   EXPECT_EQ(outside.verdict, Verdict::kRegress);
   EXPECT_THAT(outside.sentence, HasSubstr("outside its limit: time per token (p50)"));
-  EXPECT_EQ(judge_limits({make_run(1e7), make_run(1.2e7)}, options).verdict,
-            Verdict::kInconclusive);
+  const Comparison half = judge_limits({make_run(1e7), make_run(1.2e7)}, options);
+  EXPECT_EQ(half.verdict, Verdict::kInconclusive);
+  EXPECT_TRUE(half.metrics[0].is_limit_above);
+  EXPECT_EQ(half.metrics[0].broken_limit, 1.1e7);
+  const Comparison most = judge_limits({make_run(1e7), make_run(1.2e7), make_run(1.3e7)}, options);
+  EXPECT_EQ(most.verdict, Verdict::kRegress);
+  EXPECT_THAT(most.sentence, HasSubstr("2 of 3 runs break the budget's limit"));
   RunSummary empty = make_run(1e7);
   empty.absent = "the program failed";
   EXPECT_EQ(judge_limits({empty}, options).verdict, Verdict::kInvalid);
   options.budgets[0].key = "aggregates.nosuch";
   EXPECT_EQ(judge_limits({make_run(1e7)}, options).verdict, Verdict::kInconclusive);
+}
+
+// A limit that few runs break does not make a proven slowdown less certain.
+TEST(Compare, ALimitDoesNotHideARegression) {
+  CompareOptions options;
+  MetricBudget budget;
+  budget.key = "aggregates.tpot.p50_ns";
+  budget.change_fraction = 0.05;
+  budget.at_most = 1.2010e7;
+  options.budgets = {budget};
+  std::vector<RunSummary> slower;
+  for (int i = 0; i < 8; ++i) {
+    slower.push_back(make_run(i == 0 ? 1.2011e7 : 1.2e7 + i));
+  }
+  const Comparison comparison = compare_runs(make_side(1e7, 8), slower, options);
+  EXPECT_EQ(comparison.verdict, Verdict::kRegress) << comparison.sentence;
 }
 
 TEST(SelfTest, SaysHowFarTheRunsAreApart) {
@@ -445,6 +466,98 @@ TEST(Statistics, BlocksCoverWhatCorrelatedStepsDo) {
 TEST(Statistics, RandomNumbersAreThoseOfTheAlgorithm) {
   SteadyRandom random(0);
   EXPECT_EQ(random.next(), 0xE220A8397B1DCDAFULL);  // SplitMix64 of seed 0, as published
+}
+
+TEST(Compare, AReasonThatSeveralShareIsSaidOnce) {
+  RunSummary one = make_run(1e7);
+  one.metrics.push_back({"aggregates.ttft.p50_ns", "ns", 5e7, false, true, ""});
+  RunSummary other = one;
+  other.metrics[0].value = 1.1e7;
+  EXPECT_THAT(
+      compare_runs({one}, {other}, {}).sentence,
+      testing::StartsWith(
+          "not decided: time per token (p50), time to first token (p50): one run per side"));
+  std::vector<RunSummary> failed = make_side(1e7, 5);
+  for (RunSummary& run : failed) {
+    run.absent = "the program exited with code 1";
+  }
+  failed[4].absent = "it timed out";
+  const Comparison comparison = compare_runs(make_side(1e7, 5), failed, {});
+  EXPECT_EQ(
+      comparison.sentence,
+      "not comparable: 4 runs (run and 3 more): the program exited with code 1; run: it timed "
+      "out");
+  EXPECT_EQ(comparison.facts.size(), 2U);
+}
+
+TEST(Compare, AValueBeyondItsLimitIsNotCalledSlower) {
+  CompareOptions options;
+  options.budgets = {{"aggregates.tpot.p50_ns", std::nullopt, 5e6, std::nullopt}};
+  const Comparison comparison = compare_runs(make_side(1e7, 6), make_side(1e7, 6), options);
+  EXPECT_EQ(comparison.verdict, Verdict::kRegress);
+  EXPECT_THAT(comparison.sentence, testing::StartsWith("outside its limit: time per token (p50)"));
+  EXPECT_THAT(comparison.sentence, testing::Not(HasSubstr("slower")));
+}
+
+TEST(Compare, OtherMetricsAreNamedOnlyWhereThereAreSome) {
+  CompareOptions options;
+  options.budgets = {{"aggregates.tpot.p50_ns", 0.05, std::nullopt, std::nullopt}};
+  const auto sentence = [&](const std::vector<RunSummary>& base,
+                            const std::vector<RunSummary>& now) {
+    return compare_runs(base, now, options).sentence;
+  };
+  std::vector<RunSummary> base = make_side(1e7, 6);
+  std::vector<RunSummary> candidate = make_side(1.02e7, 6);
+  EXPECT_EQ(sentence(base, candidate), "every budget is met");
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double ttft_ns = 5e7 + static_cast<double>(i);
+    base[i].metrics.push_back({"aggregates.ttft.p50_ns", "ns", ttft_ns, false, true, ""});
+    candidate[i].metrics.push_back({"aggregates.ttft.p50_ns", "ns", ttft_ns, false, true, ""});
+  }
+  EXPECT_THAT(sentence(base, candidate), HasSubstr("no other gated metric got slower"));
+}
+
+TEST(Compare, AsManyStepsAreTheSameWorkInRecordingsOfEqualLength) {
+  const auto make = [](std::int64_t instances, std::int64_t calls) {
+    RunSummary run = make_run(1e7);
+    run.recording_ns = 2'000'000;
+    run.stages[0].instances = instances;
+    run.kernels = {make_kernel("gemm", "gemm", calls, 1000)};
+    return run;
+  };
+  EXPECT_TRUE(pace_change(make(100, 100), make(80, 80)).has_value());
+  EXPECT_FALSE(pace_change(make(100, 100), make(100, 80)).has_value());
+}
+
+TEST(Compare, StepsOfOneRunArePairedInTheirOrder) {
+  RunSummary base = make_run(1e7);
+  base.metrics[0].steps = "decode";
+  base.steps = {{"decode", {10, 10, 10, 10}}};
+  RunSummary candidate = base;
+  candidate.metrics[0].value = 9e6;
+  candidate.steps = {{"decode", {9, 9, 9, 11}}};
+  const Comparison comparison = compare_runs({base}, {candidate}, {});
+  ASSERT_TRUE(comparison.steps.has_value());
+  EXPECT_EQ(comparison.steps->pairs, 4);
+  EXPECT_EQ(comparison.steps->shorter, 3);
+  EXPECT_EQ(comparison.steps->longer, 1);
+  candidate.steps[0].durations_ns.push_back(9);
+  EXPECT_FALSE(compare_runs({base}, {candidate}, {}).steps.has_value());
+  EXPECT_FALSE(compare_runs({base, base}, {candidate, candidate}, {}).steps.has_value());
+}
+
+TEST(Compare, DatesOfASideAreKnownOnlyIfAllAre) {
+  std::vector<RunSummary> base = make_side(1e7, 3);
+  base[0].recorded = "2026-11-02 10:00:00 UTC";
+  base[1].recorded = "2026-11-01 10:00:00 UTC";
+  base[2].recorded = "2026-11-03 10:00:00 UTC";
+  const std::vector<RunSummary> candidate = make_side(1.1e7, 3);
+  const Comparison comparison = compare_runs(base, candidate, {});
+  EXPECT_EQ(comparison.base_rate.first_recorded, "2026-11-01 10:00:00 UTC");
+  EXPECT_EQ(comparison.base_rate.last_recorded, "2026-11-03 10:00:00 UTC");
+  EXPECT_EQ(comparison.candidate_rate.first_recorded, "");
+  base[1].recorded = "";
+  EXPECT_EQ(compare_runs(base, candidate, {}).base_rate.last_recorded, "");
 }
 
 }  // namespace

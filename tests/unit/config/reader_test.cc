@@ -73,7 +73,8 @@ TEST_F(Reader, WhatIsWrongIsNamedWithWhoSetIt) {
   expect_usage([&] { reader.whole_from("half", 0); }, "half takes a whole number");
   expect_usage([&] { reader.whole_from("run.gate", 0); }, "run.gate takes a whole number");
   expect_usage([&] { reader.texts("run.gate"); }, "run.gate takes a list of texts");
-  expect_usage([&] { reader.texts("mixed"); }, "mixed takes a list of texts, not [\"a\",1]");
+  expect_usage([&] { reader.texts("mixed"); },
+               "mixed takes a list of texts (quote a number: \"3\"), not [\"a\",1]");
   expect_usage([&] { reader.text_map("list"); }, "list takes a mapping");
   expect_usage([&] { reader.flag("run"); }, "run takes true or false");
 }

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -59,6 +60,20 @@ TEST_F(Outline, AnAbsurdRowIdIsHeldAgainstTheFile) {
              "INSERT INTO StringIds VALUES (9223372036854775807, 'x')");
   EXPECT_LE(outline.num_kernels, outline.file_bytes / 8);
   EXPECT_EQ(outline.num_texts, 3U);
+}
+
+// As the analysis does: a plan that fits would be a wrong one.
+TEST_F(Outline, MoreGpusThanAnyMachineHasAreRefused) {
+  const auto with_gpus = [](int number) {
+    return fmt::format(
+        "{}CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId);"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT i, i + 1, i FROM n",
+        kNames, number);
+  };
+  EXPECT_EQ(of_sql(with_gpus(256)).num_devices, 256U);
+  std::filesystem::remove(path_);
+  EXPECT_THROW(of_sql(with_gpus(257)), Error);
 }
 
 TEST_F(Outline, OtherDatabasesAreRefused) {

@@ -196,7 +196,6 @@ TEST(SqliteFile, MissingTablesAndColumnsAreEmpty) {
   const SqliteFile file(path);
   EXPECT_EQ(TableScan(file, "absent", {"a"}).num_rows(), 0U);
   const TableScan scan(file, "t", {"absent", "a"});
-  EXPECT_FALSE(scan.has_column(0));
   scan.scan(0, [](std::size_t, const SqlValue* row) {
     EXPECT_TRUE(row[0].is_null());
     EXPECT_EQ(row[1].as_integer(), 1);
@@ -236,7 +235,7 @@ TEST(SqliteFile, AFileBeingWrittenIsRefused) {
     ::pause();
   }
   bool was_refused = false;
-  for (int i = 0; i < 100 && !was_refused; ++i) {
+  for (int i = 0; i < 5000 && !was_refused; ++i) {
     ::usleep(20'000);
     try {
       const SqliteFile file(path);

@@ -380,5 +380,20 @@ TEST(RunSummary, OperatorsAreDividedByShapesThatAreAllKnown) {
   EXPECT_EQ(summary().operators[0].shape, "");
 }
 
+// For a reader who knows neither metrics nor tests.
+TEST(ComparisonPage, SaysInPlainWordsWhatChangedAndWhetherItMayBeChance) {
+  EXPECT_THAT(comparison_page(comparison_of("run", 1), 10),
+              HasSubstr("was 10.0 ms before and is 11.0 ms now, 10.0 % more. Whether that is more "
+                        "than chance is not known: there is one run of each. Repeat both."));
+  EXPECT_THAT(comparison_page(comparison_of("run", 8), 10),
+              HasSubstr("10.0 % more. That is a change for the worse, beyond chance."));
+  RunSummary base = make_run("run", 1e7, 4000);
+  RunSummary candidate = make_run("run", 1e7, 4000);
+  base.metrics = {{"stages[stage=step].host_median_ns", "ns", 152e6, false, true, ""}};
+  candidate.metrics = {{"stages[stage=step].host_median_ns", "ns", 126e6, false, true, ""}};
+  EXPECT_THAT(comparison_page(compare_runs({base}, {candidate}, {}), 10),
+              HasSubstr("Step (median length on the CPU) was 152 ms before and is 126 ms now"));
+}
+
 }  // namespace
 }  // namespace llmprof

@@ -125,7 +125,7 @@ Analysis whole(const std::string& name = "gemv_kernel") {
   stage.mbu = {0.06, 0.2};
   stage.sol = {0.06, 0.2};
   stage.side = "memory";
-  stage.verdict = "launch-bound";
+  stage.verdict = "GPU mostly idle";
   efficiency.stages = {stage};
   efficiency.notes = {name};
   analysis.efficiency = efficiency;
@@ -434,8 +434,8 @@ TEST(Report, ASavingIsWorthHoursOfADayOnlyWhereItIsAShareOfAllTime) {
   Metrics metrics = whole_metrics();
   Finding finding;
   finding.id = "launch_bound";
-  finding.saving_ns = 250;
-  finding.window_ns = 1000;
+  finding.saving_ns = 250'000'000;
+  finding.window_ns = 1'000'000'000;
   finding.stage = "steady";
   metrics.findings = {finding};
   const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
@@ -446,8 +446,215 @@ TEST(Report, ASavingIsWorthHoursOfADayOnlyWhereItIsAShareOfAllTime) {
   metrics.devices[2].num_kernels = 0;
   EXPECT_THAT(text(), HasSubstr("on 2 GPUs would save up to 12.0 GPU-hours per day (25.0 % of 48)"))
       << "a GPU that did nothing does not count";
+  SectionOptions priced;
+  priced.gpu_hour_price = {2.5, "EUR"};
+  const std::string worth = markdown_text(stakeholder_document(metrics, priced));
+  EXPECT_THAT(worth, HasSubstr("(25.0 % of 48), worth 30.00 EUR per day at 2.50 EUR per GPU-hour. "
+                               "Basis: 1.00 s of the steady phase."));
+  EXPECT_THAT(worth, HasSubstr("| worth per day at most |"));
+  EXPECT_THAT(worth, HasSubstr("| 30.00 EUR |"));
+  EXPECT_THAT(html_text(section_document(metrics, {"findings"}, priced)),
+              HasSubstr("worth up to 30.00 EUR per day"));
+  metrics.findings[0].window_ns = 4'000'000;
+  metrics.findings[0].saving_ns = 1'000'000;
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, priced)),
+              HasSubstr("4.00 ms are too little to stand for a day"));
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, priced)), Not(HasSubstr("GPU-hours")));
   metrics.findings[0].stage = "decode";
   EXPECT_THAT(text(), Not(HasSubstr("GPU-hours")));
+}
+
+// A recording of a server often holds one step, which has no period.
+TEST(Stakeholder, OneStepOfAServerHasASpeed) {
+  Metrics metrics = whole_metrics();
+  metrics.aggregates.ttft = {};
+  metrics.aggregates.tpot = {};
+  metrics.aggregates.tpot.reason = "a step alone has no period";
+  metrics.aggregates.decode_tokens_per_s.reset();
+  metrics.stages.assign(1, {});
+  metrics.stages[0].stage = "decode";
+  metrics.stages[0].num_instances = 1;
+  metrics.stages[0].tokens = 32;
+  metrics.steps.clear();
+  metrics.ledgers.assign(1, {});
+  metrics.ledgers[0].stage = "decode";
+  metrics.ledgers[0].window_ns = 474'000'000;
+  metrics.ledgers[0].buckets_ns[static_cast<std::size_t>(Bucket::kUnrecorded)] = 464'000'000;
+  const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
+  EXPECT_THAT(
+      text(),
+      HasSubstr(
+          "A decode step makes 32 tokens in 10.0 ms: at best 3,200 tokens per second, "
+          "10.0 ms per token for each user (one step was recorded, so the time between steps is not known)."));
+  metrics.stages[0].stage = metrics.ledgers[0].stage = "mixed";
+  EXPECT_THAT(
+      text(),
+      HasSubstr(
+          "A step that reads prompts and makes tokens handles 32 tokens in "
+          "10.0 ms: at best 3,200 tokens per second (one step was recorded, so the time between steps is not known)."));
+  metrics.stages[0].tokens.reset();
+  EXPECT_THAT(text(), HasSubstr("The mixed that was recorded took 10.0 ms on the GPU."));
+  metrics.stages[0].stage = "decode";
+  metrics.stages[0].tokens = 32;
+  const std::string report =
+      markdown_text(section_document(metrics, {"aggregates"}, SectionOptions()));
+  EXPECT_THAT(report, HasSubstr("tokens per second in decode: n/a (a step alone has no period)"));
+  metrics.stages[0].tokens.reset();
+  EXPECT_THAT(markdown_text(section_document(metrics, {"aggregates"}, SectionOptions())),
+              HasSubstr("tokens per second in decode: n/a (the marks carry no token counts)"));
+}
+
+TEST(Stakeholder, OnePartOfAJobStandsForAllOfItsGpus) {
+  Metrics metrics = whole_metrics();
+  metrics.stages.resize(1);
+  metrics.stages[0].is_nested = false;
+  metrics.devices.resize(1);
+  metrics.devices[0].num_kernels = 10;
+  metrics.capture.world_size = 64;
+  metrics.findings.resize(1);
+  metrics.findings[0].id = "launch_bound";
+  metrics.findings[0].is_blocker = false;
+  metrics.findings[0].confidence = "low";
+  metrics.findings[0].saving_ns = 500'000'000;
+  metrics.findings[0].window_ns = 1'000'000'000;
+  SectionOptions options;
+  options.gpu_hour_price = {2.5, ""};
+  const std::string text = markdown_text(stakeholder_document(metrics, options));
+  EXPECT_THAT(text, HasSubstr("(one part of a job on 64 GPUs)"));
+  EXPECT_THAT(text, HasSubstr("an upper bound of low confidence, seldom reached, not a forecast"));
+  EXPECT_THAT(text, HasSubstr("on 64 GPUs, if the others are like this one, would save up to 768.0 "
+                              "GPU-hours per day (50.0 % of 1536), worth 1920.00 per day"));
+}
+
+TEST(Stakeholder, APriceGivesTheCostOfAMillionTokens) {
+  Metrics metrics = whole_metrics();
+  metrics.devices.resize(1);
+  metrics.devices[0].num_kernels = 10;
+  metrics.aggregates.decode_tokens_per_s = 1000;
+  SectionOptions options;
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, options)),
+              Not(HasSubstr("a million tokens")));
+  options.gpu_hour_price = {3.6, ""};
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, options)),
+              HasSubstr("At 3.60 per GPU-hour, a million tokens cost 1 on 1 GPU."));
+  // A recorded step of a few milliseconds is too little.
+  metrics.aggregates.source = "the recording";
+  metrics.ledgers.assign(1, {});
+  metrics.ledgers[0].stage = "decode";
+  metrics.ledgers[0].window_ns = 10'000'000;
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, options)),
+              Not(HasSubstr("a million tokens")));
+  metrics.ledgers[0].window_ns = 2'000'000'000;
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, options)),
+              HasSubstr("cost 1 on 1 GPU (from 2.00 s recorded)."));
+}
+
+TEST(Stakeholder, ARecordingWithoutAGpuHasItsDateAndItsEndings) {
+  Metrics metrics;
+  metrics.capture.file = "cpu.sqlite";
+  metrics.capture.recorded = "2026-11-02 14:03:05 UTC";
+  metrics.capture.tool = "Nsight Systems";
+  metrics.verdict = "No CUDA activity was recorded. nsys says: not started correctly.";
+  Finding blocker;
+  blocker.id = "no_gpu_activity";
+  blocker.is_blocker = true;
+  blocker.sentence = "no CUDA activity was recorded. nsys says: not started correctly.";
+  blocker.next = "llmprof doctor checks driver and tools";
+  blocker.confidence = "high";
+  metrics.findings = {blocker};
+  const std::string text = markdown_text(stakeholder_document(metrics, {}));
+  EXPECT_THAT(text,
+              HasSubstr("cpu.sqlite, without GPU work, recorded on 2026-11-02 14:03:05 UTC with "
+                        "Nsight Systems."));
+  EXPECT_THAT(text, HasSubstr("\nllmprof doctor checks")) << "a command is not capitalized";
+  for (const Document& document :
+       {section_document(metrics, {"findings"}, {}), stakeholder_document(metrics, {})}) {
+    EXPECT_THAT(markdown_text(document), Not(HasSubstr("..")));
+    EXPECT_THAT(html_text(document), Not(HasSubstr("..")));
+  }
+}
+
+TEST(Report, AnOpportunityHasItsEffortAndRiskAndTheOrderIsExplained) {
+  Metrics metrics = whole_metrics();
+  Finding finding;
+  finding.id = "launch_bound";
+  finding.stage = "steady";
+  finding.saving_ns = 250;
+  finding.window_ns = 1000;
+  finding.confidence = "high";
+  finding.next = "launch fewer";
+  metrics.findings = {finding, finding};
+  metrics.findings[1].id = "fusion";
+  metrics.findings[1].next = "fuse them (after launch_bound)";
+  const Document document = section_document(metrics, {"findings"}, {});
+  for (const std::string& text : {markdown_text(document), html_text(document)}) {
+    EXPECT_THAT(text, HasSubstr("Effort: a setting, or days in own code. Risk: low."));
+    EXPECT_THAT(text, HasSubstr("The largest saving comes first"));
+  }
+  EXPECT_THAT(
+      markdown_text(stakeholder_document(metrics, {})),
+      HasSubstr("fuse them (first solve: The GPU waits for the processor to hand it work)"));
+}
+
+// The first point is the surest, which need not have the largest bound.
+TEST(Stakeholder, SaysWhichPointItsSpeedUpIsOf) {
+  Metrics metrics = whole_metrics();
+  Finding finding;
+  finding.id = "host_work";
+  finding.stage = "steady";
+  finding.saving_ns = 200'000'000;
+  finding.window_ns = 1'000'000'000;
+  finding.confidence = "high";
+  finding.next = "load data while the GPU works";
+  metrics.findings = {finding, finding};
+  metrics.findings[1].id = "fusion";
+  metrics.findings[1].saving_ns = 400'000'000;
+  metrics.findings[1].confidence = "low";
+  metrics.findings[1].next = "also fixed by host_work: torch.compile";
+  metrics.verdict =
+      "cuda:0 waited ('enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__').";
+  const std::string text = markdown_text(stakeholder_document(metrics, {}));
+  EXPECT_THAT(text, HasSubstr("Up to 1.25 times as fast, if the first point below were solved "
+                              "completely: The GPU waits while the processor does other work."));
+  EXPECT_THAT(text, HasSubstr("The largest bound below is 1.67x (Many small steps read and write "
+                              "the same data), which is less sure: low confidence."));
+  EXPECT_THAT(text, HasSubstr("also fixed by the same change as \"The GPU waits while the "
+                              "processor does other work\": torch.compile"));
+  EXPECT_THAT(text, HasSubstr("waited (loading data with PyTorch's DataLoader)."));
+}
+
+TEST(Stakeholder, AModelThatDoesNotFitIsNotCalledTheModel) {
+  Metrics metrics = whole_metrics();
+  metrics.efficiency.emplace();
+  metrics.efficiency->model = "some_model";
+  metrics.capture.command = "serve";
+  metrics.data_quality = {{"model_mismatch", Severity::kWarning, 1, "MFU is n/a: another model"}};
+  const std::string text = markdown_text(stakeholder_document(metrics, {}));
+  EXPECT_THAT(text, HasSubstr("\nMFU is n/a: another model.\n"));
+  EXPECT_THAT(text, Not(HasSubstr("some_model")));
+}
+
+TEST(Report, AGpuWithoutANameHasTheGenerationThatItsKernelsProve) {
+  Metrics metrics = whole_metrics();
+  metrics.devices.resize(1);
+  metrics.devices[0].device = "cuda:0";
+  metrics.devices[0].name.clear();
+  metrics.kernels.resize(1);
+  metrics.kernels[0].device = "cuda:0";
+  metrics.kernels[0].kernel_name = "nvjet_hsh_128x128_tn";
+  SectionOptions options;
+  options.is_terminal = true;
+  const auto text = [&] {
+    return terminal_text(section_document(metrics, {"summary"}, options), {});
+  };
+  EXPECT_THAT(text(),
+              HasSubstr("n/a (not named in the recording; its kernels are of Hopper (sm_90))"));
+  EXPECT_THAT(
+      markdown_text(stakeholder_document(metrics, {})),
+      HasSubstr("a GPU that the recording does not name; its kernels are of Hopper (sm_90)"));
+  metrics.kernels[0].kernel_name = "sm80_xmma_gemm";
+  EXPECT_THAT(text(), HasSubstr("n/a (not named in the recording)"))
+      << "kernels for Ampere also run on later GPUs";
 }
 
 TEST(Report, TheSummaryNamesNoDeviceAndNoRule) {
@@ -506,7 +713,9 @@ TEST(Report, AFailedRunIsNeverFast) {
 TEST(Report, AnOverrideOnOneSideOnlyIsADifference) {
   const Metrics metrics = whole_metrics();
   const auto side = [&](const char* inputs) {
-    return std::vector{summary_of_run("run", metrics, parse_json(inputs, ""))};
+    RunSummary run = summary_of_run("run", metrics, parse_json(inputs, ""));
+    run.identity = "";  // the numbers of two runs would differ
+    return std::vector{run};
   };
   const auto plain = side(R"({"overrides": ["artifacts.dir=a"]})");
   const auto changed = side(R"({"overrides": ["workload.environment.X=1"]})");
@@ -556,10 +765,63 @@ TEST(Glossary, HasEveryBucketAndFindsWordsAsPeopleTypeThem) {
     ASSERT_NE(bucket_label(bucket), "") << bucket;
   }
   ASSERT_NE(find_term("launch-bound"), nullptr);
+  EXPECT_EQ(find_term("whole recording"), find_term("capture"));
+  EXPECT_EQ(find_term("unmarked"), find_term("outside"));
+  EXPECT_NE(find_term("unmarked"), nullptr);
   EXPECT_EQ(find_term("Launch Bound")->name, "launch_bound");
   EXPECT_EQ(find_term("MFU")->kind, "term");
+  for (const char* word :
+       {"SM", "GEMM", "tensor cores", "tensor core", "NVTX", "CUDA graphs", "occupancy", "warps",
+        "roofline", "KV cache", "prefill", "decode", "MBU"}) {
+    EXPECT_NE(find_term(word), nullptr) << word;
+  }
   EXPECT_EQ(find_term("nosuch"), nullptr);
   EXPECT_EQ(bucket_label("launch_late"), "waiting for CPU launch");
+}
+
+// Fills every table that a terminal can show.
+Metrics with_all_tables() {
+  Metrics metrics = whole_metrics();
+  metrics.possible_marks.resize(1);
+  metrics.compositions.resize(4);
+  metrics.host_phases.resize(1);
+  metrics.ranges.resize(1);
+  metrics.gemm_rates.resize(1);
+  StructureSummary& structure = metrics.structure.emplace();
+  structure.passes.resize(1);
+  structure.parts.resize(1);
+  structure.parts[0].pass_fraction = 1;
+  structure.parts[0].weight_bytes = 1;
+  return metrics;
+}
+
+TEST(Glossary, ExplainsEveryNameThatIsShown) {
+  const auto is_known = [](std::string_view name) {
+    return find_term(name) != nullptr || find_column(name) != nullptr;
+  };
+  for (const std::string_view label : bucket_labels()) {
+    EXPECT_TRUE(is_known(label)) << label;
+  }
+  for (const char* name : {"steady", "startup", "ending", "capture", "confidence",
+                           "CPU did other work", "steady mean", "Top opportunities"}) {
+    EXPECT_TRUE(is_known(name)) << name;
+  }
+  const Metrics metrics = with_all_tables();
+  std::size_t num_columns = 0;
+  for (const bool is_terminal : {true, false}) {
+    SectionOptions options;
+    options.is_terminal = is_terminal;
+    options.has_all_parts = true;
+    for (const Section& section : section_document(metrics, section_ids(), options).sections) {
+      for (const ReportTable& table : section.tables) {
+        for (const ReportColumn& column : table.columns) {
+          EXPECT_TRUE(is_known(column.title)) << section.id << ": " << column.title;
+          ++num_columns;
+        }
+      }
+    }
+  }
+  EXPECT_GT(num_columns, 100U);
 }
 
 TEST(Terminal, NoSentenceIsWiderThanTheWindow) {

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sets of runs before they are compared: each run once, and the times that may decide.
+//
+// Reports and comparisons give one time of a step: see step_time(). Two times look like speed and
+// are not. Marks of an engine that runs ahead of the GPU end before
+// the work does, so there the distance of steps or their time on the GPU decides. The length of a
+// recording that a clock ended is the clock's, so there the time for the same work decides.
+//
+// What this gets wrong: the same work is that of the same kernels. Where most of them were
+// replaced, nothing decides, and the verdict says so.
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "compare/compare.h"
+
+namespace llmprof {
+namespace {
+
+constexpr const char* kLengthKey = "stages[stage=all].host_median_ns";
+constexpr const char* kPaceKey = "pace.time_ns";
+
+using Sides = std::array<std::vector<RunSummary>*, 2>;
+
+RunMetric* metric_of(RunSummary& run, const std::string& key) {
+  const auto found = std::ranges::find(run.metrics, key, &RunMetric::key);
+  return found == run.metrics.end() ? nullptr : &*found;
+}
+
+template <typename Test>
+bool any_run(const Sides& sides, const Test& test) {
+  return std::ranges::any_of(sides, [&](std::vector<RunSummary>* side) {
+    return std::any_of(side->begin(), side->end(), test);
+  });
+}
+
+bool all_have(const Sides& sides, const std::string& key) {
+  return !any_run(sides, [&](RunSummary& run) { return metric_of(run, key) == nullptr; });
+}
+
+bool is_gated(const Sides& sides, const std::string& key) {
+  return any_run(sides, [&](RunSummary& run) {
+    const RunMetric* metric = metric_of(run, key);
+    return metric != nullptr && metric->is_gated;
+  });
+}
+
+void set_gated(const Sides& sides, const std::string& key, bool is_gated) {
+  for (std::vector<RunSummary>* side : sides) {
+    for (RunSummary& run : *side) {
+      if (RunMetric* metric = metric_of(run, key)) {
+        metric->is_gated = is_gated;
+      }
+    }
+  }
+}
+
+// A stage is judged by the time of a step that reports give, where all runs have the same kind of
+// it.
+void judge_by_step(const Sides& sides) {
+  std::map<std::string, std::string> key_of_stage;  // empty: runs differ
+  for (const std::vector<RunSummary>* side : sides) {
+    for (const RunSummary& run : *side) {
+      for (const StageAmount& stage : run.stages) {
+        const auto [known, is_new] = key_of_stage.try_emplace(stage.stage, stage.step_key);
+        known->second = is_new || known->second == stage.step_key ? stage.step_key : "";
+      }
+    }
+  }
+  for (const auto& [stage, key] : key_of_stage) {
+    const std::string of_marks = fmt::format("stages[stage={}].host_median_ns", stage);
+    if (!key.empty() && is_gated(sides, of_marks) && all_have(sides, key)) {
+      set_gated(sides, of_marks, false);
+      set_gated(sides, key, true);
+    }
+  }
+}
+
+// A time that no run has decides nothing.
+void drop_zeros(const Sides& sides) {
+  std::map<std::string, bool> is_zero;  // in all runs
+  for (const std::vector<RunSummary>* side : sides) {
+    for (const RunSummary& run : *side) {
+      for (const RunMetric& metric : run.metrics) {
+        const auto [known, is_new] = is_zero.try_emplace(metric.key, true);
+        known->second = known->second && metric.value == 0;
+      }
+    }
+  }
+  for (const auto& [key, is_zero_everywhere] : is_zero) {
+    if (is_zero_everywhere && is_gated(sides, key)) {
+      set_gated(sides, key, false);
+    }
+  }
+}
+
+// Steps of a stage are judged by their distance if every run has one, else by their time on the
+// GPU.
+void judge_on_gpu(const Sides& sides, const std::string& stage) {
+  const std::string period = fmt::format("steps[stage={}].period_median_ns", stage);
+  const std::string window = fmt::format("steps[stage={}].gpu_window_median_ns", stage);
+  for (const std::string& of_marks : {fmt::format("stages[stage={}].host_median_ns", stage),
+                                      fmt::format("baseline[stage={}].p50_ns", stage)}) {
+    if (is_gated(sides, of_marks)) {
+      set_gated(sides, of_marks, false);
+      set_gated(sides, all_have(sides, period) ? period : window, true);
+    }
+  }
+}
+
+// The time in which each run would have done the work of the first; false if the kernels do not
+// tell.
+bool add_pace(const Sides& sides) {
+  const RunSummary first = sides[0]->front();
+  std::map<const RunSummary*, double> times_ns;
+  for (const std::vector<RunSummary>* side : sides) {
+    for (const RunSummary& run : *side) {
+      const std::optional<double> ratio = work_ratio(first, run);
+      if (!ratio || !(*ratio > 0)) {
+        return false;
+      }
+      times_ns[&run] = static_cast<double>(run.recording_ns) / *ratio;
+    }
+  }
+  for (std::vector<RunSummary>* side : sides) {
+    for (RunSummary& run : *side) {
+      run.metrics.insert(run.metrics.begin(), {kPaceKey, "ns", times_ns.at(&run), false, true, ""});
+    }
+  }
+  return true;
+}
+
+bool has_other_gate(const Sides& sides) {
+  return std::ranges::any_of(sides[0]->front().metrics, [&](const RunMetric& metric) {
+    return metric.is_gated && metric.key != kLengthKey && all_have(sides, metric.key);
+  });
+}
+
+std::string judge_timed(const Sides& sides) {
+  const std::int64_t launches = sides[0]->front().launches;
+  const bool is_same_work =
+      !any_run(sides, [&](const RunSummary& run) { return run.launches != launches; });
+  if (!is_gated(sides, kLengthKey) || is_same_work || !are_equally_long(*sides[0], *sides[1])) {
+    return "";
+  }
+  if (add_pace(sides) || has_other_gate(sides)) {
+    set_gated(sides, kLengthKey, false);
+    return "";
+  }
+  return "the recordings are equally long, a clock ended them, and most of their kernels differ; name "
+         "a range that repeats (--step NAME)";
+}
+
+}  // namespace
+
+std::vector<RunSummary> distinct_runs(std::vector<RunSummary> runs,
+                                      std::vector<RepeatedRun>& repeated) {
+  std::vector<RunSummary> distinct;
+  for (RunSummary& run : runs) {
+    const auto before = std::ranges::find_if(distinct, [&](const RunSummary& one) {
+      return !one.identity.empty() && one.identity == run.identity;
+    });
+    if (before == distinct.end()) {
+      distinct.push_back(std::move(run));
+    } else {
+      repeated.push_back({run.label, before->label});
+    }
+  }
+  return distinct;
+}
+
+std::string choose_deciding_times(std::vector<RunSummary>& base,
+                                  std::vector<RunSummary>& candidate) {
+  const Sides sides = {&base, &candidate};
+  drop_zeros(sides);
+  judge_by_step(sides);
+  std::vector<std::string> ahead;
+  for (const std::vector<RunSummary>* side : sides) {
+    for (const RunSummary& run : *side) {
+      for (const StageAmount& stage : run.stages) {
+        if (stage.is_host_ahead && std::ranges::count(ahead, stage.stage) == 0) {
+          ahead.push_back(stage.stage);
+        }
+      }
+    }
+  }
+  for (const std::string& stage : ahead) {
+    judge_on_gpu(sides, stage);
+  }
+  return judge_timed(sides);
+}
+
+}  // namespace llmprof

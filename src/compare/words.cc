@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of metrics, changes and verdicts as people read them.
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "compare/compare.h"
+
+namespace llmprof {
+namespace {
+
+// A key with a name in it, and the words around that name.
+struct KeyWords {
+  std::string_view before;
+  std::string_view after;
+  std::string_view words_before;
+  std::string_view words_after;
+};
+
+constexpr std::array<KeyWords, 5> kKeyWords = {{
+    {"stages[stage=", "].host_median_ns", "", " (median)"},
+    {"steps[stage=", "].period_median_ns", "", " time (median)"},
+    {"steps[stage=", "].gpu_window_median_ns", "", " on the GPU (median)"},
+    {"baseline[stage=", "].p50_ns", "", " without a profiler (p50)"},
+    {"structure.passes[pass=", "].period_median_ns", "time from one ",
+     " pass to the next (median)"},
+}};
+
+}  // namespace
+
+std::string metric_label(const std::string& key) {
+  constexpr std::array<std::pair<std::string_view, const char*>, 5> kWhole = {{
+      {"aggregates.ttft.p50_ns", "time to first token (p50)"},
+      {"aggregates.tpot.p50_ns", "time per token (p50)"},
+      {"aggregates.program_ns", "length of the program"},
+      {"stages[stage=all].host_median_ns", "length of the recording"},
+      {"pace.time_ns", "time for the same work"},
+  }};
+  for (const auto& [whole, words] : kWhole) {
+    if (key == whole) {
+      return words;
+    }
+  }
+  for (const KeyWords& one : kKeyWords) {
+    if (key.starts_with(one.before) && key.ends_with(one.after)) {
+      const std::string name =
+          key.substr(one.before.size(), key.size() - one.before.size() - one.after.size());
+      // "decode" is a stage, and its time that of one step.
+      const bool is_period = one.words_after == " time (median)";
+      if (is_period && !name.ends_with("step")) {
+        return fmt::format("{} step{}", name, one.words_after);
+      }
+      return fmt::format("{}{}{}", one.words_before, name, one.words_after);
+    }
+  }
+  // The one instance of a stage.
+  constexpr std::string_view kLedger = "ledgers[stage=";
+  const std::size_t comma = key.find(",device=");
+  if (key.starts_with(kLedger) && comma != std::string::npos && key.ends_with("].window_ns")) {
+    return key.substr(kLedger.size(), comma - kLedger.size()) + " on the GPU";
+  }
+  return key;
+}
+
+const char* change_name(Change change) {
+  switch (change) {
+    case Change::kSame:
+      return "same";
+    case Change::kWorse:
+      return "worse";
+    case Change::kBetter:
+      return "better";
+    case Change::kUnclear:
+      return "unclear";
+    case Change::kNotJudged:
+      return "not judged";
+  }
+  return "";
+}
+
+const char* verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass:
+      return "pass";
+    case Verdict::kRegress:
+      return "regress";
+    case Verdict::kInconclusive:
+      return "inconclusive";
+    case Verdict::kInvalid:
+      return "invalid";
+  }
+  return "";
+}
+
+}  // namespace llmprof

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The speed of a run. What users of a model wait for comes first, then the tokens of the steps that
+// were recorded, then the length of a step.
+#include "report/speed.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analysis/findings/findings.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "report/document.h"
+#include "report/member_table.h"
+#include "report/section_parts.h"
+
+namespace llmprof {
+namespace {
+
+bool is_work(const StageSummary& stage) {
+  return !stage.is_nested && stage.num_instances > 0 && !is_without_work(stage.stage);
+}
+
+// "12345" as "12,345".
+std::string grouped(double number) {
+  std::string digits = fmt::format("{:.0f}", number);
+  for (std::size_t place = digits.size(); place > 3;) {
+    place -= 3;
+    digits.insert(place, ",");
+  }
+  return digits;
+}
+
+// "A decode step makes 32 tokens", "Prefill reads 15360 tokens".
+std::string work_words(const StageSummary& stage, std::int64_t tokens) {
+  const std::string count = grouped(static_cast<double>(tokens));
+  const std::string name = printable(stage.stage);
+  if (name == "prefill") {
+    return fmt::format("A prefill reads {} tokens of prompts", count);
+  }
+  if (name == "mixed") {
+    return fmt::format("A step that reads prompts and makes tokens handles {} tokens", count);
+  }
+  return fmt::format("A {} makes {} tokens", name == "decode" ? "decode step" : name, count);
+}
+
+// Tokens per second of a stage whose marks carry token counts.
+std::optional<double> rate_of(const Metrics& metrics, const StageSummary& stage) {
+  const std::optional<StepTime> step = step_time(metrics, stage);
+  const std::int64_t tokens = stage.tokens.value_or(0) / stage.num_instances;
+  return tokens <= 0 || !step || step->time_ns <= 0
+             ? std::nullopt
+             : std::optional(static_cast<double>(tokens) * 1e9 /
+                             static_cast<double>(step->time_ns));
+}
+
+// The same as a sentence; empty if it is not known.
+std::string rate_words(const Metrics& metrics, const StageSummary& stage) {
+  const std::optional<double> rate = rate_of(metrics, stage);
+  if (!rate) {
+    return "";
+  }
+  const double per_s = *rate;
+  const std::int64_t time_ns = step_time(metrics, stage)->time_ns;
+  const std::int64_t tokens = *stage.tokens / stage.num_instances;
+  const bool is_decode = stage.stage == "decode" || stage.stage == "decode_step";
+  return fmt::format(
+      "{} in {}: {}{} tokens per second{}{}.", work_words(stage, tokens),
+      format_duration_ns(time_ns), stage.num_instances == 1 ? "at best " : "", grouped(per_s),
+      is_decode ? fmt::format(", {} per token for each user", format_duration_ns(time_ns)) : "",
+      stage.num_instances == 1 ? " (one step was recorded, so the time between steps is not known)"
+                               : "");
+}
+
+// The time of one step: of the marked stage that takes most time, else of a pass of the model.
+// Empty if there is neither.
+std::string step_words(const Metrics& metrics) {
+  const StageSummary* longest = nullptr;
+  for (const StageSummary& stage : metrics.stages) {
+    if (is_work(stage) && (longest == nullptr || stage.total_ns > longest->total_ns)) {
+      longest = &stage;
+    }
+  }
+  if (longest != nullptr) {
+    if (const auto step = step_time(metrics, *longest)) {
+      const std::string name = printable(longest->stage);
+      return longest->num_instances == 1
+                 ? fmt::format("The {} that was recorded took {} on the GPU.", name,
+                               format_duration_ns(step->time_ns))
+                 : fmt::format("One {} takes {} ({}median of {}).", name,
+                               format_duration_ns(step->time_ns),
+                               step->is_period ? "from one to the next, " : "",
+                               longest->num_instances - (step->is_period ? 1 : 0));
+    }
+  }
+  if (metrics.structure) {
+    for (const PassSummary& pass : metrics.structure->passes) {
+      if (pass.period_ns && pass.num_passes > 1) {
+        return fmt::format("A new {} pass through the model ({}) begins every {} (median of {}).",
+                           printable(pass.pass), count_of(pass.num_layers, "layer"),
+                           format_duration_ns(*pass.period_ns), pass.num_passes);
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& stage) {
+  const auto steps = std::ranges::find(metrics.steps, stage.stage, &StepMetrics::stage);
+  const std::string of_steps = fmt::format("steps[stage={}].", printable(stage.stage));
+  if (steps != metrics.steps.end() && steps->period_median_ns) {
+    return StepTime{*steps->period_median_ns,
+                    of_steps + path_of<StepMetrics>(&StepMetrics::period_median_ns), true};
+  }
+  // A range may end before the GPU has done what was launched in it, and a GPU may have been busy
+  // with what was not recorded.
+  std::optional<StepTime> window;
+  const MetricRows<LedgerMetrics> ledgers = rows_at(metrics, &Metrics::ledgers);
+  for (std::size_t i = 0; i < metrics.ledgers.size(); ++i) {
+    const LedgerMetrics& row = metrics.ledgers[i];
+    // Less than a percent is not taken off: the time is then that of the ledger.
+    const std::int64_t before_ns = row.unrecorded_before_ns();
+    const std::int64_t time_ns = row.window_ns - (before_ns > row.window_ns / 100 ? before_ns : 0);
+    if (row.stage == stage.stage && stage.num_instances == 1 && stage.num_open == 0 &&
+        (!window || time_ns > window->time_ns)) {
+      window = {time_ns, time_ns < row.window_ns
+                             ? ""
+                             : row_path(ledgers.path, row, i) + "." +
+                                   path_of<LedgerMetrics>(&LedgerMetrics::window_ns)};
+    }
+  }
+  if (window) {
+    return window;
+  }
+  const std::int64_t on_gpu_ns =
+      steps == metrics.steps.end() ? 0 : steps->gpu_window_median_ns.value_or(0);
+  if (on_gpu_ns > stage.median_ns) {
+    return StepTime{on_gpu_ns, of_steps + path_of<StepMetrics>(&StepMetrics::gpu_window_median_ns)};
+  }
+  return stage.median_ns <= 0
+             ? std::nullopt
+             : std::optional(StepTime{stage.median_ns,
+                                      fmt::format("stages[stage={}].", printable(stage.stage)) +
+                                          path_of<StageSummary>(&StageSummary::median_ns)});
+}
+
+std::int64_t num_working_gpus(const Metrics& metrics) {
+  return std::ranges::count_if(metrics.devices,
+                               [](const DeviceMetrics& device) { return device.num_kernels > 0; });
+}
+
+std::optional<double> tokens_per_s(const Metrics& metrics) {
+  if (metrics.aggregates.decode_tokens_per_s) {
+    return metrics.aggregates.decode_tokens_per_s;
+  }
+  for (const char* name : {"decode", "decode_step", "mixed"}) {
+    for (const StageSummary& stage : metrics.stages) {
+      if (stage.stage == name && stage.num_instances > 0) {
+        if (const auto rate = rate_of(metrics, stage)) {
+          return rate;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> speed_sentences(const Metrics& metrics) {
+  std::vector<std::string> said;
+  const AggregateMetrics& sums = metrics.aggregates;
+  if (sums.ttft.mean_ns) {
+    said.push_back(fmt::format("The first token comes after {}.",
+                               shown({*sums.ttft.mean_ns, Unit::kDuration, ""})));
+  }
+  if (sums.tpot.mean_ns) {
+    said.push_back(fmt::format(
+        "Each further token takes {}{}.", shown({*sums.tpot.mean_ns, Unit::kDuration, ""}),
+        sums.decode_tokens_per_s
+            ? fmt::format(", {} tokens per second in total", grouped(*sums.decode_tokens_per_s))
+            : ""));
+  }
+  for (const StageSummary& stage : metrics.stages) {
+    const bool is_said = (sums.ttft.mean_ns && stage.stage == "prefill") ||
+                         (sums.tpot.mean_ns && stage.stage == "decode");
+    if (is_work(stage) && !is_said) {
+      said.push_back(rate_words(metrics, stage));
+    }
+  }
+  std::erase(said, "");
+  if (said.empty()) {
+    said.push_back(step_words(metrics));
+    std::erase(said, "");
+  }
+  return said;
+}
+
+std::string no_rate_reason(const Metrics& metrics) {
+  const auto is_decode = [](const StageSummary& stage) {
+    return stage.stage == "decode" || stage.stage == "decode_step";
+  };
+  const bool lacks_tokens = std::ranges::any_of(metrics.stages, is_decode) &&
+                            std::ranges::none_of(metrics.stages, [&](const StageSummary& stage) {
+                              return is_decode(stage) && stage.tokens;
+                            });
+  const std::string reason = printable(metrics.aggregates.tpot.reason);
+  return lacks_tokens || reason.empty() ? "the marks carry no token counts" : reason;
+}
+
+}  // namespace llmprof

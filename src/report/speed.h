@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How fast a run is, in sentences: the first token, each further one, tokens per second, a step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/metrics.h"
+
+namespace llmprof {
+
+// The time of a step, and its key in metrics.json.
+struct StepTime {
+  std::int64_t time_ns = 0;
+  std::string key;         // empty: it is made of several numbers
+  bool is_period = false;  // from one to the next
+};
+
+// The length of one instance of a stage, as reports and comparisons give it: its period on the GPU
+// where several follow each other, else its time on the GPU without what was not recorded. nullopt
+// if nothing tells.
+std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& stage);
+
+// GPUs on which a kernel ran.
+std::int64_t num_working_gpus(const Metrics& metrics);
+
+// The most important first; empty where nothing that repeats or is marked was recorded.
+std::vector<std::string> speed_sentences(const Metrics& metrics);
+
+// Tokens per second while tokens are made; nullopt where they are not counted.
+std::optional<double> tokens_per_s(const Metrics& metrics);
+
+// Why tokens per second in decode are not known.
+std::string no_rate_reason(const Metrics& metrics);
+
+}  // namespace llmprof

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Commands at the width of a terminal: no sentence and no table is wider, so none breaks inside a word."""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from recording import make_recording
+
+WIDTHS = (80, 100)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    program = str(pathlib.Path(parser.parse_args().program).resolve())
+    faults = []
+    with tempfile.TemporaryDirectory() as directory:
+        folder = pathlib.Path(directory)
+        cases = ("analyze-model", "layers", "analyze-nocuda", "analyze-graph")
+        model, layers, empty, graph = (str(make_recording(folder / f"{case}.sqlite", case)) for case in cases)
+        commands = [["analyze", model, "--model", "deepseek_ocr"], ["analyze", layers], ["analyze", empty], ["analyze", graph],
+                    ["report", model, "--verbose"], ["kernels", graph], ["ranges", model], ["layers", layers], ["doctor"],
+                    ["model", "deepseek_ocr", "--gpu", "H100-SXM5-80GB"], ["compare", model, layers], ["explain", "launch_bound"]]
+        for width in WIDTHS:
+            for words in commands:
+                told = subprocess.run([program, *words], capture_output=True, text=True, timeout=120, cwd=folder,
+                                      env={**os.environ, "COLUMNS": str(width), "TERM": "dumb"})
+                # One word, as a path, cannot be broken.
+                wide = [line for line in told.stdout.splitlines() if len(line) > width and len(line.split()) > 1]
+                wide = [line for line in wide if max(map(len, line.split())) < width // 2]
+                faults += [f"{words[0]} at {width}: {len(line)} wide: {line}" for line in wide[:3]]
+    if faults:
+        sys.exit("\n".join(faults))
+    print(f"{len(commands)} commands at {' and '.join(map(str, WIDTHS))} columns")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/comparison_parts.h"
+#include "report/run_summary.h"
+#include "report/speed.h"
+
+namespace llmprof {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kPeriod = "steps[stage=step].period_median_ns";
+constexpr std::int64_t kMs = 1'000'000;
+
+// Six steps, with waiting for a data loader and for launches.
+RunSummary make_run(double step_ms, std::int64_t compute_ms, std::int64_t loader_ms,
+                    std::int64_t launch_ms) {
+  RunSummary run;
+  run.label = "run";
+  run.is_marked = true;
+  run.launches = 100;
+  run.num_gpus = 1;
+  run.kernel_ns = compute_ms * kMs;
+  run.stages = {{"step", 6, compute_ms * kMs, std::nullopt}};
+  run.metrics = {{kPeriod, "ns", step_ms * kMs, false, true, ""}};
+  run.kernels = {{"gemm", "gemm", "cuda:0", "step", "gemm", "", compute_ms * kMs, 100}};
+  run.ledgers = {{"step",
+                  "cuda:0",
+                  (compute_ms + loader_ms + launch_ms) * kMs,
+                  {{"compute", compute_ms * kMs}, {"launch_late", (loader_ms + launch_ms) * kMs}}}};
+  run.idle = {{"step", "cuda:0", "launch_late", "host_work", "DataLoader", loader_ms * kMs},
+              {"step", "cuda:0", "launch_late", "launching", "aten::add", launch_ms * kMs}};
+  return run;
+}
+
+Comparison compared(const RunSummary& base, const RunSummary& candidate, double price = 0) {
+  CompareOptions options;
+  options.gpu_hour_price = price > 0 ? std::optional(price) : std::nullopt;
+  return compare_runs({base}, {candidate}, options);
+}
+
+TEST(CauseSentence, NamesTheLargestPartsAndWhatTheCpuDid) {
+  EXPECT_EQ(
+      cause_sentence(compared(make_run(150, 590, 220, 90), make_run(129, 595, 20, 150))),
+      "Where it comes from: CPU did other work (mostly in 'DataLoader') -200 ms, waiting for CPU "
+      "launch (mostly in 'aten::add') +60.0 ms; in all, -135 ms of 900 ms (all of 'step' "
+      "together, cuda:0).");
+  EXPECT_THAT(cause_sentence(compared(make_run(100, 500, 50, 50), make_run(130, 680, 50, 50))),
+              HasSubstr("Where it comes from: compute (gemm kernels +180 ms) +180 ms; in all"));
+}
+
+TEST(CauseSentence, IsNotSaidWhereThePartsDoNotTell) {
+  // No change, one of other work, or one that is not that of the deciding time.
+  EXPECT_EQ(cause_sentence(compared(make_run(150, 590, 220, 90), make_run(150.1, 590, 221, 90))),
+            "");
+  EXPECT_EQ(cause_sentence(compared(make_run(150, 590, 220, 90), make_run(170, 590, 20, 90))), "");
+  RunSummary other = make_run(129, 595, 20, 150);
+  other.stages[0].instances = 12;
+  EXPECT_EQ(cause_sentence(compared(make_run(150, 590, 220, 90), other)), "");
+  // Many small parts: none of them is the cause.
+  RunSummary base = make_run(100, 500, 0, 0);
+  RunSummary candidate = make_run(120, 500, 0, 0);
+  for (const char* bucket : {"comm", "copy", "graph", "queued", "sync", "tail"}) {
+    base.ledgers[0].buckets_ns.emplace_back(bucket, 10 * kMs);
+    candidate.ledgers[0].buckets_ns.emplace_back(bucket, 30 * kMs);
+    base.ledgers[0].window_ns += 10 * kMs;
+    candidate.ledgers[0].window_ns += 30 * kMs;
+  }
+  EXPECT_EQ(cause_sentence(compared(base, candidate)), "");
+}
+
+TEST(CauseSentence, OfOperatorsWithoutAGpu) {
+  RunSummary base;
+  base.label = "run";
+  base.metrics = {{"aggregates.program_ns", "ns", 1e9, false, true, ""}};
+  base.operators = {{"MUL_MAT", "decode", 700 * kMs, 1}, {"ADD", "decode", 100 * kMs, 1}};
+  base.operators_whole_ns = 800 * kMs;
+  RunSummary candidate = base;
+  candidate.metrics[0].value = 8e8;
+  candidate.operators[0].total_ns = 500 * kMs;
+  candidate.operators_whole_ns = 600 * kMs;
+  EXPECT_EQ(cause_sentence(compared(base, candidate)),
+            "Where it comes from: operators MUL_MAT -200 ms; in all, -200 ms of 800 ms.");
+}
+
+TEST(WorthSentence, IsOfTokensWhereTheyAreCountedElseOfSteps) {
+  RunSummary base = make_run(3600, 590, 220, 90);
+  RunSummary candidate = make_run(1800, 595, 20, 150);
+  EXPECT_EQ(worth_sentence(compared(base, candidate)), "");
+  EXPECT_EQ(
+      worth_sentence(compared(base, candidate, 2)),
+      "At 2.00 per GPU-hour, 1,000 steps cost 2 before and 1 now: 1 less (-50.0 %), on 1 GPU.");
+  // A sum is paid for: one long step among short ones counts.
+  base.metrics[0].steps = candidate.metrics[0].steps = "step";
+  base.steps = {{"step", {36e11, 36e11, 36e11}}};
+  candidate.steps = {{"step", {18e11, 18e11, 36e11}}};
+  CompareOptions in_euros;
+  in_euros.gpu_hour_price = 2;
+  in_euros.price_unit = "EUR";
+  EXPECT_EQ(worth_sentence(compare_runs({base}, {candidate}, in_euros)),
+            "At 2.00 EUR per GPU-hour, 1,000 steps (of the mean length) cost 2000 EUR before and "
+            "1333 EUR now: 667 EUR less (-33.3 %), on 1 GPU.");
+  base.tokens_per_s = 1000;
+  candidate.tokens_per_s = 800;
+  base.num_gpus = candidate.num_gpus = 2;
+  EXPECT_EQ(
+      worth_sentence(compared(base, candidate, 3.6)),
+      "At 3.60 per GPU-hour, a million tokens cost 2 before and 2.5 now: 0.5 more (+25.0 %), on "
+      "2 GPUs.");
+  base.num_gpus = 0;
+  EXPECT_THAT(worth_sentence(compared(base, candidate, 3.6)),
+              HasSubstr("not known: no GPU worked"));
+}
+
+MetricChange small_row(double ratio, double low, double high) {
+  MetricChange row;
+  row.key = "aggregates.tpot.p50_ns";
+  row.unit = "ns";
+  row.is_gated = true;
+  row.base = 100;
+  row.candidate = 100 * ratio;
+  row.ratio = ratio;
+  row.ratio_low = low;
+  row.ratio_high = high;
+  row.limit_fraction = 0.01;
+  row.change = Change::kSame;
+  return row;
+}
+
+// A word beside an interval must not contradict it.
+TEST(MetricJudgement, AgreesWithTheNumbersBesideIt) {
+  EXPECT_EQ(metric_judgement(small_row(1.001, 0.998, 1.004)), "no significant change");
+  EXPECT_EQ(metric_judgement(small_row(1.005, 1.002, 1.008)), "longer, by less than 1 %");
+  EXPECT_EQ(metric_judgement(small_row(0.98, 0.96, 0.995)), "shorter, not surely by 1 %");
+  MetricChange rate = small_row(0.995, 0.992, 0.998);
+  rate.is_larger_better = true;
+  EXPECT_EQ(metric_judgement(rate), "lower, by less than 1 %");
+  MetricChange budget = small_row(1.021, 1.015, 1.03);
+  budget.has_change_budget = true;
+  budget.limit_fraction = 0.05;
+  EXPECT_EQ(metric_judgement(budget), "within budget (+2.10 %, limit +5 %)");
+  EXPECT_EQ(gate_limit_text(budget), "+5 %");
+  budget.at_most = 12e6;
+  EXPECT_EQ(gate_limit_text(budget), "+5 %, at most 12.0 ms");
+  MetricChange outside = small_row(1, 0.99, 1.01);
+  outside.change = Change::kWorse;
+  outside.broken_limit = 50;
+  outside.is_limit_above = true;
+  outside.reason = "every run breaks the budget's limit";
+  EXPECT_EQ(metric_judgement(outside),
+            "OUTSIDE (every run breaks the budget's limit: at most 50 ns)");
+}
+
+// The time of a step that the summary tells is the one by which a comparison decides.
+TEST(StepTime, IsTheSameInReportsAndComparisons) {
+  Metrics metrics;
+  StageSummary& stage = metrics.stages.emplace_back();
+  stage.stage = "step";
+  stage.num_instances = 6;
+  stage.median_ns = 152 * kMs;
+  stage.total_ns = 918 * kMs;
+  StepMetrics& steps = metrics.steps.emplace_back();
+  steps.stage = "step";
+  steps.gpu_window_median_ns = 116 * kMs;
+  steps.period_median_ns = 150 * kMs;
+  const auto key_of = [&] {
+    const RunSummary run = summary_of_run("run", metrics, {});
+    const auto value = std::ranges::find(run.metrics, run.stages[0].step_key, &RunMetric::key);
+    EXPECT_NE(value, run.metrics.end()) << run.stages[0].step_key;
+    EXPECT_DOUBLE_EQ(value->value, static_cast<double>(step_time(metrics, stage)->time_ns));
+    return run.stages[0].step_key;
+  };
+  EXPECT_EQ(key_of(), kPeriod);
+  EXPECT_THAT(speed_sentences(metrics),
+              testing::ElementsAre("One step takes 150 ms (from one to the next, median of 5)."));
+  steps.period_median_ns.reset();
+  EXPECT_EQ(key_of(), "stages[stage=step].host_median_ns");
+  steps.gpu_window_median_ns = 160 * kMs;
+  EXPECT_EQ(key_of(), "steps[stage=step].gpu_window_median_ns");
+  stage.num_instances = 1;
+  LedgerMetrics& ledger = metrics.ledgers.emplace_back();
+  ledger.stage = "step";
+  ledger.device = "cuda:0";
+  ledger.window_ns = 170 * kMs;
+  EXPECT_EQ(key_of(), "ledgers[stage=step,device=cuda:0].window_ns");
+  EXPECT_EQ(step_time(metrics, stage)->time_ns, 170 * kMs);
+}
+
+}  // namespace
+}  // namespace llmprof

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables that are wider than the terminal.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "report/document.h"
+
+namespace llmprof {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// A document with one table; each row has the same word in its second column.
+Document wide_document(std::size_t num_numbers) {
+  Document document;
+  Section& section = document.sections.emplace_back();
+  section.id = "wide";
+  section.title = "Wide";
+  ReportTable& table = section.tables.emplace_back();
+  table.columns = {{"stage", "", Unit::kName}, {"what", "", Unit::kText}};
+  for (std::size_t i = 0; i < num_numbers; ++i) {
+    table.columns.push_back({fmt::format("column{}", i), "", Unit::kDuration});
+  }
+  table.columns.push_back({"verdict", "", Unit::kText});
+  for (const char* stage : {"prefill", "decode"}) {
+    ReportRow& row = table.rows.emplace_back();
+    row.cells = {{stage, Unit::kName, ""}, {"same kernel", Unit::kText, ""}};
+    for (std::size_t i = 0; i < num_numbers; ++i) {
+      row.cells.push_back({static_cast<double>(1'000'000 * (i + 1)), Unit::kDuration, ""});
+    }
+    row.cells.push_back({"GPU mostly idle", Unit::kText, ""});
+  }
+  return document;
+}
+
+TEST(WideTable, AWordThatIsTheSameInAllRowsIsSaidOnce) {
+  const std::string wide = terminal_text(wide_document(4), {120, false});
+  EXPECT_THAT(wide, Not(HasSubstr("In all rows")));
+  const std::string narrow = terminal_text(wide_document(4), {72, false});
+  EXPECT_THAT(narrow, HasSubstr("  In all rows: what same kernel\n"));
+  EXPECT_EQ(narrow.find("same kernel"), narrow.rfind("same kernel"));
+}
+
+TEST(WideTable, ColumnsThatDoNotFitFollowBelowTheirStages) {
+  const std::string text = terminal_text(wide_document(9), {80, false});
+  for (const std::string_view line : split(text, '\n')) {
+    EXPECT_LE(display_width(line), 80U) << text;
+  }
+  for (std::size_t i = 0; i < 9; ++i) {
+    EXPECT_THAT(text, HasSubstr(fmt::format("column{}", i)));
+  }
+  EXPECT_THAT(text, HasSubstr("9.00 ms"));
+  EXPECT_THAT(text, HasSubstr("GPU mostly idle"));
+  EXPECT_NE(text.find("prefill"), text.rfind("prefill"));
+}
+
+}  // namespace
+}  // namespace llmprof
