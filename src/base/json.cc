@@ -3,7 +3,8 @@
 // JSON parsing and printing through nlohmann's library. No other file calls them.
 //
 // The library's parser is iterative, but destroying or walking a value nested a million deep is
-// not. So depth is counted while parsing, and limited to what our own files need.
+// not, and every key is looked up among all that came before it. So depth and members are counted
+// while parsing, and limited to what our own files need.
 #include "base/json.h"
 
 #include <vector>

@@ -482,14 +482,14 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
 
 // Metrics that are named in a budget but are not part of the usual set.
 void add_budgeted(const std::vector<MetricBudget>& budgets, const Json& metrics, RunSummary& run) {
+  // Where nothing was recorded, the sums of the recording are 0 and were not measured.
+  const Json* format = find_path(metrics, parse_path("capture.format"));
+  const bool is_recorded = format == nullptr || *format != Json("");
   for (const MetricBudget& budget : budgets) {
     const bool is_known =
         std::any_of(run.metrics.begin(), run.metrics.end(),
                     [&](const RunMetric& metric) { return metric.key == budget.key; });
     const Json* value = is_known ? nullptr : find_path(metrics, parse_path(budget.key));
-    // Where nothing was recorded, the sums of the recording are 0 and were not measured.
-    const Json* format = find_path(metrics, parse_path("capture.format"));
-    const bool is_recorded = format == nullptr || *format != Json("");
     if (value == nullptr || !value->is_number() ||
         (budget.key.starts_with("capture.") && !is_recorded)) {
       continue;

@@ -232,15 +232,14 @@ void check_empty_sms(const FindingContext& context) {
       continue;
     }
     Finding& finding = context.add("empty_sms", row, Bucket::kCompute, saving_ns);
-    finding.bound = difference(
-        std::max(saving_ns, std::min(time_ns, row.ledger[Bucket::kCompute])), "of these kernels",
-        std::max<std::int64_t>(0, std::min(time_ns, row.ledger[Bucket::kCompute]) - saving_ns),
-        "if all SMs worked");
+    const std::int64_t shown_ns = std::min(time_ns, row.ledger[Bucket::kCompute]);
+    finding.bound =
+        difference(shown_ns, "of these kernels", shown_ns - saving_ns, "if all SMs worked");
     finding.confidence = "medium";
     finding.sentence = fmt::format(
         "{} is kernels with fewer blocks than the GPU has SMs ({}); most of it: {} with grid and block "
         "{}, {} {} of {}",
-        time_in(std::min(time_ns, row.ledger[Bucket::kCompute]), row), device->num_sms,
+        time_in(shown_ns, row), device->num_sms,
         printable(short_kernel_names({largest->kernel_name})[0]), largest->shape.text(),
         largest->calls, largest->calls == 1 ? "launch" : "launches",
         format_duration_ns(largest->median_ns));
