@@ -5,6 +5,7 @@ for other tools, and JSON that keeps to docs/schema/compare.schema.json."""
 import argparse
 import glob
 import json
+import os
 import pathlib
 import shutil
 import sqlite3
@@ -48,12 +49,15 @@ def check_same_run(runs):
     assert "2 runs" in result.stdout and "note: copy.sqlite is the same run as a0.sqlite" in result.stderr, result
     result = runs.run("gate", *["a0.sqlite"] * 12, "--self-test", code=4)
     assert result.stdout.startswith("1 run: too few") and "11 runs were given twice and count once" in result.stderr, result
+    # Said once, however many they are.
+    told = runs.run("gate", *runs.all("a?.sqlite"), "--baseline", *runs.all("a?.sqlite"), code=6).stdout
+    assert told.count("the same run is on both sides") == 2 and "6 runs (a0.sqlite and 5 more)" in told, told  # verdict and table
     # A run and its copy in a baseline are the same, too.
     assert "the same run" in runs.run("gate", "a1.sqlite", "--baseline", "twice", code=6).stdout
 
 
 def check_self_test(runs):
-    """Runs that are far apart: a gate on such runs would seldom decide, and the self-test says so."""
+    """Runs that are far apart: a gate on such runs sees nothing, and the self-test says so."""
     for run in range(12):
         path = make_recording(runs.folder / f"noisy{run}.sqlite", "compare-windows", "base.sqlite.sql")
         database = sqlite3.connect(path)
@@ -61,14 +65,24 @@ def check_self_test(runs):
                          'CUPTI_ACTIVITY_KIND_KERNEL)', (run * 100000,))
         database.commit()
         database.close()
-    told = runs.run("gate", *[f"noisy{run}.sqlite" for run in range(12)], "--self-test").stdout
-    assert "would seldom decide" in told, told
+    words = ["gate", *[f"noisy{run}.sqlite" for run in range(12)], "--self-test"]
+    told = runs.run(*words, code=4).stdout
+    assert "cannot see a change of 1 % with 6 runs per side" in told, told
+    runs.run(*words, "--effect", "50")  # that it can see
+    for option, value in (("--junit", "self.xml"), ("--out", "self.html"), ("--ci", "github")):
+        told = runs.run(*words, option, value, code=2).stderr
+        assert f"--self-test judges no build, so {option} has nothing to report" in told, told
 
 
 def check_sides(runs):
     base, candidate = runs.all("a?.sqlite"), runs.all("b?.sqlite")
     told = runs.run("gate", *candidate, "--baseline", *base, "--allow", "launches", code=3).stdout
     assert "6 runs of the base, 6 of the candidate." in told, told
+    told_alone = runs.run("gate", *candidate, "--baseline", *base, "--allow", "launches", "-q", code=3).stdout
+    assert told_alone.startswith("regress: slower: ") and told_alone.count("\n") == 1 and told_alone.strip() in told, told_alone
+    assert runs.run("compare", "a0.sqlite", "b0.sqlite", "--quiet").stdout.count("\n") == 1
+    whole, short = (runs.run("report", "a0.sqlite", *words).stdout for words in ([], ["-q"]))
+    assert short and whole.startswith(short.splitlines()[0]) and len(short) < len(whole), short
     # The pace decides, whatever may differ.
     assert "regress: slower: time for the same work +25" in told, told
     runs.run("baseline", "set", "main", *base)
@@ -98,6 +112,14 @@ def check_files(runs):
     assert json.loads((runs.folder / "gate.json").read_text())["exit_code"] == 3
     runs.run(*words, "--out", "gate.html", code=3)
     assert (runs.folder / "gate.html").read_text().lower().startswith("<!doctype html>")
+    # A reader of standard output that has gone leaves no old files.
+    for name in ("gate.xml", "gate.html"):
+        (runs.folder / name).write_text("old")
+    reader, writer = os.pipe()
+    os.close(reader)
+    subprocess.run([runs.program, *words, "--out", "gate.html", "--junit", "gate.xml"], stdout=writer, stderr=subprocess.DEVNULL, cwd=runs.folder)
+    os.close(writer)
+    assert "old" not in ((runs.folder / "gate.xml").read_text(), (runs.folder / "gate.html").read_text())
     # A file that cannot be written hides no verdict.
     for extra in (["--out", "no/such/gate.html"], ["--junit", "no/such/gate.xml"]):
         result = runs.run(*words, *extra, code=3)
@@ -151,6 +173,17 @@ def check_folders(runs):
     assert "has no run: its warm-up failed" in told and "warmup/run-1 says why" in told, told
     (runs.folder / "nothing").mkdir()
     assert "is empty" in runs.run("gate", "repeats-a", "--baseline", "nothing", code=7).stderr
+    # An empty folder among bundles, as part of their folder and by a glob.
+    bundles = "repeats-b/20261118-000000-repeats/a"
+    shutil.copytree(runs.folder / bundles, runs.folder / "mixed")
+    (runs.folder / "mixed/run-9").mkdir()
+    for words in (["mixed"], [f"mixed/run-{run}" for run in (0, 1, 2, 3, 4, 5, 9)]):
+        assert "mixed/run-9 is empty" in runs.run("gate", *words, "--baseline", "repeats-a", code=7).stderr
+    # Recordings in a folder are named by a glob.
+    (runs.folder / "recordings").mkdir()
+    shutil.copy(runs.folder / "a0.sqlite", runs.folder / "recordings/a0.sqlite")
+    told = runs.run("gate", "recordings", "--baseline", "repeats-a", code=2).stderr
+    assert "recordings is a folder without bundles" in told and "give recordings/*.sqlite" in told, told
 
 
 def check_errors(runs):
@@ -160,6 +193,7 @@ def check_errors(runs):
                              ("unit", "budgets:\n  capture.kernel_ns: {at_most: 12 kg}\n", "a time with its unit, as 12 ms"),
                              ("bare", "budgets:\n  capture.kernel_ns: {at_most: '12'}\n", "a time with its unit"),
                              ("percent", "budgets:\n  devices[device=cuda:0].busy_fraction: {at_most: 80}\n", "a percentage, as 80 %"),
+                             ("above", "budgets:\n  devices[device=cuda:0].busy_fraction: {at_least: 150 %}\n", "a percentage, as 80 %"),
                              ("never", "budgets:\n  capture.kernel_ns: {at_most: 1 ms, at_least: 2 s}\n", "at_most is below at_least")):
         if text is not None:
             (runs.folder / f"{name}.yaml").write_text(text)
@@ -189,6 +223,31 @@ def check_errors(runs):
     assert "an earlier --budget limits it already" in told, told
     told = runs.run("gate", "b0.sqlite", "--baseline", "a0.sqlite", "--ci", "github", "--json", code=2).stderr
     assert "--ci github and --json would both be written" in told, told
+    # A job that runs on GitHub shows the error at the job and in its summary.
+    result = runs.run("gate", "b0.sqlite", "--budget", "missing.yaml", "--ci", "github", code=2)
+    assert result.stdout.startswith("## Comparison") and "Nothing was judged" in result.stdout, result.stdout
+    assert "::error title=llmprof gate::" in result.stderr and "missing.yaml" in result.stderr, result.stderr
+    result = runs.run("gate", "b0.sqlite", "--budget", "tight.yaml", "--ci", "github", code=3)
+    assert "::error title=llmprof gate::regress: outside its limit" in result.stderr, result.stderr
+    result = runs.run("gate", "a1.sqlite", "--baseline", "a0.sqlite", "--ci", "github", code=4)
+    assert "::warning title=llmprof gate::inconclusive: " in result.stderr and "\n" not in result.stderr.strip(), result.stderr
+    # Words that are refused leave no file of an earlier job.
+    for wrong in (["--bogus"], ["--top", "none"], ["--ci", "travis"]):
+        for name in ("stale.xml", "stale.json"):
+            (runs.folder / name).write_text("of an earlier job")
+        result = runs.run("gate", "b0.sqlite", "--junit=stale.xml", *wrong, "--out", "stale.json", code=2)
+        assert "1" == xml.etree.ElementTree.parse(runs.folder / "stale.xml").getroot().get("errors"), wrong
+        document = json.loads((runs.folder / "stale.json").read_text())
+        assert document["exit_code"] == 2 and wrong[-1].strip("-") in document["error"], document
+    result = runs.run("gate", "b0.sqlite", "--bogus", "--json", code=2)
+    assert json.loads(result.stdout)["exit_code"] == 2, result.stdout
+    result = runs.run("compare", "a0.sqlite", "b0.sqlite", "--bogus", "--out", "stale.json", code=2)
+    assert "bogus" in (runs.folder / "stale.json").read_text()
+    told = runs.run("gate", "b0.sqlite", "--budget", "tight.yaml", "--junit", "same.xml", "--out", "./same.xml", code=2).stderr
+    assert "--out and --junit both name ./same.xml" in told, told
+    assert "gate: --junit needs a value" in runs.run("gate", "b0.sqlite", "--junit", code=2).stderr
+    told = runs.run("gate", "b0.sqlite", "--budget", "tight.yaml", "--effect", "1000", code=2).stderr
+    assert "--effect takes a percentage above 0 and below 1000, not '1000'" in told, told
     # What a change is worth needs a price.
     assert "not a price" in runs.run("compare", "a0.sqlite", "b0.sqlite", "--gpu-hour-price", "much", code=2).stderr
 
@@ -205,7 +264,53 @@ def check_nothing_measured(runs):
     assert "failed" in told, told
 
 
+def check_limits(runs):
+    """Limits of values that not every run has, and the busy share of the first line of a report."""
+    database = sqlite3.connect(make_recording(runs.folder / "single.sqlite", "compare-windows", "base.sqlite.sql"))
+    database.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE deviceId = 1")
+    database.commit()
+    database.close()
+    (runs.folder / "second.yaml").write_text('budgets:\n  "devices[device=cuda:1].busy_fraction": {at_most: 50 %}\n')
+    for order in (["a0.sqlite", "single.sqlite"], ["single.sqlite", "a0.sqlite"]):
+        told = runs.run("gate", *order, "--budget", "second.yaml", code=3).stdout
+        first = told.splitlines()[0]
+        assert first.startswith("devices[device=cuda:1].busy_fraction (of the whole recording) "), first
+        assert "(in 1 of 2 runs, at most 50.0 %)" in first and "1 of 2 runs has no value" in told, told
+    (runs.folder / "second.yaml").write_text('budgets:\n  "devices[device=cuda:1].busy_fraction": {at_least: 0.01 %}\n')
+    told = runs.run("gate", "a0.sqlite", "single.sqlite", "--budget", "second.yaml", code=4).stdout
+    assert "1 of 2 runs has no value" in told, told
+    # Without a run that has it, the hint names the rows there are.
+    told = runs.run("gate", "single.sqlite", "--budget", "second.yaml", code=2).stderr
+    assert "which no run has" in told, told
+    told = runs.run("explain", "single.sqlite", "devices[device=cuda:1].busy_fraction", code=2).stderr
+    assert "there are: devices[device=cuda:0]" in told, told
+    told = runs.run("explain", "single.sqlite", "devices[7].busy_fraction", code=2).stderr
+    assert "devices has 2 rows, counted from 0" in told or "devices has 1 row, counted from 0" in told, told
+    # The share that the first line of a report gives is a key of its own.
+    path = runs.folder / "busy.sqlite"
+    subprocess.run([sys.executable, pathlib.Path(__file__).parent / "make_engine_trace.py", path, "--depth", "1", "--steps", "12"],
+                   check=True, capture_output=True)
+    metrics = json.loads(runs.run("analyze", "busy.sqlite", "--json").stdout)
+    shares = {row["stage"]: f"{row['busy_fraction'] * 100:.1f} %" for row in metrics["ledgers"] if row["device"] == "cuda:0"}
+    said = metrics["verdict"].split("cuda:0 was busy ")[1].split(" of ")[0]
+    assert said in shares.values(), (said, shares)
+    stage = next(name for name, share in shares.items() if share == said and name != "all")
+    (runs.folder / "busy.yaml").write_text(f'budgets:\n  "ledgers[stage={stage},device=cuda:0].busy_fraction": {{at_least: 1 %}}\n')
+    assert said in runs.run("gate", "busy.sqlite", "--budget", "busy.yaml").stdout
+    # A side that used no GPU.
+    make_recording(runs.folder / "cpu.sqlite", "analyze-nocuda")
+    for words in (["cpu.sqlite", "--baseline", "a0.sqlite"], ["a0.sqlite", "--baseline", "cpu.sqlite"]):
+        told = runs.run("gate", *words, code=6).stdout
+        assert told.startswith("Verdict: invalid: not comparable: ") and "recorded no kernel" in told.splitlines()[0], told
+
+
 def check_baselines(runs):
+    folder = runs.folder / ".llmprof/baselines"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "bad.json").write_text('{"x":')
+    told = runs.run("gate", "a0.sqlite", "--baseline", "bad", code=1).stderr
+    assert "bad.json is damaged, or not a baseline" in told and "llmprof baseline set bad BUNDLE..." in told, told
+    (folder / "bad.json").unlink()
     """One bad file among baselines is named, and the others are listed."""
     runs.run("baseline", "set", "good", "a0.sqlite", "a1.sqlite", "--directory", "kept")
     (runs.folder / "kept/torn.json").write_text('{"schema": "llmprof.baseline", "sch')
@@ -278,7 +383,7 @@ def check_names(runs):
     told = runs.run("compare", "one.sqlite", "other.sqlite").stdout
     assert "cuda:0 -> cuda:1" in told, told
     told = runs.run("compare", "b1.sqlite", "other.sqlite").stdout
-    assert "capture  cuda:1" in told, told
+    assert "whole recording  cuda:1" in told, told
 
 
 def main():
@@ -299,6 +404,7 @@ def main():
         check_folders(runs)
         check_errors(runs)
         check_nothing_measured(runs)
+        check_limits(runs)
         check_baselines(runs)
     return 0
 

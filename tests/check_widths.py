@@ -24,7 +24,8 @@ def main():
         model, layers, empty, graph = (str(make_recording(folder / f"{case}.sqlite", case)) for case in cases)
         commands = [["analyze", model, "--model", "deepseek_ocr"], ["analyze", layers], ["analyze", empty], ["analyze", graph],
                     ["report", model, "--verbose"], ["kernels", graph], ["ranges", model], ["layers", layers], ["doctor"],
-                    ["model", "deepseek_ocr", "--gpu", "H100-SXM5-80GB"], ["compare", model, layers], ["explain", "launch_bound"]]
+                    ["model", "deepseek_ocr", "--gpu-name", "H100-SXM5-80GB"], ["compare", model, layers], ["explain", "launch_bound"],
+                    ["plan", layers], *(["list", what] for what in ("gpus", "models", "presets", "formats", "commands"))]
         for width in WIDTHS:
             for words in commands:
                 told = subprocess.run([program, *words], capture_output=True, text=True, timeout=120, cwd=folder,
@@ -32,6 +33,8 @@ def main():
                 # One word, as a path, cannot be broken.
                 wide = [line for line in told.stdout.splitlines() if len(line) > width and len(line.split()) > 1]
                 wide = [line for line in wide if max(map(len, line.split())) < width // 2]
+                # A command is pasted whole.
+                wide = [line for line in wide if not line.endswith(" PROGRAM")]
                 faults += [f"{words[0]} at {width}: {len(line)} wide: {line}" for line in wide[:3]]
     if faults:
         sys.exit("\n".join(faults))

@@ -78,6 +78,11 @@ function linkEvidence(item) {
   }
 }
 
+// Its id is what llmprof explain takes: at its end, not in its name.
+function explainWith(id) {
+  return el('p', { class: 'explain' }, 'More about this: ', el('code', null, `llmprof explain ${printable(id)}`));
+}
+
 const speedUp = (saving, window) => (saving > 0 && saving < window * 0.95 ? `up to ${factor(window / (window - saving))} faster` : '');
 
 // The static list becomes foldable, two open; its bar tells the saving at a glance.
@@ -91,9 +96,9 @@ function upgradeFindings(page, timeline) {
     const title = item.querySelector('h3');
     const worth = item.querySelector('.worth');
     const label = finding.blocker ? 'fix this first' : finding.saving_ns > 0 ? `at most ${duration(finding.saving_ns)}` : 'not estimated';
-    const place = [scopeWords(finding.stage), finding.device].filter((part) => part).join(' · ');
+    const place = [timesWords(metrics, finding.stage), finding.device].filter((part) => part).join(' · ');
     const summary = el('summary', null,
-      el('span', { class: 'finding-name' }, ...title.childNodes),
+      el('span', { class: 'finding-name' }, ...Array.from(title.childNodes).filter((node) => node.nodeName !== 'CODE')),
       el('span', { class: 'finding-place' }, printable(place)),
       el('span', { class: 'saving', 'aria-hidden': 'true' }, el('span', { width_fraction: finding.blocker ? 1 : finding.saving_ns / most, class: finding.blocker ? 'blocker' : '' })),
       finding.blocker || !(finding.saving_ns > 0) ? el('span', { class: 'finding-worth' }, label) : value('span', `findings[${i}].saving_ns`, finding.saving_ns, label, { class: 'finding-worth' }),
@@ -107,7 +112,7 @@ function upgradeFindings(page, timeline) {
     const rest = Array.from(item.childNodes);
     const evidence = rest.findIndex((child) => child.classList && child.classList.contains('evidence'));
     rest.splice(evidence < 0 ? rest.length : evidence, 0, ...findingPlaces(page, timeline, finding));
-    item.replaceChildren(el('details', { open: i < kOpenFindings }, summary, rest));
+    item.replaceChildren(el('details', { open: i < kOpenFindings }, summary, rest, explainWith(finding.id)));
   });
   foldChecks(page, node);
 }

@@ -52,6 +52,12 @@ function exact(ns, span, like = ns) {
 const kScopeWords = { capture: 'whole recording', all: 'whole recording', startup: 'start-up', steady: 'steady phase', ending: 'after the end', outside: 'unmarked' };
 const scopeWords = (stage) => (Object.hasOwn(kScopeWords, stage) ? kScopeWords[stage] : printable(stage));
 
+// A stage with how often it ran: a saving is of all of them together.
+function timesWords(metrics, stage) {
+  const row = metrics.stages.find((one) => one.stage === stage);
+  return row && stage !== 'all' && row.instances > 1 ? `all ${row.instances} of '${scopeWords(stage)}'` : scopeWords(stage);
+}
+
 const plural = (n, one, many) => `${n} ${n === 1 ? one : many || `${one}s`}`;
 
 // The next round number up: 1, 2 or 5 times a power of ten.

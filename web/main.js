@@ -97,7 +97,7 @@ async function draw() {
   const page = await readPage();
   const { metrics } = page;
   document.documentElement.classList.add('drawn');
-  const absent = drawSummary(metrics);
+  const absent = drawSummary(page);
   const timeline = drawTimeline(page);
   upgradeFindings(page, timeline);
   drawKernels(page, timeline);

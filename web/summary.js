@@ -19,37 +19,15 @@ function busyTile(metrics, device, i) {
   return tile(`${device.device} busy`, null, 1 - idle / length, fraction(1 - idle / length), `of the ${duration(length)} with work; ${recorded} recorded${only}`);
 }
 
-// The stage that takes most time, except what the model does not do.
-function mainStage(metrics) {
-  const rows = metrics.stages.filter((row) => !row.nested && row.instances > 0 && !['all', 'graph_capture', 'idle', 'warmup'].includes(row.stage));
-  return rows.reduce((most, row) => (most === null || row.host_total_ns > most.host_total_ns ? row : most), null);
-}
-
-// The length of one step, as in the summary for managers: its period, or of a single one its time on the GPU without what was not recorded.
-function stepTile(metrics) {
-  const stage = mainStage(metrics);
-  if (!stage) return null;
-  const name = printable(stage.stage);
-  const place = metrics.steps.findIndex((row) => row.stage === stage.stage);
-  const step = place < 0 ? null : metrics.steps[place];
-  if (step && known(step.period_median_ns)) return tile('Step time', `steps[${place}].period_median_ns`, step.period_median_ns, duration(step.period_median_ns), `${name}: from one to the next on the GPU, median of ${step.n}`);
-  const ledgers = metrics.ledgers.filter((row) => row.stage === stage.stage);
-  if (stage.instances === 1 && stage.open === 0 && ledgers.length) {
-    const length = Math.max(...ledgers.map((row) => row.window_ns - row.buckets_ns.unrecorded));
-    return tile('Step time', null, length, duration(length), `${name}: one was recorded`);
-  }
-  const length = Math.max(stage.host_median_ns, step && known(step.gpu_window_median_ns) ? step.gpu_window_median_ns : 0);
-  return tile('Step time', null, length, duration(length), `${name}: median of ${stage.instances}`);
+// The length of one step, as the program has it: page.step.
+function stepTile(step) {
+  return step ? tile(step.label, step.key || null, step.time_ns, duration(step.time_ns), step.note) : null;
 }
 
 // Tokens per second in decode; of the tokens of the steps that were recorded where decode has no rate.
 function rateTile(metrics, step) {
   const speed = metrics.aggregates.decode_tokens_per_s;
-  const stage = mainStage(metrics);
-  if (!known(speed) && stage && step && known(stage.tokens) && stage.tokens > 0 && step.number > 0) {
-    const perSecond = stage.tokens / stage.instances / (step.number / 1e9);
-    return tile('Tokens per second', null, perSecond, rate(perSecond), `${printable(stage.stage)}: ${Math.floor(stage.tokens / stage.instances)} tokens in a step`);
-  }
+  if (!known(speed) && step && known(step.tokens_per_s)) return tile('Tokens per second', null, step.tokens_per_s, Math.round(step.tokens_per_s).toLocaleString('en-US'), step.rate_note);
   const isDecode = (row) => row.stage === 'decode' || row.stage === 'decode_step';
   const isUncounted = metrics.stages.some(isDecode) && !metrics.stages.some((row) => isDecode(row) && known(row.tokens));
   return tile('Tokens per second', 'aggregates.decode_tokens_per_s', speed, rate(speed), known(speed) ? speedOf(metrics.aggregates.decode_sequences) : (!isUncounted && metrics.aggregates.tpot.reason) || 'the marks carry no token counts');
@@ -62,7 +40,7 @@ function makesTokens(metrics) {
 }
 
 // What is not known takes no room: it is named below with its reason.
-function tiles(metrics) {
+function tiles({ metrics, step }) {
   const { ttft, tpot } = metrics.aggregates;
   const made = metrics.devices.slice(0, 4).map((device, i) => busyTile(metrics, device, i));
   const hasRates = makesTokens(metrics);
@@ -72,8 +50,7 @@ function tiles(metrics) {
   if (hasRates) made.push(tile(tpot.n < 100 ? 'Slowest token' : 'Time per token, p99', 'aggregates.tpot.p99_ns', tpot.p99_ns, duration(tpot.p99_ns), tpot.reason || `of ${plural(tpot.n, 'step')}`));
   const hasFailed = (metrics.contract || []).some((row) => row.fatal);
   if (known(metrics.aggregates.program_ns) && !hasFailed) made.push(tile('Program', 'aggregates.program_ns', metrics.aggregates.program_ns, duration(metrics.aggregates.program_ns), 'from start to end, without a profiler'));
-  const step = stepTile(metrics);
-  if (step && !known(tpot.p50_ns)) made.push(step);
+  if (step && !known(tpot.p50_ns)) made.push(stepTile(step));
   const tokenRate = rateTile(metrics, step);
   if (hasRates || known(tokenRate.number)) made.push(tokenRate);
   const stages = metrics.efficiency ? metrics.efficiency.stages : [];
@@ -83,7 +60,7 @@ function tiles(metrics) {
   const best = metrics.findings.findIndex((row) => !row.blocker && row.saving_ns > 0);
   if (best >= 0) {
     const finding = metrics.findings[best];
-    made.push(tile('Top opportunity, at most', `findings[${best}].saving_ns`, finding.saving_ns, duration(finding.saving_ns), [`${fraction(finding.saving_fraction)} of ${finding.stage === 'capture' ? 'the recording' : finding.stage === 'steady' ? 'the steady phase' : scopeWords(finding.stage)}`, speedUp(finding.saving_ns, finding.window_ns)].filter((part) => part).join(', ')));
+    made.push(tile('Top opportunity, at most', `findings[${best}].saving_ns`, finding.saving_ns, duration(finding.saving_ns), [`${fraction(finding.saving_fraction)} of ${finding.stage === 'capture' ? 'the recording' : finding.stage === 'steady' ? 'the steady phase' : timesWords(metrics, finding.stage)} (${duration(finding.window_ns)})`, speedUp(finding.saving_ns, finding.window_ns)].filter((part) => part).join(', ')));
   }
   const absent = made.filter((one) => !known(one.number));
   return { absent: metrics.devices.length === 0 ? [] : absent.map((one) => `${one.label.toLowerCase()} (${one.small})`), node: el('div', { class: 'tiles' }, made.filter((one) => known(one.number)).map((one) => el('div', { class: 'tile' }, el('div', { class: 'tile-label' }, one.label),
@@ -182,12 +159,13 @@ function bullets(metrics) {
   node.querySelector('h2').after(made);
 }
 
-function drawSummary(metrics) {
+function drawSummary(page) {
+  const { metrics } = page;
   const node = document.getElementById('summary');
   node.querySelector('h2').textContent = 'Summary';
   const verdict = node.querySelector('p');
   if (verdict) verdict.className = 'verdict';
-  const made = tiles(metrics);
+  const made = tiles(page);
   node.append(made.node);
   const bars = stageBars(metrics);
   if (bars) {

@@ -72,6 +72,7 @@ class Ledger(NamedTuple):
     device: str
     instances: int
     window_ns: int
+    busy_fraction: float | None
     lead_ns: int
     host_wait_ns: int
     compute_ns: int

@@ -153,7 +153,10 @@ struct RangeTotal {
   std::string range;
   std::string text;  // without the domain
   std::int64_t instances = 0;
-  std::int64_t host_ns = 0;    // from push to pop, of those that ended
+  std::int64_t host_ns = 0;      // from push to pop, of those that ended
+  std::int64_t host_own_ns = 0;  // of these, in no range of the same thread and domain inside them
+  std::int64_t longest_ns = 0;   // the longest instance
+  std::int64_t longest_start_ns = 0;  // from the first work or mark; negative before
   std::int64_t kernels = 0;    // launched inside, also inside ranges within; an opaque graph is one
   std::int64_t kernel_ns = 0;  // their durations
   std::int64_t captured_ns = 0;  // of these, of CUDA graphs that were captured inside

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "analysis/kernels.h"
+#include "base/saturated_sum.h"
 #include "base/units.h"
 #include "trace/device_label.h"
 
@@ -140,7 +141,7 @@ std::vector<CopyTotal> summarise_copies(const Trace& trace) {
   for (std::size_t row = 0; row < trace.copies.size(); ++row) {
     CopyTotal& total = totals[{trace.copies.device[row], trace.copies.kind[row]}];
     ++total.count;
-    total.size_bytes += trace.copies.size_bytes[row];
+    total.size_bytes = saturated_sum(total.size_bytes, trace.copies.size_bytes[row]);
     total.total_ns += trace.copies.end_ns[row] - trace.copies.start_ns[row];
   }
   std::vector<CopyTotal> rows;

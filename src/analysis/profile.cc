@@ -403,6 +403,9 @@ Profile profile(Recording recording, Rules rules, const ProfileOptions& options)
 
   // What needs the results of several of them.
   analysis.diagnostics.insert(analysis.diagnostics.end(), of_ranges.begin(), of_ranges.end());
+  for (RangeTotal& range : analysis.ranges) {
+    range.longest_start_ns -= range.longest_ns > 0 ? analysis.capture_start_ns : 0;
+  }
   analysis.possible_marks =
       possible_marks(stages, analysis.ranges, analysis.kernel_ns - analysis.opaque_graph_ns);
   timed(options.timer, "steady phase",

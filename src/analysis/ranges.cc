@@ -43,6 +43,11 @@ namespace {
 void add_sums(const RangeTotal& part, RangeTotal& sum) {
   sum.instances += part.instances;
   sum.host_ns += part.host_ns;
+  sum.host_own_ns += part.host_own_ns;
+  if (part.longest_ns > sum.longest_ns) {
+    sum.longest_ns = part.longest_ns;
+    sum.longest_start_ns = part.longest_start_ns;
+  }
   sum.kernel_ns += part.kernel_ns;
   sum.kernels += part.kernels;
   sum.captured_ns += part.captured_ns;
@@ -64,6 +69,7 @@ class RangeSums {
   RangeSums(const Trace& trace, std::int64_t last_ns)
       : trace_(trace),
         last_ns_(last_ns),
+        inner_ns_(trace.ranges.size()),
         kernel_ns_(trace.ranges.size()),
         kernels_(trace.ranges.size()),
         launches_graph_(trace.ranges.size()),
@@ -136,7 +142,13 @@ class RangeSums {
       RangeTotal& total = by_name[{trace_.ranges.domain[row], trace_.ranges.text[row]}];
       ++total.instances;
       if (trace_.ranges.end_ns[row] != kOpenEnd) {
-        total.host_ns += trace_.ranges.end_ns[row] - trace_.ranges.start_ns[row];
+        const std::int64_t length_ns = trace_.ranges.end_ns[row] - trace_.ranges.start_ns[row];
+        total.host_ns += length_ns;
+        total.host_own_ns += std::max<std::int64_t>(0, length_ns - inner_ns_[row]);
+        if (length_ns > total.longest_ns) {
+          total.longest_ns = length_ns;
+          total.longest_start_ns = trace_.ranges.start_ns[row];
+        }
       }
       total.kernel_ns += kernel_ns_[row];
       total.kernels += kernels_[row];
@@ -256,6 +268,7 @@ class RangeSums {
       const std::uint32_t inner = open.back();
       open.pop_back();
       if (!open.empty()) {
+        inner_ns_[open.back()] += end_of(inner) - trace_.ranges.start_ns[inner];
         kernel_ns_[open.back()] += kernel_ns_[inner];
         kernels_[open.back()] += kernels_[inner];
         launches_graph_[open.back()] = launches_graph_[open.back()] || launches_graph_[inner];
@@ -276,6 +289,7 @@ class RangeSums {
   std::int64_t last_ns_;
   std::int64_t unclaimed_ns_ = 0;
   std::int64_t total_ns_ = 0;
+  std::vector<std::int64_t> inner_ns_;   // of the ranges directly inside, by row of the ranges
   std::vector<std::int64_t> kernel_ns_;  // by row of the ranges
   std::vector<std::int64_t> kernels_;
   std::vector<bool> launches_graph_;

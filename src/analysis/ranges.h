@@ -6,7 +6,8 @@
 
 namespace llmprof {
 
-// NVTX ranges by name with the kernels launched inside them, by kernel time. A diagnostic says how
+// NVTX ranges by name with the kernels launched inside them, by kernel time. `longest_start_ns` is
+// a time of the trace. A diagnostic says how
 // much ran on a thread without ranges while another had one open.
 std::vector<RangeTotal> summarise_ranges(const Trace& trace, const Attribution& attribution,
                                          Diagnostics* diagnostics = nullptr);

@@ -138,15 +138,21 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
                          raw.filename().string()),
              ""}};
   }
-  if (report.is_gated && step.last_lines.find("Generated:") != std::string::npos) {
+  const bool has_ended_well = step.last_lines.find("Generated:") != std::string::npos;
+  if (report.is_gated && (has_ended_well || step.exit_code == 0)) {
+    if (report.num_gate_entries > 0) {
+      return {{Reason::kReportMissing, "nsys",
+               fmt::format("nsys wrote no report, although {} was entered {} in the baseline pass: "
+                           "nsys missed it, or the program took another path",
+                           printable(report.gate_text), count_of(report.num_gate_entries, "time")),
+               "run it again when the machine is less busy, or record everything",
+               "run.gate=none"}};
+    }
     return {{Reason::kGateNotFired, "nsys",
-             fmt::format("nsys exited with 0 but recorded nothing: {} was never entered",
+             fmt::format("{}: {} was never entered",
+                         has_ended_well ? "nsys exited with 0 but recorded nothing"
+                                        : "nsys wrote no report",
                          printable(report.gate_text)),
-             "record everything", "run.gate=none"}};
-  }
-  if (report.is_gated && step.exit_code == 0) {
-    return {{Reason::kGateNotFired, "nsys",
-             fmt::format("nsys wrote no report: {} was never entered", printable(report.gate_text)),
              "record everything", "run.gate=none"}};
   }
   return {{Reason::kReportMissing, "nsys",

@@ -55,7 +55,8 @@ struct ReportFacts {
   std::filesystem::path scratch;
   std::filesystem::file_time_type pass_start;
   bool is_gated = false;
-  std::string gate_text;  // "LLM:request"
+  std::string gate_text;              // "LLM:request"
+  std::int64_t num_gate_entries = 0;  // in the baseline pass; 0 if no such pass looked
 };
 std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResult& step);
 

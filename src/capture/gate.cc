@@ -87,7 +87,8 @@ const SeenMark* find_seen(const std::vector<SeenMark>& seen, const StageMark& ma
 }
 
 Gate gate_on(const SeenMark& seen, std::string reason) {
-  return {GateWish::Kind::kMark, seen.mark, seen.is_registered, std::move(reason)};
+  return {GateWish::Kind::kMark, seen.mark, seen.is_registered, std::move(reason),
+          static_cast<std::int64_t>(seen.count)};
 }
 
 Gate automatic_gate(const std::vector<SeenMark>& seen) {

@@ -51,7 +51,8 @@ struct Gate {
   GateWish::Kind kind = GateWish::Kind::kEverything;  // never kAuto
   StageMark mark;
   bool is_registered = false;
-  std::string reason;  // a sentence: why this gate
+  std::string reason;            // a sentence: why this gate
+  std::int64_t num_entries = 0;  // in the baseline pass; 0 if no such pass looked
 };
 
 // `seen` is null if no pass looked. Throws kContract if the range is known not to occur.

@@ -254,6 +254,59 @@ void expand_first_word(const std::vector<Command>& commands, std::vector<std::st
   }
 }
 
+// Fills in the texts that were given, whatever is wrong with the other words.
+void read_texts(const Node& node) {
+  for (const Option& option : node.command->options) {
+    std::string* const* target = std::get_if<std::string*>(&option.target);
+    const CLI::Option* given = node.app->get_option_no_throw(option.long_name());
+    if (target == nullptr || given == nullptr || given->count() == 0) {
+      continue;
+    }
+    const std::string& value = given->results().back();
+    if (option.choices.empty() || std::ranges::count(option.choices, value) > 0) {
+      **target = value;
+    }
+  }
+}
+
+Parsed take_apart(const Node& root, CLI::App& app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForVersion&) {
+    return {nullptr, version_text()};
+  } catch (const CLI::CallForHelp&) {
+    return {nullptr, help_text(app, *find_named({&root, ""}).node->command)};
+  } catch (const CLI::ArgumentMismatch& error) {
+    const Named named = find_named({&root, ""});
+    const std::string_view said = error.what();  // "--out: 1 required FILE missing"
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("{}{} needs a value", about(named.path), said.substr(0, said.find(':'))),
+        "usage: " + help_line(named.path));
+  } catch (const CLI::ParseError& error) {
+    const Named named = find_named({&root, ""});
+    read_values(*named.node, named.path);  // says it better, if that is what is wrong
+    throw Error(ErrorKind::kUsage, about(named.path) + error.what(),
+                "usage: " + help_line(named.path));
+  }
+
+  read_values(root, "");
+  const auto [node, path] = find_named({&root, ""});
+  if (const auto extras = app.remaining(true); !extras.empty()) {
+    throw unknown_word(extras[0], path, node->children, node->command->options);
+  }
+  if (node == &root) {
+    return {nullptr, help_text(app, *root.command)};
+  }
+  if (!node->command->run) {
+    throw Error(ErrorKind::kUsage, about(path) + "needs a command",
+                fmt::format("one of: {}", fmt::join(names_of(node->children), ", ")));
+  }
+  read_values(*node, path);
+  return {node->command->run, ""};
+}
+
 }  // namespace
 
 std::string wrapped_help(const std::string& text, std::size_t width) {
@@ -268,7 +321,7 @@ std::string wrapped_help(const std::string& text, std::size_t width) {
 }
 
 Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::string> arguments,
-                       std::string& color) {
+                       std::string& color, const Command*& named) {
   // llmprof itself: the command above all others.
   Command program;
   program.options = {
@@ -285,34 +338,14 @@ Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::st
   cut_rest(commands, arguments);
   const Node root{&program, &app, add_commands(app, commands, arguments)};
 
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::CallForVersion&) {
-    return {nullptr, version_text()};
-  } catch (const CLI::CallForHelp&) {
-    return {nullptr, help_text(app, *find_named({&root, ""}).node->command)};
-  } catch (const CLI::ParseError& error) {
-    const Named named = find_named({&root, ""});
-    read_values(*named.node, named.path);  // says it better, if that is what is wrong
-    throw Error(ErrorKind::kUsage, about(named.path) + error.what(),
-                "usage: " + help_line(named.path));
+    return take_apart(root, app, std::move(arguments));
+  } catch (const Error&) {
+    const Node& node = *find_named({&root, ""}).node;
+    read_texts(node);
+    named = &node == &root ? nullptr : node.command;
+    throw;
   }
-
-  read_values(root, "");
-  const auto [node, path] = find_named({&root, ""});
-  if (const auto extras = app.remaining(true); !extras.empty()) {
-    throw unknown_word(extras[0], path, node->children, node->command->options);
-  }
-  if (node == &root) {
-    return {nullptr, help_text(app, program)};
-  }
-  if (!node->command->run) {
-    throw Error(ErrorKind::kUsage, about(path) + "needs a command",
-                fmt::format("one of: {}", fmt::join(names_of(node->children), ", ")));
-  }
-  read_values(*node, path);
-  return {node->command->run, ""};
 }
 
 }  // namespace llmprof

@@ -16,9 +16,10 @@ struct Parsed {
 };
 
 // Takes arguments (without the program's name) apart by the table; option targets are filled in,
-// `color` too. Throws kUsage with "did you mean" for what is not known.
+// `color` too. Throws kUsage with "did you mean" for what is not known; `named` is then the command
+// whose words they are, null if none was named.
 Parsed parse_arguments(const std::vector<Command>& commands, std::vector<std::string> arguments,
-                       std::string& color);
+                       std::string& color, const Command*& named);
 
 // A help text with lines of at most `width` columns; descriptions stay in their column.
 std::string wrapped_help(const std::string& text, std::size_t width);

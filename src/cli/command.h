@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analysis/window_options.h"
+#include "base/error.h"
 #include "capture/system.h"
 #include "cli/console.h"
 
@@ -79,6 +80,9 @@ struct Command {
   std::vector<std::string>* rest = nullptr;
   std::string group = {};  // the heading above it in llmprof --help; empty for subcommands
   std::vector<std::string> aliases = {};  // other names, as people know them from other tools
+  // Called if the words are refused, so that files of an earlier run do not stay; may be empty.
+  // Flags and options that take a text are filled in as far as they were understood.
+  std::function<void(const Error&, Context&)> refused = {};
 
   void add(const std::vector<Option>& more) {
     options.insert(options.end(), more.begin(), more.end());

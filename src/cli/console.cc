@@ -98,9 +98,12 @@ bool Console::flush() {
   return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
 }
 
-std::string table_text(const Table& table, std::size_t width) {
-  constexpr std::size_t kGap = 2;
-  constexpr std::size_t kLeastLast = 20;
+namespace {
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kLeastLast = 20;
+
+std::vector<std::size_t> widths_of(const Table& table) {
   std::vector<std::size_t> widths;
   for (const std::string& heading : table.headings) {
     widths.push_back(display_width(heading));
@@ -110,6 +113,42 @@ std::string table_text(const Table& table, std::size_t width) {
       widths[i] = std::max(widths[i], display_width(row[i]));
     }
   }
+  return widths;
+}
+
+bool fits(const Table& table, std::size_t width) {
+  const std::vector<std::size_t> widths = widths_of(table);
+  std::size_t sum = std::min(widths.back(), kLeastLast);
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
+    sum += widths[i] + kGap;
+  }
+  return sum < width;
+}
+
+void drop_column(const std::string& heading, Table& table) {
+  const auto found = std::ranges::find(table.headings, heading);
+  if (found == table.headings.end()) {
+    return;
+  }
+  const std::ptrdiff_t place = found - table.headings.begin();
+  table.headings.erase(found);
+  for (auto& row : table.rows) {
+    row.erase(row.begin() + place);
+  }
+}
+
+}  // namespace
+
+std::string table_text(const Table& whole, std::size_t width) {
+  Table table = whole;
+  std::string left_out;
+  for (const std::string& heading : whole.optional) {
+    if (width > 0 && !fits(table, width)) {
+      drop_column(heading, table);
+      left_out += (left_out.empty() ? "" : ", ") + heading;
+    }
+  }
+  const std::vector<std::size_t> widths = widths_of(table);
   std::size_t before_last = 0;
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
     before_last += widths[i] + kGap;
@@ -129,7 +168,7 @@ std::string table_text(const Table& table, std::size_t width) {
   for (const auto& row : table.rows) {
     add_row(row);
   }
-  return text;
+  return left_out.empty() ? text : text + fmt::format("Left out at this width: {}.\n", left_out);
 }
 
 }  // namespace llmprof

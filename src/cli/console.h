@@ -53,10 +53,11 @@ class Console {
 };
 
 // Rows under headings, columns aligned, two blanks apart. The last column is cut to the terminal's
-// width.
+// width. Where that is not enough, columns that may be left out are, and a line names them.
 struct Table {
   std::vector<std::string> headings;
   std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> optional = {};  // headings, the least important first
 };
 std::string table_text(const Table& table, std::size_t width);
 

@@ -26,7 +26,17 @@ int run(const std::vector<std::string>& arguments, Console& console) {
   Context context{this_system(), console};
   const std::vector<Command> commands = all_commands();
   std::string color = "auto";
-  const Parsed parsed = parse_arguments(commands, arguments, color);
+  const Command* refused = nullptr;
+  const Parsed parsed = [&] {
+    try {
+      return parse_arguments(commands, arguments, color, refused);
+    } catch (const Error& error) {
+      if (refused != nullptr && refused->refused) {
+        refused->refused(error, context);
+      }
+      throw;
+    }
+  }();
   console.configure(color, context.system.environment);
   if (!parsed.run) {
     console.out(wrapped_help(parsed.text, console.width()));

@@ -56,7 +56,7 @@ void read_value(const Option& option, const std::string& text, std::uint64_t& va
 void read_value(const Option& option, const std::string& text, double& value) {
   const auto fraction = parse_percent(text);
   if (!fraction) {
-    refuse(option, "a percentage above 0", text);
+    refuse(option, "a percentage above 0 and below 1000", text, "as 1, 2.5 or '5 %'");
   }
   value = *fraction;
 }

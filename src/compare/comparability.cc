@@ -19,6 +19,7 @@
 #include <fmt/ranges.h>
 
 #include "compare/compare.h"
+#include "compare/verdict.h"
 
 namespace llmprof {
 namespace {
@@ -118,9 +119,15 @@ class FactComparer {
     std::move(rows.begin(), rows.end(), std::back_inserter(found_));
   }
 
+  // As an empty run: its recording was lost.
   void add_lost(std::string base, std::string candidate) {
     found_.push_back({"content", std::move(base), std::move(candidate), true,
-                      "one side holds no kernel where the other has some"});
+                      "some runs have no kernel, and others have some"});
+  }
+
+  // Cannot be allowed: there is nothing to compare.
+  void add_gpu_work(std::string base, std::string candidate, std::string why) {
+    found_.push_back({"gpu_work", std::move(base), std::move(candidate), true, std::move(why)});
   }
 
   std::vector<FactDifference> found() { return std::move(found_); }
@@ -214,13 +221,19 @@ void add_stages(const std::vector<RunSummary>& base, const std::vector<RunSummar
 // Runs that are on both sides, which no command means to compare.
 void add_shared_runs(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
                      FactComparer& comparer) {
+  std::vector<std::string> of_base;
+  std::vector<std::string> of_candidate;
   for (const RunSummary& run : base) {
     const auto same = std::ranges::find_if(candidate, [&](const RunSummary& one) {
       return !one.identity.empty() && one.identity == run.identity;
     });
     if (same != candidate.end()) {
-      comparer.add("runs", run.label, same->label);
+      of_base.push_back(run.label);
+      of_candidate.push_back(same->label);
     }
+  }
+  if (!of_base.empty()) {
+    comparer.add("runs", runs_in_words(of_base), runs_in_words(of_candidate));
   }
 }
 
@@ -231,6 +244,37 @@ bool have_pass_times(const std::vector<RunSummary>& runs) {
       return metric.is_gated && metric.key.starts_with("structure.passes[");
     });
   });
+}
+
+bool all_without_kernels(const std::vector<RunSummary>& runs) {
+  return std::ranges::all_of(runs, &RunSummary::is_without_kernels);
+}
+
+bool all_with_kernels(const std::vector<RunSummary>& runs) {
+  return std::ranges::all_of(
+      runs, [](const RunSummary& run) { return run.launches > 0 && run.absent.empty(); });
+}
+
+// A side that ran on the CPU alone, and one that did not; false: they are not that.
+bool add_only_one_on_gpu(const std::vector<RunSummary>& base,
+                         const std::vector<RunSummary>& candidate, FactComparer& comparer) {
+  for (const bool is_base : {true, false}) {
+    const std::vector<RunSummary>& idle = is_base ? base : candidate;
+    const std::vector<RunSummary>& other = is_base ? candidate : base;
+    if (all_without_kernels(idle) && all_with_kernels(other)) {
+      Range launches;
+      for (const RunSummary& run : other) {
+        launches.add(run.launches);
+      }
+      const std::string some = launches.text() + " launches";
+      comparer.add_gpu_work(
+          is_base ? "none" : some, is_base ? some : "none",
+          fmt::format("the {} recorded no kernel, the {} {}", is_base ? "base" : "candidate",
+                      is_base ? "candidate" : "base", some));
+      return true;
+    }
+  }
+  return false;
 }
 
 void add_launches(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
@@ -264,56 +308,9 @@ void add_launches(const std::vector<RunSummary>& base, const std::vector<RunSumm
   }
 }
 
-}  // namespace
-
-std::vector<std::string> comparable_facts() {
-  std::vector<std::string> facts;
-  for (const FactRule& rule : kFactRules) {
-    if (rule.breaks) {
-      facts.emplace_back(rule.fact);
-    }
-  }
-  return facts;
-}
-
-std::vector<FactDifference> empty_runs(const std::vector<RunSummary>& runs, bool is_base) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
-  for (const RunSummary& run : runs) {
-    if (run.absent.empty()) {
-      continue;
-    }
-    const auto known =
-        std::ranges::find_if(by_reason, [&](const auto& one) { return one.first == run.absent; });
-    if (known == by_reason.end()) {
-      by_reason.push_back({run.absent, {run.label}});
-    } else {
-      known->second.push_back(run.label);
-    }
-  }
-  std::vector<FactDifference> rows;
-  for (const auto& [reason, labels] : by_reason) {
-    const std::string who =
-        labels.size() == 1
-            ? labels.front()
-            : fmt::format(
-                  "{} runs ({} and {})", labels.size(), labels.front(),
-                  labels.size() == 2 ? labels.back() : fmt::format("{} more", labels.size() - 1));
-    rows.push_back({"content", is_base ? who : "", is_base ? "" : who, true,
-                    fmt::format("{}: {}", who, reason)});
-  }
-  return rows;
-}
-
-std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base,
-                                             const std::vector<RunSummary>& candidate,
-                                             const std::vector<std::string>& allowed) {
-  FactComparer comparer(allowed);
-  comparer.add_empty(base, true);
-  comparer.add_empty(candidate, false);
-  add_shared_runs(base, candidate, comparer);
-  for (const FactRule& rule : kFactRules) {
-    comparer.add_texts(rule.fact, base, candidate);
-  }
+// Stages, how often they ran, their tokens and launches.
+void add_work(const std::vector<RunSummary>& base, const std::vector<RunSummary>& candidate,
+              FactComparer& comparer) {
   add_stages(base, candidate, comparer);
   // A clock ended these recordings, so the work is not that of a whole program: steps are compared.
   const bool is_timed = are_equally_long(base, candidate);
@@ -329,6 +326,52 @@ std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base
       },
       "", comparer);
   add_launches(base, candidate, is_timed, comparer);
+}
+
+}  // namespace
+
+std::vector<std::string> comparable_facts() {
+  std::vector<std::string> facts;
+  for (const FactRule& rule : kFactRules) {
+    if (rule.breaks) {
+      facts.emplace_back(rule.fact);
+    }
+  }
+  return facts;
+}
+
+std::vector<FactDifference> empty_runs(const std::vector<RunSummary>& runs, bool is_base) {
+  std::vector<ReasonGroup> groups;
+  for (const RunSummary& run : runs) {
+    if (!run.absent.empty()) {
+      add_reason(run.absent, run.label, groups);
+    }
+  }
+  std::vector<FactDifference> rows;
+  for (const ReasonGroup& group : groups) {
+    const std::string who = runs_in_words(group.names);
+    rows.push_back({"content", is_base ? who : "", is_base ? "" : who, true,
+                    fmt::format("{}: {}", who, group.reason)});
+  }
+  return rows;
+}
+
+std::vector<FactDifference> check_comparable(const std::vector<RunSummary>& base,
+                                             const std::vector<RunSummary>& candidate,
+                                             const std::vector<std::string>& allowed) {
+  FactComparer comparer(allowed);
+  const bool is_only_one_on_gpu = add_only_one_on_gpu(base, candidate, comparer);
+  if (!is_only_one_on_gpu) {
+    comparer.add_empty(base, true);
+    comparer.add_empty(candidate, false);
+    add_shared_runs(base, candidate, comparer);
+  }
+  for (const FactRule& rule : kFactRules) {
+    comparer.add_texts(rule.fact, base, candidate);
+  }
+  if (!is_only_one_on_gpu) {
+    add_work(base, candidate, comparer);
+  }
   std::vector<FactDifference> found = comparer.found();
   std::stable_sort(
       found.begin(), found.end(),

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -114,12 +115,14 @@ void judge_runs(const std::vector<double>& base, const std::vector<double>& cand
       const auto made = static_cast<std::int64_t>(std::min(before.size(), after.size()));
       row.repeats_needed = std::max(*row.repeats_needed, made + 1);
     }
-    row.reason = row.repeats_needed
-                     ? fmt::format("about {} runs per side would decide", *row.repeats_needed)
-                     : fmt::format(
-                           "the change is near the limit of {:g} %, and runs of a side "
-                           "differ by {:.2g} %: make runs steadier, or raise --effect",
-                           row.limit_fraction * 100, deviation * 100);
+    row.reason =
+        row.repeats_needed
+            ? fmt::format("about {} runs per side would decide if the change really is {:+.1f} %",
+                          *row.repeats_needed, (*row.ratio - 1) * 100)
+            : fmt::format(
+                  "the change is near the limit of {:g} %, and runs of a side "
+                  "differ by {:.2g} %: make runs steadier, or raise --effect",
+                  row.limit_fraction * 100, deviation * 100);
   }
 }
 
@@ -152,8 +155,12 @@ void judge_steps(const RunSummary& base, const RunSummary& candidate, double alp
   }
 }
 
+std::string missing_words(std::int64_t missing, std::int64_t all) {
+  return fmt::format("{} of {} runs {} no value", missing, all, missing == 1 ? "has" : "have");
+}
+
 // Limits on the value itself: every run keeps them, most break them, or it is unclear. What is
-// worse than the baseline for certain stays so.
+// worse than the baseline for certain stays so. `candidate`: of the runs that have a value.
 void judge_value(const MetricBudget& budget, const std::vector<double>& candidate,
                  MetricChange& row) {
   const auto breaks = [&](double value) {
@@ -170,12 +177,39 @@ void judge_value(const MetricBudget& budget, const std::vector<double>& candidat
   }
   row.change = 2 * broken > all ? Change::kWorse : Change::kUnclear;
   row.repeats_needed.reset();
-  row.reason = broken == all ? "every run breaks the budget's limit"
-                             : fmt::format("{} of {} runs break the budget's limit", broken, all);
+  const char* who = row.missing_runs > 0 ? " that have it" : "";
+  row.reason = broken == all ? fmt::format("every run{} breaks the budget's limit",
+                                           row.missing_runs > 0 ? " that has it" : "")
+                             : fmt::format("{} of {} runs{} {} the budget's limit", broken, all,
+                                           who, broken == 1 ? "breaks" : "break");
+  if (row.missing_runs > 0) {
+    row.reason += "; " + missing_words(row.missing_runs, all + row.missing_runs);
+  }
   row.is_limit_above =
       budget.at_most && std::any_of(candidate.begin(), candidate.end(),
                                     [&](double value) { return value > *budget.at_most; });
   row.broken_limit = row.is_limit_above ? budget.at_most : budget.at_least;
+}
+
+// Limits of a value that some runs lack.
+void judge_measured(const MetricBudget& budget, const std::vector<RunSummary>& candidate,
+                    MetricChange& row) {
+  std::vector<double> measured;
+  for (const RunSummary& run : candidate) {
+    const RunMetric* metric = find_metric(run, row.key);
+    if (metric != nullptr && run.absent.empty()) {
+      measured.push_back(metric->value);
+    }
+  }
+  if (measured.empty()) {
+    return;
+  }
+  row.missing_runs = static_cast<std::int64_t>(candidate.size() - measured.size());
+  row.candidate = median_of(measured);
+  if (row.missing_runs > 0) {
+    row.reason = missing_words(row.missing_runs, static_cast<std::int64_t>(candidate.size()));
+  }
+  judge_value(budget, measured, row);
 }
 
 MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummary>& base,
@@ -200,6 +234,10 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
   if (!row.candidate || (!row.base && !is_absolute)) {
     row.reason = "not in every run";
     row.change = row.is_gated ? Change::kUnclear : Change::kNotJudged;
+    // A limit that is broken where it was measured is broken.
+    if (budget != nullptr && (budget->at_most || budget->at_least)) {
+      judge_measured(*budget, candidate, row);
+    }
     return row;
   }
   if (!row.base || !are_positive(before) || !are_positive(after)) {
@@ -213,9 +251,9 @@ MetricChange compare_metric(const RunMetric& metric, const std::vector<RunSummar
       judge_runs(before, after, alpha, row);
     }
   }
-  // A limit on the value needs no base and few runs. It is added to the test for a slowdown of a
-  // gated metric, and does not replace it.
-  if (is_absolute && !(metric.is_gated && row.change == Change::kWorse)) {
+  // A limit on the value needs no base and few runs. It is added to the test of a metric that
+  // decides, and does not replace it.
+  if (is_absolute && (!metric.is_gated || base.empty())) {
     row.change = Change::kSame;
     row.is_within_limit = true;
     row.reason = "within its limit";
@@ -282,7 +320,11 @@ SideRate rate_of(const std::vector<RunSummary>& runs) {
   return rate;
 }
 
-// The steps of the first time that decides, where both runs have as many.
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The steps of the first time that decides, in pairs where both runs have as many.
 std::optional<PairedSteps> paired_steps(const RunSummary& base, const RunSummary& candidate) {
   constexpr std::size_t kLeast = 3;
   const auto gate =
@@ -292,18 +334,32 @@ std::optional<PairedSteps> paired_steps(const RunSummary& base, const RunSummary
   }
   const StageLengths* before = lengths_of(base, gate->steps);
   const StageLengths* after = lengths_of(candidate, gate->steps);
-  if (before == nullptr || after == nullptr || before->durations_ns.size() < kLeast ||
-      before->durations_ns.size() != after->durations_ns.size()) {
+  if (before == nullptr || after == nullptr ||
+      std::min(before->durations_ns.size(), after->durations_ns.size()) < kLeast) {
     return std::nullopt;
   }
-  PairedSteps steps{gate->steps, static_cast<std::int64_t>(before->durations_ns.size())};
-  for (std::size_t i = 0; i < before->durations_ns.size(); ++i) {
-    steps.shorter += after->durations_ns[i] < before->durations_ns[i] ? 1 : 0;
-    steps.longer += after->durations_ns[i] > before->durations_ns[i] ? 1 : 0;
-    steps.base_mean_ns += before->durations_ns[i] / static_cast<double>(steps.pairs);
-    steps.candidate_mean_ns += after->durations_ns[i] / static_cast<double>(steps.pairs);
+  PairedSteps steps;
+  steps.stage = gate->steps;
+  steps.base_mean_ns = mean_of(before->durations_ns);
+  steps.candidate_mean_ns = mean_of(after->durations_ns);
+  if (before->durations_ns.size() == after->durations_ns.size()) {
+    steps.pairs = static_cast<std::int64_t>(before->durations_ns.size());
+    for (std::size_t i = 0; i < before->durations_ns.size(); ++i) {
+      steps.shorter += after->durations_ns[i] < before->durations_ns[i] ? 1 : 0;
+      steps.longer += after->durations_ns[i] > before->durations_ns[i] ? 1 : 0;
+    }
   }
   return steps;
+}
+
+// nullptr if no run has it.
+const RunMetric* find_in_any(const std::vector<RunSummary>& runs, const std::string& key) {
+  for (const RunSummary& run : runs) {
+    if (const RunMetric* metric = find_metric(run, key)) {
+      return metric;
+    }
+  }
+  return nullptr;
 }
 
 // A budget for a metric that no run has must not pass silently.
@@ -352,6 +408,17 @@ std::vector<MetricChange> compare_metrics(const std::vector<RunSummary>& base,
       }
     }
   }
+  // What has a budget may be missing in the first runs.
+  for (const MetricBudget& budget : options.budgets) {
+    if (find_metric(base[0], budget.key) == nullptr &&
+        find_metric(candidate[0], budget.key) == nullptr) {
+      const RunMetric* of_base = find_in_any(base, budget.key);
+      const RunMetric* metric = of_base != nullptr ? of_base : find_in_any(candidate, budget.key);
+      if (metric != nullptr) {
+        all.push_back(metric);
+      }
+    }
+  }
   const auto num_gated = std::count_if(all.begin(), all.end(), [&](const RunMetric* metric) {
     return metric->is_gated || budget_of(options, metric->key) != nullptr;
   });
@@ -382,7 +449,7 @@ Comparison judge_limits(const std::vector<RunSummary>& given, const CompareOptio
   comparison.candidate_median = median_run(runs).label;
   comparison.facts = empty_runs(runs, false);
   for (const MetricBudget& budget : options.budgets) {
-    const RunMetric* metric = find_metric(runs[0], budget.key);
+    const RunMetric* metric = find_in_any(runs, budget.key);
     comparison.metrics.push_back(metric == nullptr
                                      ? absent_metric(budget)
                                      : compare_metric(*metric, {}, runs, options, options.alpha));

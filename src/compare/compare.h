@@ -103,10 +103,21 @@ struct IdleAmount {
   std::int64_t total_ns = 0;
 };
 
+// What a finding of a run says that its fix saves at most.
+struct PromisedSaving {
+  std::string id;  // of the finding
+  std::string stage;
+  std::string device;
+  std::string bucket;  // of the ledger
+  std::int64_t saving_ns = 0;
+  std::int64_t num_steps = 0;  // over which it was measured
+};
+
 // What a comparison knows about a run.
 struct RunSummary {
-  std::string label;     // as the user named it
-  std::string absent;    // why there is nothing in it
+  std::string label;                // as the user named it
+  std::string absent;               // why there is nothing in it
+  bool is_without_kernels = false;  // it did not fail, and recorded none
   std::string identity;  // of all its numbers: the same run given twice has the same; empty: none
   std::vector<std::pair<std::string, std::string>> facts;  // machine and settings
   std::vector<StageAmount> stages;
@@ -127,6 +138,7 @@ struct RunSummary {
   std::string operators_time;  // whose time it is, in words
   std::vector<ModelPassAmount> model_passes;
   std::vector<ModelPartAmount> model_parts;  // in the order of a pass
+  std::vector<PromisedSaving> promises;      // baselines do not keep them
 };
 
 // A user's limit on a metric, instead of the smallest effect that matters.
@@ -198,9 +210,10 @@ struct MetricChange {
   std::string unit;
   bool is_gated = false;
   bool is_larger_better = false;
-  std::optional<double> base;  // medians of the runs; none if a run has no value
-  std::optional<double> candidate;
-  std::optional<double> ratio;  // candidate / base; of several runs, the median over all pairs
+  std::optional<double> base;       // medians of the runs; none if a run has no value
+  std::optional<double> candidate;  // with a limit on the value, of the runs that have one
+  std::int64_t missing_runs = 0;    // of the candidate, that have no value
+  std::optional<double> ratio;      // candidate / base; of several runs, the median over all pairs
   std::optional<double> ratio_low;
   std::optional<double> ratio_high;
   std::optional<double> interval_level;  // confidence of ratio_low to ratio_high, 0..1
@@ -337,7 +350,7 @@ struct ModelComparison {
 // Steps of two runs in their order, one by one.
 struct PairedSteps {
   std::string stage;
-  std::int64_t pairs = 0;
+  std::int64_t pairs = 0;    // 0: the runs do not have as many steps
   std::int64_t shorter = 0;  // in the candidate
   std::int64_t longer = 0;
   double base_mean_ns = 0;
@@ -358,7 +371,8 @@ const char* verdict_name(Verdict verdict);
 // The result of a comparison.
 struct Comparison {
   Verdict verdict = Verdict::kInvalid;
-  std::string sentence;
+  std::string outcome;  // "slower", "not decided"; empty: the reasons say it
+  std::string reasons;
   std::vector<std::string> base;  // labels; none where runs were judged by limits alone
   std::vector<std::string> candidate;
   std::vector<RepeatedRun> repeated;  // runs that were given twice and count once
@@ -382,8 +396,11 @@ struct Comparison {
   ModelComparison model;
   std::int64_t base_kernel_ns = 0;
   std::int64_t candidate_kernel_ns = 0;
-  std::int64_t base_launches = 0;  // of the median run, as kernel_ns
+  std::vector<PromisedSaving> promises;  // of the base
+  std::int64_t base_launches = 0;        // of the median run, as kernel_ns
   std::int64_t candidate_launches = 0;
+
+  std::string sentence() const { return outcome.empty() ? reasons : outcome + ": " + reasons; }
 };
 
 // Whether a run of either side failed or is empty. Then no number of the comparison means anything,

@@ -290,6 +290,7 @@ std::int64_t worth_of_calls(std::int64_t base_ns, std::int64_t base_calls,
 
 void diff_runs(const RunSummary& base, const RunSummary& candidate, Comparison& comparison) {
   comparison.pace = pace_change(base, candidate);
+  comparison.promises = base.promises;
   comparison.ledgers = ledger_changes(base, candidate);
   comparison.ledgers_missing = comparison.ledgers.empty() ? why_no_ledgers(base, candidate) : "";
   comparison.moved_waits = moved_waits(comparison.ledgers);

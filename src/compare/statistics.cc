@@ -124,35 +124,40 @@ bool next_choice(std::vector<std::size_t>& chosen, std::size_t all) {
   return false;
 }
 
-// Means of resampled series: blocks drawn with replacement, with the series closed to a ring.
+// Medians of resampled series: blocks drawn with replacement, with the series closed to a ring.
 class BlockResampler {
  public:
   explicit BlockResampler(std::span<const double> series)
-      : n_(series.size()),
-        block_(static_cast<std::size_t>(std::ceil(std::cbrt(static_cast<double>(n_))))),
-        sums_(2 * n_ + 1, 0.0) {
-    for (std::size_t i = 0; i < 2 * n_; ++i) {
-      sums_[i + 1] = sums_[i] + series[i % n_];
-    }
-  }
+      : series_(series),
+        block_(static_cast<std::size_t>(std::ceil(std::cbrt(static_cast<double>(series.size()))))),
+        drawn_(series.begin(), series.end()) {}
 
-  double mean() const { return sums_[n_] / static_cast<double>(n_); }
+  // Of the series itself, before anything is drawn.
+  double median() { return median_of_drawn(); }
 
-  double resampled_mean(SteadyRandom& random) const {
-    double sum = 0;
-    for (std::size_t left = n_; left > 0;) {
-      const std::size_t length = std::min(left, block_);
-      const std::size_t start = random.below(n_);
-      sum += sums_[start + length] - sums_[start];
-      left -= length;
+  double resampled_median(SteadyRandom& random) {
+    const std::size_t n = series_.size();
+    for (std::size_t at = 0; at < n;) {
+      const std::size_t length = std::min(n - at, block_);
+      const std::size_t start = random.below(n);
+      for (std::size_t i = 0; i < length; ++i) {
+        drawn_[at++] = series_[(start + i) % n];
+      }
     }
-    return sum / static_cast<double>(n_);
+    return median_of_drawn();
   }
 
  private:
-  std::size_t n_;
+  // The lower one of two, as in metrics.json.
+  double median_of_drawn() {
+    const auto middle = drawn_.begin() + static_cast<std::ptrdiff_t>((drawn_.size() - 1) / 2);
+    std::nth_element(drawn_.begin(), middle, drawn_.end());
+    return *middle;
+  }
+
+  std::span<const double> series_;
   std::size_t block_;
-  std::vector<double> sums_;  // of the series twice over
+  std::vector<double> drawn_;
 };
 
 double quantile_of(const std::vector<double>& sorted, double fraction) {
@@ -304,20 +309,22 @@ std::optional<RatioInterval> block_bootstrap_ratio(std::span<const double> first
   if (first.size() < kLeastSteps || second.size() < kLeastSteps || resamples == 0) {
     return std::nullopt;
   }
-  const BlockResampler before(first);
-  const BlockResampler after(second);
-  if (!(before.mean() > 0) || !(after.mean() > 0)) {
+  if (!std::ranges::all_of(first, [](double step) { return step > 0; }) ||
+      !std::ranges::all_of(second, [](double step) { return step > 0; })) {
     return std::nullopt;
   }
+  BlockResampler before(first);
+  BlockResampler after(second);
+  const double ratio = after.median() / before.median();
   SteadyRandom random(seed);
   std::vector<double> ratios;
   ratios.reserve(resamples);
   for (std::size_t i = 0; i < resamples; ++i) {
-    const double base = before.resampled_mean(random);
-    ratios.push_back(after.resampled_mean(random) / base);
+    const double base = before.resampled_median(random);
+    ratios.push_back(after.resampled_median(random) / base);
   }
   std::sort(ratios.begin(), ratios.end());
-  return RatioInterval{after.mean() / before.mean(), quantile_of(ratios, (1 - confidence) / 2),
+  return RatioInterval{ratio, quantile_of(ratios, (1 - confidence) / 2),
                        quantile_of(ratios, (1 + confidence) / 2)};
 }
 

@@ -55,10 +55,10 @@ struct Shift {
 };
 Shift shift_of(std::span<const double> first, std::span<const double> second, double confidence);
 
-// Ratio of the means of two series of steps in time order, with the percentile interval of a
+// Ratio of the medians of two series of steps in time order, with the percentile interval of a
 // circular block bootstrap: blocks keep neighbours together, because successive steps are similar.
 // Block length is the cube root of the series' length, rounded up. nullopt below kLeastSteps per
-// side or if a mean is not positive.
+// side or if a step is not positive.
 struct RatioInterval {
   double ratio = 1;
   double low = 0;

@@ -5,9 +5,12 @@
 #include "compare/verdict.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "base/units.h"
 
 namespace llmprof {
 namespace {
@@ -22,28 +25,38 @@ std::string metric_words(const MetricChange& row) {
   return text;
 }
 
+std::string value_words(double value, const std::string& unit) {
+  return unit == "ns" && std::abs(value) < 9e18
+             ? format_duration_ns(static_cast<std::int64_t>(std::llround(value)))
+         : unit == "fraction" ? format_fraction(value)
+                              : fmt::format("{:g}", value);
+}
+
+// " 490 ms (at most 1.00 ms)" of a value beyond its limit, else nothing.
+std::string limit_words(const MetricChange& row) {
+  return row.broken_limit && row.candidate
+             ? fmt::format(" {} ({} {})", value_words(*row.candidate, row.unit),
+                           row.is_limit_above ? "at most" : "at least",
+                           value_words(*row.broken_limit, row.unit))
+             : "";
+}
+
 // Gated metrics that pass the test: "A, B: why; C +2.00 % (...)".
 template <typename Test>
 std::string listed(const std::vector<MetricChange>& metrics, const Test& test) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  std::vector<ReasonGroup> groups;
   for (const MetricChange& row : metrics) {
-    if (!row.is_gated || !test(row)) {
-      continue;
-    }
-    const auto known = std::ranges::find_if(
-        by_reason, [&](const auto& one) { return !row.reason.empty() && one.first == row.reason; });
-    const std::string label = row.reason.empty() ? metric_words(row) : metric_label(row.key);
-    if (known == by_reason.end()) {
-      by_reason.push_back({row.reason, {label}});
-    } else {
-      known->second.push_back(label);
+    if (row.is_gated && test(row)) {
+      add_reason(row.reason,
+                 row.reason.empty() ? metric_words(row) : metric_label(row.key) + limit_words(row),
+                 groups);
     }
   }
   std::vector<std::string> words;
-  words.reserve(by_reason.size());
-  for (const auto& [reason, labels] : by_reason) {
-    words.push_back(
-        fmt::format("{}{}{}", fmt::join(labels, ", "), reason.empty() ? "" : ": ", reason));
+  words.reserve(groups.size());
+  for (const ReasonGroup& group : groups) {
+    words.push_back(fmt::format("{}{}{}", fmt::join(group.names, ", "),
+                                group.reason.empty() ? "" : ": ", group.reason));
   }
   return fmt::format("{}", fmt::join(words, "; "));
 }
@@ -71,20 +84,66 @@ std::string passed_sentence(const CompareOptions& options, const std::vector<Met
 }
 
 // A value beyond its limit is not a slowdown: it may have been there before.
-std::string regression_sentence(const std::vector<MetricChange>& metrics) {
-  std::vector<std::string> parts;
+void tell_regression(Comparison& comparison) {
   for (const bool is_outside : {false, true}) {
-    const std::string rows = listed(metrics, [&](const MetricChange& row) {
+    const std::string rows = listed(comparison.metrics, [&](const MetricChange& row) {
       return row.change == Change::kWorse && row.broken_limit.has_value() == is_outside;
     });
-    if (!rows.empty()) {
-      parts.push_back((is_outside ? "outside its limit: " : "slower: ") + rows);
+    const char* word = is_outside ? "outside its limit" : "slower";
+    if (!rows.empty() && comparison.outcome.empty()) {
+      comparison.outcome = word;
+      comparison.reasons = rows;
+    } else if (!rows.empty()) {
+      comparison.reasons += fmt::format("; {}: {}", word, rows);
     }
   }
-  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+// "gpu: another device is another ceiling"; what several stages have is said once, with their
+// number.
+std::vector<std::string> broken_facts(const std::vector<FactDifference>& facts) {
+  std::vector<ReasonGroup> groups;
+  for (const FactDifference& fact : facts) {
+    if (fact.breaks) {
+      // Which GPUs, and how many launches, is the first question.
+      const bool has_values = fact.fact == "gpu" || fact.fact == "launches";
+      add_reason(fact.fact == "content" ? fact.sentence
+                 : has_values ? fmt::format("{} {} -> {}: {}", fact.fact, fact.base, fact.candidate,
+                                            fact.sentence)
+                              : fmt::format("{}: {}", fact.fact, fact.sentence),
+                 fact.fact, groups);
+    }
+  }
+  std::vector<std::string> words;
+  words.reserve(groups.size());
+  for (const ReasonGroup& group : groups) {
+    words.push_back(group.reason + (group.names.size() == 1
+                                        ? ""
+                                        : fmt::format(" ({} stages)", group.names.size())));
+  }
+  return words;
 }
 
 }  // namespace
+
+void add_reason(const std::string& reason, std::string name, std::vector<ReasonGroup>& groups) {
+  const auto known = std::ranges::find_if(
+      groups, [&](const ReasonGroup& one) { return !reason.empty() && one.reason == reason; });
+  if (known == groups.end()) {
+    groups.push_back({reason, {std::move(name)}});
+  } else {
+    known->names.push_back(std::move(name));
+  }
+}
+
+std::string runs_in_words(const std::vector<std::string>& labels) {
+  if (labels.size() == 1) {
+    return labels.front();
+  }
+  return fmt::format(
+      "{} runs ({} and {})", labels.size(), labels.front(),
+      labels.size() == 2 ? labels.back() : fmt::format("{} more", labels.size() - 1));
+}
 
 const RunMetric* find_metric(const RunSummary& run, const std::string& key) {
   const auto metric = std::ranges::find(run.metrics, key, &RunMetric::key);
@@ -111,21 +170,17 @@ const MetricBudget* budget_of(const CompareOptions& options, const std::string& 
 void decide(const CompareOptions& options, Comparison& comparison) {
   std::vector<MetricChange>& metrics = comparison.metrics;
   const bool has_base = !comparison.base.empty();
-  std::vector<std::string> broken;
-  for (const FactDifference& fact : comparison.facts) {
-    if (fact.breaks) {
-      broken.push_back(fact.fact == "content" ? fact.sentence
-                                              : fmt::format("{}: {}", fact.fact, fact.sentence));
-    }
-  }
+  const std::vector<std::string> broken = broken_facts(comparison.facts);
   const auto is = [](Change change) {
     return [change](const MetricChange& row) { return row.change == change; };
   };
   const bool is_gated = std::ranges::any_of(metrics, &MetricChange::is_gated);
   if (!broken.empty()) {
     comparison.verdict = Verdict::kInvalid;
-    comparison.sentence =
-        fmt::format("{}: {}", has_base ? "not comparable" : "not judged", fmt::join(broken, "; "));
+    comparison.outcome = has_failed_run(comparison) ? "a run failed or is empty"
+                         : has_base                 ? "not comparable"
+                                                    : "not judged";
+    comparison.reasons = fmt::format("{}", fmt::join(broken, "; "));
     for (MetricChange& row : metrics) {
       row.change = Change::kNotJudged;
       row.repeats_needed.reset();
@@ -134,16 +189,17 @@ void decide(const CompareOptions& options, Comparison& comparison) {
     }
   } else if (has_gated(metrics, Change::kWorse)) {
     comparison.verdict = Verdict::kRegress;
-    comparison.sentence = regression_sentence(metrics);
+    tell_regression(comparison);
   } else if (!is_gated || has_gated(metrics, Change::kUnclear)) {
     comparison.verdict = Verdict::kInconclusive;
-    comparison.sentence = is_gated ? "not decided: " + listed(metrics, is(Change::kUnclear))
-                                   : "not decided: no run has a time to judge by";
+    comparison.outcome = "not decided";
+    comparison.reasons =
+        is_gated ? listed(metrics, is(Change::kUnclear)) : "no run has a time to judge by";
   } else {
     comparison.verdict = Verdict::kPass;
     const std::string better = listed(metrics, is(Change::kBetter));
-    comparison.sentence =
-        better.empty() ? passed_sentence(options, metrics, has_base) : "faster: " + better;
+    comparison.outcome = better.empty() ? "" : "faster";
+    comparison.reasons = better.empty() ? passed_sentence(options, metrics, has_base) : better;
   }
 }
 

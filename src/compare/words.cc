@@ -61,6 +61,10 @@ std::string metric_label(const std::string& key) {
   if (key.starts_with(kLedger) && comma != std::string::npos && key.ends_with("].window_ns")) {
     return key.substr(kLedger.size(), comma - kLedger.size()) + " on the GPU";
   }
+  // The first line of a report has another: that of a stage or of the steady phase.
+  if (key.starts_with("devices[") && key.ends_with("].busy_fraction")) {
+    return key + " (of the whole recording)";
+  }
   return key;
 }
 

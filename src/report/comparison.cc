@@ -24,12 +24,15 @@ Json side_json(const std::vector<std::string>& runs, const std::string& median_r
 
 // Null where a figure is not known: scripts must not take a zero for one.
 Json metric_json(const MetricChange& row) {
+  // Less of a share or a number may be better or worse.
+  const bool has_direction = row.unit == "ns" || row.is_larger_better;
   return {{"key", row.key},
           {"unit", row.unit},
           {"gated", row.is_gated},
-          {"larger_is_better", row.is_larger_better},
+          {"larger_is_better", has_direction ? Json(row.is_larger_better) : Json(nullptr)},
           {"base", number_or_null(row.base)},
           {"candidate", number_or_null(row.candidate)},
+          {"missing_runs", row.missing_runs},
           {"ratio", number_or_null(row.ratio)},
           {"ratio_low", number_or_null(row.ratio_low)},
           {"ratio_high", number_or_null(row.ratio_high)},
@@ -209,17 +212,19 @@ std::string comparison_json(const Comparison& comparison) {
   Json json = json_document("compare", 1);
   json["verdict"] = verdict_name(comparison.verdict);
   json["exit_code"] = static_cast<int>(exit_code_of(comparison));
-  json["sentence"] = comparison.sentence;
+  json["sentence"] = comparison.sentence();
   json["cause"] = text_or_null(cause_sentence(comparison));
+  json["promise"] = text_or_null(promise_sentence(comparison));
   json["worth"] = text_or_null(worth_sentence(comparison));
   json["base"] = side_json(comparison.base, comparison.base_median, comparison.base_rate);
   json["candidate"] =
       side_json(comparison.candidate, comparison.candidate_median, comparison.candidate_rate);
-  json["paired_steps"] = comparison.steps ? Json{{"stage", comparison.steps->stage},
-                                                 {"pairs", comparison.steps->pairs},
-                                                 {"shorter", comparison.steps->shorter},
-                                                 {"longer", comparison.steps->longer}}
-                                          : Json(nullptr);
+  json["paired_steps"] = comparison.steps && comparison.steps->pairs > 0
+                             ? Json{{"stage", comparison.steps->stage},
+                                    {"pairs", comparison.steps->pairs},
+                                    {"shorter", comparison.steps->shorter},
+                                    {"longer", comparison.steps->longer}}
+                             : Json(nullptr);
   json["repeated_runs"] = repeated_json(comparison.repeated);
   json["fingerprint"] = facts_json(comparison.facts);
   json["metrics"] = Json::array();

@@ -20,11 +20,18 @@ Document comparison_document(const Comparison& comparison, std::size_t top, bool
 // (data-key) is the value of the JSON there.
 std::string comparison_page(const Comparison& comparison, std::size_t top);
 
+// "regress: slower: time per token (p50) +5.00 % ...", on one line.
+std::string verdict_line(const Comparison& comparison);
+
 // What `llmprof gate` exits with for this verdict.
 ExitCode exit_code_of(const Comparison& comparison);
 
 // For a job's summary page and for dashboards, as report/ci.h does of one run.
 std::string github_comparison(const Comparison& comparison);
+// A line that GitHub shows at the job: an error, or a warning where nothing was decided. Empty for
+// a pass.
+std::string github_annotation(const Comparison& comparison);
+std::string github_error(const std::string& error);
 std::string gitlab_comparison(const Comparison& comparison);
 std::string bencher_comparison(const Comparison& comparison);
 std::string google_benchmark_comparison(const Comparison& comparison);

@@ -6,6 +6,7 @@
 // they are most of the change. Where they are not, nothing is said.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include <fmt/format.h>
@@ -15,22 +16,12 @@
 #include "base/units.h"
 #include "report/comparison_parts.h"
 #include "report/glossary.h"
+#include "report/plain_words.h"
 #include "report/section_parts.h"
 #include "report/worth.h"
 
 namespace llmprof {
-namespace {
 
-struct Part {
-  std::string words;
-  std::int64_t difference_ns = 0;
-};
-
-std::string difference_text(std::int64_t difference_ns) {
-  return shown({difference_ns, Unit::kDifference, ""});
-}
-
-// The first metric that decides and was measured on both sides.
 const MetricChange* first_gate(const Comparison& comparison) {
   const auto row = std::ranges::find_if(comparison.metrics, [](const MetricChange& one) {
     return one.is_gated && one.ratio && one.base && one.candidate;
@@ -38,8 +29,7 @@ const MetricChange* first_gate(const Comparison& comparison) {
   return row == comparison.metrics.end() ? nullptr : &*row;
 }
 
-// The stage that a metric is the time of; "capture" if it is that of no stage.
-std::string stage_of(const std::string& key) {
+std::string stage_of_metric(const std::string& key) {
   if (key.starts_with("aggregates.ttft.")) {
     return "prefill";
   }
@@ -54,6 +44,24 @@ std::string stage_of(const std::string& key) {
   const std::size_t from = start + kName.size();
   const std::string stage = key.substr(from, key.find_first_of(",]", from) - from);
   return stage == "all" ? "capture" : stage;
+}
+
+bool has_fact(const Comparison& comparison, const char* name) {
+  return std::ranges::any_of(comparison.facts,
+                             [&](const FactDifference& one) { return one.fact == name; });
+}
+
+namespace {
+
+constexpr const char* kWaitingForCpu = "waiting for the CPU";
+
+struct Part {
+  std::string words;
+  std::int64_t difference_ns = 0;
+};
+
+std::string difference_text(std::int64_t difference_ns) {
+  return shown({difference_ns, Unit::kDifference, ""});
 }
 
 // The GPU whose time in the stage changed most.
@@ -129,6 +137,44 @@ std::string largest_parts(std::vector<Part> parts, std::int64_t whole_ns) {
   return is_rest_above(kTooMuch) ? "" : fmt::format("{}", fmt::join(said, ", "));
 }
 
+// Of recordings of equal length: what took more of the time, and what less.
+std::string cause_of_pace(const Comparison& comparison) {
+  std::map<std::string, std::int64_t> by_words;  // of all GPUs together
+  std::int64_t whole_ns = 0;
+  int num_gpus = 0;
+  for (const LedgerChange& ledger : comparison.ledgers) {
+    if (ledger.base.stage != "capture") {
+      continue;
+    }
+    ++num_gpus;
+    whole_ns += ledger.base.window_ns;
+    for (std::size_t i = 0; i < ledger.base.buckets_ns.size(); ++i) {
+      const auto& [bucket, base_ns] = ledger.base.buckets_ns[i];
+      by_words[bucket == "launch_late" ? kWaitingForCpu : bucket_in_words(bucket)] +=
+          ledger.candidate.buckets_ns[i].second - base_ns;
+    }
+  }
+  std::vector<Part> parts;
+  for (const auto& [words, difference_ns] : by_words) {
+    if (std::abs(difference_ns) * 100 >= whole_ns) {
+      parts.push_back({words, difference_ns});
+    }
+  }
+  std::ranges::stable_sort(parts, std::greater<>(), &Part::difference_ns);
+  std::vector<std::string> more;
+  std::vector<std::string> less;
+  for (const Part& part : parts) {
+    (part.difference_ns > 0 ? more : less)
+        .push_back(fmt::format("{} {}", part.words, difference_text(part.difference_ns)));
+  }
+  return more.empty() || less.empty()
+             ? ""
+             : fmt::format(
+                   "Where it comes from: {} took the place of {} (recordings of equal length{}).",
+                   fmt::join(more, ", "), fmt::join(less, ", "),
+                   num_gpus > 1 ? fmt::format(", {} GPUs together", num_gpus) : "");
+}
+
 // A change that a reader would call one, and that has the direction of what decides.
 bool is_like(const MetricChange& gate, std::int64_t base_ns, std::int64_t candidate_ns) {
   constexpr double kLeast = 0.01;
@@ -136,11 +182,6 @@ bool is_like(const MetricChange& gate, std::int64_t base_ns, std::int64_t candid
   const bool is_longer = (*gate.ratio > 1) != gate.is_larger_better;
   return std::abs(change) >= kLeast * static_cast<double>(base_ns) && (change > 0) == is_longer &&
          std::abs(*gate.ratio - 1) >= kLeast;
-}
-
-bool has_fact(const Comparison& comparison, const char* name) {
-  return std::ranges::any_of(comparison.facts,
-                             [&](const FactDifference& one) { return one.fact == name; });
 }
 
 std::string cause_of_operators(const Comparison& comparison, const MetricChange& gate) {
@@ -178,7 +219,7 @@ std::optional<TimedWork> timed_work(const Comparison& comparison) {
   if (gate == nullptr || gate->unit != "ns" || gate->key.starts_with("pace.")) {
     return std::nullopt;
   }
-  const std::string stage = stage_of(gate->key);
+  const std::string stage = stage_of_metric(gate->key);
   const bool is_run =
       gate->key == "aggregates.program_ns" || gate->key == "stages[stage=all].host_median_ns";
   if (stage == "capture" && !is_run) {
@@ -195,19 +236,14 @@ std::optional<TimedWork> timed_work(const Comparison& comparison) {
   return TimedWork{name, *gate->base * kNs, *gate->base * *gate->ratio * kNs};
 }
 
-std::string price_text(double amount, const GpuPrice& price) {
-  return (amount >= 100 ? fmt::format("{:.0f}", amount) : fmt::format("{:.3g}", amount)) +
-         (price.unit.empty() ? "" : " " + price.unit);
-}
-
 }  // namespace
 
 std::string kind_in_words(const std::string& kind) {
   if (kind == "launching") {
     return std::string(bucket_label("launch_late"));
   }
-  const std::string_view label = bucket_label("launch_late." + kind);
-  if (label != "launch_late." + kind) {
+  const std::string key = "launch_late." + kind;
+  if (const std::string_view label = bucket_label(key); label != key) {
     return std::string(label);
   }
   std::string words = kind;
@@ -216,13 +252,16 @@ std::string kind_in_words(const std::string& kind) {
 }
 
 std::string cause_sentence(const Comparison& comparison) {
+  if (comparison.pace && !has_failed_run(comparison)) {
+    return cause_of_pace(comparison);
+  }
   const MetricChange* gate = first_gate(comparison);
   // Where the sides did other amounts of work, a total does not tell the cause.
-  if (gate == nullptr || comparison.verdict == Verdict::kInvalid || comparison.pace ||
+  if (gate == nullptr || comparison.verdict == Verdict::kInvalid ||
       has_fact(comparison, "instances")) {
     return "";
   }
-  const std::string stage = stage_of(gate->key);
+  const std::string stage = stage_of_metric(gate->key);
   const LedgerChange* ledger = ledger_of(comparison, stage);
   if (ledger == nullptr && stage == "decode") {
     ledger = ledger_of(comparison, "decode_step");
@@ -237,18 +276,20 @@ std::string cause_sentence(const Comparison& comparison) {
   }
   const std::string said = largest_parts(parts_of(comparison, *ledger), whole_ns);
   return said.empty() ? ""
-                      : printable(fmt::format(
+                      : with_plain_names(printable(fmt::format(
                             "Where it comes from: {}; in all, {} of {} ({}, {}).", said,
                             difference_text(whole_ns), format_duration_ns(base_ns),
                             stage == "capture" ? "the whole recording"
                                                : fmt::format("all of '{}' together", stage),
-                            ledger->base.device));
+                            ledger->base.device)));
 }
 
 std::string worth_sentence(const Comparison& comparison) {
-  if (!comparison.gpu_hour_price || comparison.base.empty() ||
-      comparison.verdict == Verdict::kInvalid) {
+  if (!comparison.gpu_hour_price || comparison.base.empty()) {
     return "";
+  }
+  if (comparison.verdict == Verdict::kInvalid) {
+    return "What the change is worth is not known: the sides are not comparable.";
   }
   const SideRate& before = comparison.base_rate;
   const SideRate& after = comparison.candidate_rate;
@@ -275,12 +316,16 @@ std::string worth_sentence(const Comparison& comparison) {
     return "What the change is worth is not known: neither tokens nor steps were timed.";
   }
   const double change = candidate - base;
-  return fmt::format("At {} per GPU-hour, {} {} before and {} now: {} {} ({}), on {}.",
-                     money_text(price.per_hour, price), what, price_text(base, price),
-                     price_text(candidate, price), price_text(std::abs(change), price),
-                     change > 0 ? "more" : "less",
-                     format_change(base > 0 ? candidate / base - 1 : 0),
-                     count_of(after.num_gpus, "GPU"));
+  const double ratio = base > 0 ? candidate / base : 1;
+  const double day = price.per_hour * 24 * static_cast<double>(before.num_gpus);
+  return fmt::format(
+      "At {} per GPU-hour, {} {} before and {} now: {} {} ({}), on {}. What the base does in a day "
+      "cost {} and costs {} now: {} {} per day.",
+      money_text(price.per_hour, price), what, money_text(base, price),
+      money_text(candidate, price), money_text(std::abs(change), price),
+      change > 0 ? "more" : "less", format_change(ratio - 1), count_of(after.num_gpus, "GPU"),
+      money_text(day, price), money_text(day * ratio, price),
+      money_text(std::abs(ratio - 1) * day, price), change > 0 ? "more" : "less");
 }
 
 // "5 of 6 steps are shorter than in the base, taken in order."
@@ -291,15 +336,17 @@ std::string paired_sentence(const Comparison& comparison) {
   const PairedSteps& steps = *comparison.steps;
   const bool is_shorter = steps.shorter >= steps.longer;
   const std::string name = printable(steps.stage);
-  const double change =
-      steps.base_mean_ns > 0 ? steps.candidate_mean_ns / steps.base_mean_ns - 1 : 0;
-  return fmt::format(
-      "{} of {} {} are {} than in the base, taken in order; their mean went from {} to {} ({}).",
-      is_shorter ? steps.shorter : steps.longer, steps.pairs,
-      name.ends_with("step") ? name + "s" : name + " steps", is_shorter ? "shorter" : "longer",
-      format_duration_ns(static_cast<std::int64_t>(steps.base_mean_ns)),
+  const std::string all = name.ends_with("step") ? name + "s" : name + " steps";
+  const std::string mean = fmt::format(
+      "went from {} to {} ({}).", format_duration_ns(static_cast<std::int64_t>(steps.base_mean_ns)),
       format_duration_ns(static_cast<std::int64_t>(steps.candidate_mean_ns)),
-      format_change(change));
+      format_change(steps.base_mean_ns > 0 ? steps.candidate_mean_ns / steps.base_mean_ns - 1 : 0));
+  if (steps.pairs == 0) {
+    return fmt::format("The mean of all {} {}", all, mean);
+  }
+  return fmt::format("{} of {} {} are {} than in the base, taken in order; their mean {}",
+                     is_shorter ? steps.shorter : steps.longer, steps.pairs, all,
+                     is_shorter ? "shorter" : "longer", mean);
 }
 
 std::string dates_sentence(const Comparison& comparison) {

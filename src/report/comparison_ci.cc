@@ -46,12 +46,20 @@ std::string metric_sentence(const MetricChange& row) {
   const auto value = [&](const std::optional<double>& number) {
     return number ? shown({*number, metric_unit(row), ""}) : "n/a";
   };
-  const std::string change =
-      row.ratio ? fmt::format(" ({})", shown({*row.ratio, Unit::kRatio, ""})) : "";
+  const std::string change = row.ratio ? fmt::format(" ({})", change_text(row)) : "";
   const std::string sides =
       row.base ? fmt::format("{} -> {}{}", value(row.base), value(row.candidate), change)
                : value(row.candidate);
   return fmt::format("{}: {}", sides, metric_judgement(row));
+}
+
+// A command of GitHub's runner, which reads both streams of a step.
+std::string annotation(const char* level, const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    escaped += c == '%' ? "%25" : c == '\r' ? "%0D" : c == '\n' ? "%0A" : std::string(1, c);
+  }
+  return fmt::format("::{} title=llmprof gate::{}\n", level, escaped);
 }
 
 }  // namespace
@@ -59,6 +67,17 @@ std::string metric_sentence(const MetricChange& row) {
 std::string github_comparison(const Comparison& comparison) {
   constexpr std::size_t kRows = 20;  // a page has 1 MiB at most, and nobody reads more
   return markdown_text(comparison_document(comparison, kRows, false));
+}
+
+std::string github_annotation(const Comparison& comparison) {
+  return comparison.verdict == Verdict::kPass
+             ? ""
+             : annotation(comparison.verdict == Verdict::kInconclusive ? "warning" : "error",
+                          verdict_line(comparison));
+}
+
+std::string github_error(const std::string& error) {
+  return annotation("error", error);
 }
 
 std::string failure_markdown(const std::string& error, const std::string& hint) {
@@ -92,7 +111,7 @@ std::string junit_comparison(const Comparison& comparison) {
   int num_skipped = 0;
   const bool is_invalid = comparison.verdict == Verdict::kInvalid;
   cases += test_case("the runs can be judged", is_invalid ? "error" : "",
-                     is_invalid ? comparison.sentence : "");
+                     is_invalid ? comparison.sentence() : "");
   int num_cases = 1;
   for (const MetricChange& row : comparison.metrics) {
     if (!row.is_gated) {
@@ -110,7 +129,7 @@ std::string junit_comparison(const Comparison& comparison) {
                        metric_sentence(row));
   }
   return junit_report(cases, {num_cases, num_failures, is_invalid ? 1 : 0, num_skipped},
-                      fmt::format("{}: {}", verdict_name(comparison.verdict), comparison.sentence));
+                      verdict_line(comparison));
 }
 
 }  // namespace llmprof

@@ -28,9 +28,27 @@ std::string metric_change(const MetricChange& row, bool is_one_run) {
   if (!row.ratio) {
     return fmt::format("{} {}", label, values);
   }
-  const std::string change = shown({*row.ratio, Unit::kRatio, ""});
+  const std::string change = change_text(row);
   return is_one_run ? fmt::format("{} {} ({})", label, values, change)
                     : fmt::format("{} {} (medians {})", label, change, values);
+}
+
+// ", mean 151 ms -> 136 ms (-10.0 %)", where it tells another story than the median: a step that is
+// long now and then is in the bill, and not in a median.
+std::string mean_words(const Comparison& comparison, const MetricChange& row) {
+  constexpr double kOther = 0.02;
+  if (!comparison.steps || !row.ratio || !(comparison.steps->base_mean_ns > 0) ||
+      comparison.steps->stage != stage_of_metric(row.key)) {
+    return "";
+  }
+  const PairedSteps& steps = *comparison.steps;
+  const double ratio = steps.candidate_mean_ns / steps.base_mean_ns;
+  return std::abs(ratio - *row.ratio) < kOther
+             ? ""
+             : fmt::format(", mean {} -> {} ({})",
+                           format_duration_ns(static_cast<std::int64_t>(steps.base_mean_ns)),
+                           format_duration_ns(static_cast<std::int64_t>(steps.candidate_mean_ns)),
+                           format_change(ratio - 1));
 }
 
 // Kernel time of one pass: it stays comparable where the sides made different numbers of passes.
@@ -77,8 +95,14 @@ std::string measured_values(const Comparison& comparison) {
   std::vector<std::string> parts;
   for (const MetricChange& row : comparison.metrics) {
     if (row.candidate) {
-      parts.push_back(fmt::format("{} {} ({})", metric_label(row.key),
-                                  shown({*row.candidate, metric_unit(row), ""}), limit_text(row)));
+      const std::size_t runs = comparison.candidate.size();
+      parts.push_back(fmt::format(
+          "{} {} ({}{})", metric_label(row.key), shown({*row.candidate, metric_unit(row), ""}),
+          row.missing_runs == 0
+              ? ""
+              : fmt::format("in {} of {} runs, ", runs - static_cast<std::size_t>(row.missing_runs),
+                            runs),
+          limit_text(row)));
     }
   }
   return parts.empty() ? "Nothing that has a limit was measured."
@@ -99,6 +123,13 @@ std::string repeated_sentence(const std::vector<RepeatedRun>& repeated) {
 }
 
 }  // namespace
+
+std::string change_text(const MetricChange& row) {
+  const std::string change = shown({row.ratio.value_or(1), Unit::kRatio, ""});
+  const bool is_other_way =
+      row.base && row.candidate && (*row.ratio - 1) * (*row.candidate - *row.base) < 0;
+  return is_other_way ? change + " over all pairs of runs, unlike the medians" : change;
+}
 
 std::string level_text(double level) {
   return fmt::format("{:.3g} %", level * 100);
@@ -123,6 +154,10 @@ std::string measured_change(const Comparison& comparison) {
   if (comparison.base.empty()) {
     return measured_values(comparison);
   }
+  if (const auto only = std::ranges::find(comparison.facts, "gpu_work", &FactDifference::fact);
+      only != comparison.facts.end()) {
+    return fmt::format("Nothing was compared: {}.", only->sentence);
+  }
   std::vector<std::string> parts;
   const bool is_one_run = comparison.base.size() == 1 && comparison.candidate.size() == 1;
   if (comparison.pace) {
@@ -134,7 +169,7 @@ std::string measured_change(const Comparison& comparison) {
         row.key == "stages[stage=all].host_median_ns" || row.key == "pace.time_ns";
     if (row.is_gated && row.base && row.candidate && *row.base > 0 && parts.size() < most &&
         !(comparison.pace && is_length)) {
-      parts.push_back(metric_change(row, is_one_run));
+      parts.push_back(metric_change(row, is_one_run) + mean_words(comparison, row));
     }
   }
   for (const ModelPassChange& pass : comparison.model.passes) {
@@ -150,9 +185,15 @@ std::string measured_change(const Comparison& comparison) {
 }
 
 std::string moved_wait_text(const MovedWait& row) {
-  return fmt::format("Waiting moved from {0} to {1} ({2}): {0} waits {3} less, {1} {4} more.",
-                     printable(row.from), printable(row.to), bucket_in_words(row.bucket),
-                     format_duration_ns(row.less_ns), format_duration_ns(row.more_ns));
+  const std::int64_t sum_ns = row.more_ns - row.less_ns;
+  return fmt::format(
+      "Waiting moved from {0} to {1} ({2}): {0} waits {3} less, {1} {4} more{5}.{6}",
+      printable(row.from), printable(row.to), bucket_in_words(row.bucket),
+      format_duration_ns(row.less_ns), format_duration_ns(row.more_ns),
+      sum_ns == 0 ? ""
+                  : fmt::format(", {} {} in all", format_duration_ns(std::abs(sum_ns)),
+                                sum_ns > 0 ? "more" : "less"),
+      row.bucket == "comm" ? " There a GPU waits for a slower one, which itself waits less." : "");
 }
 
 std::string runs_sentence(const Comparison& comparison) {

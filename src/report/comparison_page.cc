@@ -27,13 +27,15 @@ std::string verdict_words(const Comparison& comparison) {
   const bool has_base = !comparison.base.empty();
   switch (comparison.verdict) {
     case Verdict::kRegress:
-      return comparison.sentence.starts_with("slower") ? "Slower" : "Outside its limits";
+      return comparison.outcome == "slower" ? "Slower" : "Outside its limits";
     case Verdict::kPass:
-      return comparison.sentence.starts_with("faster") ? "Faster"
-             : has_base                                ? "No slower"
-                                                       : "Within its limits";
+      return comparison.outcome == "faster" ? "Faster"
+             : has_base                     ? "No slower"
+                                            : "Within its limits";
     case Verdict::kInvalid:
-      return has_base ? "Not comparable" : "Not judged";
+      return has_failed_run(comparison) ? "A run failed"
+             : has_base                 ? "Not comparable"
+                                        : "Not judged";
     case Verdict::kInconclusive:
       break;
   }
@@ -178,7 +180,8 @@ std::string summary_html(const Comparison& comparison) {
     tiles += comparison.metrics[i].is_gated ? tile_html(comparison.metrics[i], i) : "";
   }
   std::string moved;
-  for (const std::string& sentence : {cause_sentence(comparison), worth_sentence(comparison)}) {
+  for (const std::string& sentence :
+       {cause_sentence(comparison), promise_sentence(comparison), worth_sentence(comparison)}) {
     moved += sentence.empty() ? "" : "<p>" + html_words(sentence) + "</p>\n";
   }
   for (const MovedWait& row : comparison.moved_waits) {
@@ -192,7 +195,7 @@ std::string summary_html(const Comparison& comparison) {
       verdict, verdict_words(comparison),
       plain.empty() ? "" : "<p class=\"verdict\">" + html_words(plain) + "</p>\n",
       plain.empty() ? " class=\"verdict\"" : "", html_words(measured_change(comparison)), moved,
-      html_words(reasons_of(comparison.sentence)), verdict, html_words(runs_sentence(comparison)),
+      html_words(comparison.reasons), verdict, html_words(runs_sentence(comparison)),
       tiles.empty() ? "" : "<ul class=\"tiles\">" + tiles + "</ul>\n");
 }
 

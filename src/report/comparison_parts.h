@@ -31,6 +31,13 @@ std::string measured_change(const Comparison& comparison);
 // Where the change came from, measured: "Where it comes from: CPU did other work -203 ms, ...".
 // Empty where few parts do not explain most of it.
 std::string cause_sentence(const Comparison& comparison);
+// How much came true of what a finding of the base promised; empty unless that is sure.
+std::string promise_sentence(const Comparison& comparison);
+// The first metric that decides and was measured on both sides; nullptr: none.
+const MetricChange* first_gate(const Comparison& comparison);
+// The stage that a metric is the time of; "capture" if it is that of no stage.
+std::string stage_of_metric(const std::string& key);
+bool has_fact(const Comparison& comparison, const char* name);
 // What the change is worth at the price of a GPU-hour; empty without one.
 std::string worth_sentence(const Comparison& comparison);
 // How many steps of one run are shorter than those of the other; empty if they cannot be paired.
@@ -49,6 +56,9 @@ std::string runs_sentence(const Comparison& comparison);
 // What a number is, for dashboards: latency_ns, throughput_per_s or value.
 const char* measure_name(const MetricChange& row);
 
+// The change of a metric with a ratio. Over all pairs of runs it may have another sign than the
+// difference of the medians beside it, and then says so.
+std::string change_text(const MetricChange& row);
 // A level of confidence: "99 %", "99.7 %".
 std::string level_text(double level);
 // "at most 12.0 ms"; empty without a limit on the value.
@@ -84,8 +94,5 @@ bool has_model(const Comparison& comparison);
 Section model_moves_section(const Comparison& comparison, std::size_t top);
 // Every run, by its side.
 Section runs_section(const Comparison& comparison);
-
-// A comparison's sentence without the word that stands before it: "slower: ", "not decided: ".
-std::string reasons_of(const std::string& sentence);
 
 }  // namespace llmprof

@@ -6,12 +6,20 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/text.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
 
 namespace llmprof {
+
+std::string verdict_line(const Comparison& comparison) {
+  // "inconclusive" says that it is not decided.
+  const bool is_open = comparison.verdict == Verdict::kInconclusive;
+  return fmt::format("{}: {}", verdict_name(comparison.verdict),
+                     printable(is_open ? comparison.reasons : comparison.sentence()));
+}
 
 ReportValue text_value(std::string text) {
   return {std::move(text), Unit::kText, ""};
@@ -74,7 +82,9 @@ std::string gate_limit_text(const MetricChange& metric) {
   }
   const std::string value = limit_text(metric);
   const bool is_change_broken = metric.change == Change::kWorse && !metric.broken_limit;
-  const bool has_change = metric.has_change_budget || value.empty() || is_change_broken;
+  // What is not decided is the test against the base.
+  const bool is_open = metric.change == Change::kUnclear && metric.ratio && !metric.broken_limit;
+  const bool has_change = metric.has_change_budget || value.empty() || is_change_broken || is_open;
   const std::string change = has_change ? change_limit_text(metric) : "";
   return value.empty() || change.empty() ? value + change : change + ", " + value;
 }
@@ -88,10 +98,10 @@ std::string metric_judgement(const MetricChange& metric) {
                      : metric.broken_limit           ? "OUTSIDE"
                                                      : "WORSE";
   const std::string limit =
-      metric.broken_limit ? fmt::format(": {} {}", metric.is_limit_above ? "at most" : "at least",
+      metric.broken_limit ? fmt::format("{} {}: ", metric.is_limit_above ? "at most" : "at least",
                                         shown({*metric.broken_limit, metric_unit(metric), ""}))
                           : "";
-  return metric.reason.empty() ? word : fmt::format("{} ({}{})", word, metric.reason, limit);
+  return metric.reason.empty() ? word : fmt::format("{} ({}{})", word, limit, metric.reason);
 }
 
 namespace {
@@ -108,8 +118,15 @@ Section verdict_section(const Comparison& comparison) {
   Section section;
   section.id = "summary";
   section.title = "Comparison";
-  section.paragraphs.push_back(measured_change(comparison));
-  for (const std::string& sentence : {cause_sentence(comparison), worth_sentence(comparison)}) {
+  // What cannot be compared is told before any number.
+  const std::string verdict = "Verdict: " + verdict_line(comparison);
+  const bool is_refused = comparison.verdict == Verdict::kInvalid;
+  section.paragraphs.push_back(is_refused ? verdict : measured_change(comparison));
+  if (is_refused) {
+    section.paragraphs.push_back(measured_change(comparison));
+  }
+  for (const std::string& sentence :
+       {cause_sentence(comparison), promise_sentence(comparison), worth_sentence(comparison)}) {
     if (!sentence.empty()) {
       section.paragraphs.push_back(sentence);
     }
@@ -117,10 +134,9 @@ Section verdict_section(const Comparison& comparison) {
   for (const MovedWait& row : comparison.moved_waits) {
     section.paragraphs.push_back(moved_wait_text(row));
   }
-  const bool is_open = comparison.verdict == Verdict::kInconclusive;
-  section.paragraphs.push_back(
-      fmt::format("Verdict: {}: {}", verdict_name(comparison.verdict),
-                  printable(is_open ? reasons_of(comparison.sentence) : comparison.sentence)));
+  if (!is_refused) {
+    section.paragraphs.push_back(verdict);
+  }
   section.paragraphs.push_back(runs_sentence(comparison));
   return section;
 }
@@ -223,6 +239,16 @@ Section metrics_section(const Comparison& comparison, bool has_all) {
                                           count == 1 ? "it" : "them"));
     }
   };
+  std::vector<std::string> keys;
+  for (const MetricChange& row : comparison.metrics) {
+    // The pace of a recording is of two runs, and no run has it as a number.
+    if (row.is_gated && metric_label(row.key) != row.key && !row.key.starts_with("pace.")) {
+      keys.push_back(fmt::format("{} is {}", metric_label(row.key), printable(row.key)));
+    }
+  }
+  if (!keys.empty()) {
+    section.notes.push_back(fmt::format("Keys for budgets: {}.", fmt::join(keys, "; ")));
+  }
   add_count(num_same, "no change that matters");
   add_count(num_unjudged, "not judged");
   if (std::ranges::any_of(comparison.metrics,

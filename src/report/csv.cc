@@ -24,10 +24,12 @@ std::string kernels_csv(const std::vector<KernelRecord>& records) {
 }
 
 std::string ranges_csv(const std::vector<RangeTotal>& ranges) {
-  std::string text = "range,instances,kernels,kernel_ns\n";
+  std::string text =
+      "range,instances,host_ns,host_own_ns,longest_ns,longest_start_ns,kernels,kernel_ns\n";
   for (const RangeTotal& range : ranges) {
-    text += fmt::format("{},{},{},{}\n", csv_cell(range.range), range.instances, range.kernels,
-                        range.kernel_ns);
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_cell(range.range), range.instances,
+                        range.host_ns, range.host_own_ns, range.longest_ns, range.longest_start_ns,
+                        range.kernels, range.kernel_ns);
   }
   return text;
 }

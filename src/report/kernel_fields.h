@@ -286,6 +286,13 @@ void describe(const RangeTotal*, F&& f) {
   f("instances", &T::instances, number("1", "", "marks", "ranges", "push/pop ranges of that name"));
   f("host_ns", &T::host_ns,
     number("ns", "instances", "marks", "ranges", "sum from push to pop, of those that ended"));
+  f("host_own_ns", &T::host_own_ns,
+    number("ns", "instances", "marks", "ranges",
+           "of these, in no range of the same thread and domain inside them"));
+  f("longest_ns", &T::longest_ns, number("ns", "instances", "marks", "ranges", "longest instance"));
+  f("longest_start_ns", &T::longest_start_ns,
+    is_signed(number("ns", "", "marks", "ranges",
+                     "its start, from the first work or mark; negative before it")));
   f("kernels", &T::kernels,
     number("1", "instances", "marks calls kernels graphs", "ranges",
            "kernels and opaque CUDA graphs launched inside"));

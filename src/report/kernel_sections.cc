@@ -261,15 +261,17 @@ Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   ReportTable table = table_of(rows_at(metrics, &Metrics::ranges),
                                {{"CPU total", Unit::kDuration, &Row::host_ns},
-                                {"instances", Unit::kCount, &Row::instances},
+                                {"own", Unit::kDuration, &Row::host_own_ns},
+                                {"count", Unit::kCount, &Row::instances},
+                                {"longest", Unit::kDuration, &Row::longest_ns},
+                                {"at", Unit::kDuration, &Row::longest_start_ns},
                                 {"kernel time", Unit::kDuration, &Row::kernel_ns},
-                                {"kernels", Unit::kCount, &Row::kernels},
                                 {"range", Unit::kName, &Row::range}},
                                options.top);
   // The mean has no key: it follows from two others.
-  const auto after_instances = std::ptrdiff_t{2};
+  const auto after_instances = std::ptrdiff_t{3};
   table.columns.insert(table.columns.begin() + after_instances,
-                       {"CPU mean", "", Unit::kDuration, false, false});
+                       {"mean", "", Unit::kDuration, false, false});
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const RangeTotal& range = metrics.ranges[i];
     table.rows[i].cells.insert(
@@ -283,8 +285,9 @@ Section ranges_section(const Metrics& metrics, const SectionOptions& options) {
     return section;
   }
   table.title = fmt::format(
-      "{} of {} ranges by kernel time; a range holds what its own thread launched, also in "
-      "nested ranges (and autograd for it, where its operators are recorded)",
+      "{} of {} ranges by kernel time; own: CPU time outside nested ranges; longest: the slowest "
+      "instance and when it began, as --from counts; kernel time: of what its thread launched, also in nested ranges "
+      "(and autograd for it, where its operators are recorded)",
       table.rows.size(), metrics.ranges.size());
   section.tables.push_back(std::move(table));
   return section;

@@ -12,8 +12,10 @@
 #include "base/error.h"
 #include "base/json_path.h"
 #include "base/text.h"
+#include "report/comparison_parts.h"
 #include "report/document.h"
 #include "report/glossary.h"
+#include "report/plain_words.h"
 
 namespace llmprof {
 namespace {
@@ -41,6 +43,14 @@ std::string field_words(std::string name) {
   return name;
 }
 
+// A place in the program, PyTorch's DataLoader by its plain name.
+std::string scope_words(const std::string& scope) {
+  const std::string quoted = fmt::format("'{}'", scope);
+  const std::string plain = with_plain_names(quoted);
+  // "a' and 'b" is two places.
+  return plain == quoted && scope.find('\'') == std::string::npos ? scope : plain;
+}
+
 std::string path_words(const std::vector<PathStep>& path) {
   const bool is_bucket = path.size() > 1 && path[path.size() - 2].name == "buckets_ns";
   std::string text =
@@ -48,10 +58,13 @@ std::string path_words(const std::vector<PathStep>& path) {
   std::string rows;
   for (const PathStep& step : path) {
     for (const auto& [name, chosen] : step.choices) {
-      const std::string_view words = name == "bucket"      ? bucket_label(chosen)
-                                     : chosen == "capture" ? "whole recording"
-                                                           : std::string_view(chosen);
-      rows += (rows.empty() ? "" : ", ") + cut_name(std::string(words));
+      const std::string words = name == "bucket"      ? std::string(bucket_label(chosen))
+                                : name == "kind"      ? kind_in_words(chosen)
+                                : name == "scope"     ? scope_words(chosen)
+                                : chosen == "capture" ? "whole recording"
+                                                      : chosen;
+      const bool is_said = name == "kind" && rows.ends_with(words);
+      rows += is_said ? "" : (rows.empty() ? "" : ", ") + cut_name(words);
     }
   }
   return rows.empty() ? text : fmt::format("{} ({})", text, rows);

@@ -309,6 +309,13 @@ CountersMetrics counters_of(const Analysis& analysis, const JoinedCounters& join
 
 }  // namespace
 
+std::optional<double> busy_fraction_of(const StageLedger& row) {
+  const Ledger& ledger = row.ledger;
+  const std::int64_t busy_ns =
+      ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
+  return row.base_ns() > 0 ? std::optional(fraction_of(busy_ns, row.base_ns())) : std::nullopt;
+}
+
 Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
   Metrics metrics;
   metrics.verdict = verdict(analysis);
@@ -338,7 +345,8 @@ Metrics metrics_of(const Analysis& analysis, const RunFacts& run) {
     metrics.overhead = analysis.overheads;
   }
   for (const StageLedger& row : analysis.ledgers) {
-    metrics.ledgers.push_back({row.ledger, row.stage, row.device, row.num_instances});
+    metrics.ledgers.push_back(
+        {row.ledger, row.stage, row.device, row.num_instances, busy_fraction_of(row)});
     for (const IdleCause& cause : row.causes) {
       metrics.idle_causes.push_back(
           {row.stage, row.device, kBucketNames[static_cast<std::size_t>(cause.bucket)],

@@ -165,7 +165,11 @@ struct LedgerMetrics : Ledger {
   std::string stage;
   std::string device;
   std::int64_t num_instances = 0;
+  std::optional<double> busy_fraction;
 };
+// The share in which the GPU computes, communicates or copies for the stage, of the time that
+// shares are of; nullopt without such a time.
+std::optional<double> busy_fraction_of(const StageLedger& row);
 
 // Idle time by what the host did.
 struct IdleCauseMetrics {

@@ -69,6 +69,17 @@ const Opportunity* find_opportunity(std::string_view id) {
   return found == std::end(kOpportunities) ? nullptr : found;
 }
 
+const Opportunity* find_change(const Finding& finding) {
+  const std::string_view next = finding.next;
+  if (next.starts_with(kAlsoFixed)) {
+    const std::string_view rest = next.substr(kAlsoFixed.size());
+    if (const Opportunity* above = find_opportunity(rest.substr(0, rest.find(':')))) {
+      return above;
+    }
+  }
+  return find_opportunity(finding.id);
+}
+
 std::string_view problem_words(std::string_view id) {
   if (const Opportunity* known = find_opportunity(id)) {
     return known->problem;
@@ -80,7 +91,7 @@ std::string_view problem_words(std::string_view id) {
 std::string order_words() {
   return fmt::format(
       "The largest saving comes first, and one that is less sure counts less: medium {:.0f} %, low "
-      "{:.0f} % of it.",
+      "{:.0f} % of it. Gains do not add up: each is for that point alone.",
       kMediumWeight * 100, kLowWeight * 100);
 }
 

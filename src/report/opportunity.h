@@ -8,6 +8,8 @@
 
 namespace llmprof {
 
+struct Finding;
+
 // A finding whose gain can be estimated.
 struct Opportunity {
   std::string_view id;
@@ -19,10 +21,14 @@ struct Opportunity {
 // nullptr: not one of them.
 const Opportunity* find_opportunity(std::string_view id);
 
+// The opportunity whose change solves a finding, which may be that of a finding above: effort and
+// risk are those of the change. nullptr: not one of them.
+const Opportunity* find_change(const Finding& finding);
+
 // What a finding says, in a few words; empty: an id that is not known.
 std::string_view problem_words(std::string_view id);
 
-// By what findings are sorted.
+// By what findings are sorted, and that their gains are not a sum.
 std::string order_words();
 
 }  // namespace llmprof

@@ -19,6 +19,7 @@
 #include "report/metrics.h"
 #include "report/opportunity.h"
 #include "report/page.h"
+#include "report/speed.h"
 
 namespace llmprof {
 namespace {
@@ -325,12 +326,27 @@ Json rules_json() {
   return rules;
 }
 
+// The time of a step and its rate, as the summary has them.
+Json step_json(const Metrics& metrics) {
+  const auto time = headline_time(metrics);
+  return !time ? Json(nullptr)
+               : Json{{"label", time->label},
+                      {"time_ns", time->step.time_ns},
+                      {"key", time->step.key},
+                      {"note", time->note},
+                      {"tokens_per_s", number_or_null(time->tokens_per_s)},
+                      {"rate_note", time->rate_note}};
+}
+
 }  // namespace
 
 PageData page_data(const Metrics& metrics, const Json& json, const Timeline& timeline,
                    std::size_t budget_bytes) {
-  Json document = {
-      {"metrics", json}, {"timeline", nullptr}, {"kernels_left_out", 0}, {"rules", rules_json()}};
+  Json document = {{"metrics", json},
+                   {"timeline", nullptr},
+                   {"kernels_left_out", 0},
+                   {"rules", rules_json()},
+                   {"step", step_json(metrics)}};
   document["metrics"].erase("origins");  // docs, not data
   const std::size_t num_kernels = metrics.kernels.size();
   std::size_t kept = std::min(num_kernels, kMostKernels);

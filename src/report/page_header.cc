@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "report/metrics.h"
 #include "report/section_makers.h"
+#include "report/workload_words.h"
 
 namespace llmprof {
 namespace {
@@ -64,10 +65,17 @@ PageHeading page_heading(const Metrics& metrics) {
       heading.facts.push_back(std::move(fact));
     }
   };
+  for (std::string& fact : workload_words(metrics).facts()) {
+    add(std::move(fact));
+  }
   add(gpus_text(metrics));
-  add(metrics.host_phases.empty() ? "" : metrics.host_phases.front().engine);
-  add(capture.recorded.empty() ? "" : "recorded " + capture.recorded);
-  add(capture.duration_ns > 0 ? format_duration_ns(capture.duration_ns) : "");
+  // Of a run that recorded nothing, the date is that of the run.
+  const char* what_happened = capture.tool.empty() ? "run" : "recorded";
+  const std::string length =
+      capture.duration_ns > 0 ? " for " + format_duration_ns(capture.duration_ns) : "";
+  add(capture.recorded.empty() && length.empty() ? ""
+      : capture.recorded.empty()                 ? what_happened + length
+                                 : fmt::format("{} {}{}", what_happened, capture.recorded, length));
   add(capture.tool_version.empty() ? capture.tool : capture.tool + " " + capture.tool_version);
   add("llmprof " LLMPROF_VERSION);
   return heading;

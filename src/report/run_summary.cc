@@ -19,6 +19,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "report/member_table.h"
+#include "report/opportunity.h"
 #include "report/section_parts.h"
 #include "report/speed.h"
 
@@ -120,6 +121,11 @@ void add_requests(const Metrics& metrics, RunSummary& run) {
   add({"1/s", true, false}, &S::goodput, &Goodput::good_per_s);
 }
 
+// Whether a run's steps of this stage are periods, from one to the next, and not durations.
+bool are_periods(const StepMetrics& row) {
+  return row.periods_ns && !row.periods_ns->empty();
+}
+
 void add_metrics(const Metrics& metrics, RunSummary& run) {
   // One level of metrics is gated, the best there is: time to first token and per token, else stage
   // times without a profiler, else stage times of the recording.
@@ -131,7 +137,10 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
   });
   for_each_row(rows_at(metrics, &Metrics::stages), [&](const StageSummary& row, const auto& path) {
     const bool is_gated = !has_gate && !has_baseline && !row.is_nested;
-    add_member(path, row, {"ns", false, is_gated}, run, printable(row.stage),
+    // The steps of a run are periods where there are any, and these are not what a mark lasts.
+    const auto steps = std::ranges::find(metrics.steps, row.stage, &StepMetrics::stage);
+    const bool has_periods = steps != metrics.steps.end() && are_periods(*steps);
+    add_member(path, row, {"ns", false, is_gated}, run, has_periods ? "" : printable(row.stage),
                &StageSummary::median_ns);
     add_member(path, row, {}, run, "", &StageSummary::kernel_ns);
   });
@@ -139,7 +148,8 @@ void add_metrics(const Metrics& metrics, RunSummary& run) {
   for (const StepMetrics& row : metrics.steps) {
     if (row.stage != "all") {
       const std::string path = fmt::format("steps[stage={}]", printable(row.stage));
-      add_member(path, row, {}, run, printable(row.stage), &StepMetrics::period_median_ns);
+      add_member(path, row, {}, run, are_periods(row) ? printable(row.stage) : "",
+                 &StepMetrics::period_median_ns);
       add_member(path, row, {}, run, "", &StepMetrics::gpu_window_median_ns);
     }
   }
@@ -264,7 +274,7 @@ void add_steps(const Metrics& metrics, RunSummary& run) {
   // Periods where there are any: what `tpot` is made of.
   for (const StepMetrics& row : metrics.steps) {
     const std::vector<std::int64_t>& lengths =
-        row.periods_ns && !row.periods_ns->empty() ? *row.periods_ns : row.durations_ns;
+        are_periods(row) ? *row.periods_ns : row.durations_ns;
     run.steps.push_back({printable(row.stage), {lengths.begin(), lengths.end()}});
   }
 }
@@ -435,6 +445,18 @@ void keep_rows(Json& rows, const Keep& keep) {
   }
 }
 
+void add_promises(const Metrics& metrics, RunSummary& run) {
+  for (const Finding& finding : metrics.findings) {
+    const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageSummary::stage);
+    if (finding.saving_ns > 0 && stage != metrics.stages.end() &&
+        !problem_words(finding.id).empty()) {
+      run.promises.push_back({printable(finding.id), printable(finding.stage),
+                              printable(finding.device), printable(finding.bucket),
+                              bounded(finding.saving_ns), bounded(stage->num_instances)});
+    }
+  }
+}
+
 }  // namespace
 
 RunSummary summary_of_run(const std::string& label, const Metrics& metrics, const Json& inputs) {
@@ -453,6 +475,7 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   add_idle(metrics, run);
   add_operators(metrics, run);
   add_model(metrics, run);
+  add_promises(metrics, run);
   // A run that measured nothing is kept, with the reason: the verdict then says that it is not
   // known.
   const bool has_time = std::any_of(run.metrics.begin(), run.metrics.end(),
@@ -475,6 +498,8 @@ RunSummary summary_of_run(const std::string& label, const Metrics& metrics, cons
   if (lost != metrics.findings.end() && run.absent.empty()) {
     run.absent = printable(lost->sentence);
   }
+  run.is_without_kernels = run.launches == 0 && run.kernel_ns == 0 && failed == breaches.end() &&
+                           lost == metrics.findings.end();
   // Runs that failed may well be alike.
   run.identity = run.absent.empty() ? identity_of(run) : "";
   return run;

@@ -73,37 +73,88 @@ std::string rate_words(const Metrics& metrics, const StageSummary& stage) {
                                : "");
 }
 
-// The time of one step: of the marked stage that takes most time, else of a pass of the model.
-// Empty if there is neither.
-std::string step_words(const Metrics& metrics) {
+// The marked stage that takes most time; nullptr: none is marked.
+const StageSummary* main_stage(const Metrics& metrics) {
   const StageSummary* longest = nullptr;
   for (const StageSummary& stage : metrics.stages) {
     if (is_work(stage) && (longest == nullptr || stage.total_ns > longest->total_ns)) {
       longest = &stage;
     }
   }
-  if (longest != nullptr) {
-    if (const auto step = step_time(metrics, *longest)) {
-      const std::string name = printable(longest->stage);
-      return longest->num_instances == 1
-                 ? fmt::format("The {} that was recorded took {} on the GPU.", name,
-                               format_duration_ns(step->time_ns))
-                 : fmt::format("One {} takes {} ({}median of {}).", name,
-                               format_duration_ns(step->time_ns),
-                               step->is_period ? "from one to the next, " : "",
-                               longest->num_instances - (step->is_period ? 1 : 0));
-    }
-  }
+  return longest;
+}
+
+// "median of 5", of the lengths or of the times from one to the next.
+std::string median_words(const StageSummary& stage, const StepTime& step) {
+  return fmt::format("{}median of {}", step.is_period ? "from one to the next, " : "",
+                     stage.num_instances - (step.is_period ? 1 : 0));
+}
+
+// A pass of the model that repeats; nullptr: none was recognized.
+const PassSummary* repeated_pass(const Metrics& metrics) {
   if (metrics.structure) {
     for (const PassSummary& pass : metrics.structure->passes) {
       if (pass.period_ns && pass.num_passes > 1) {
-        return fmt::format("A new {} pass through the model ({}) begins every {} (median of {}).",
-                           printable(pass.pass), count_of(pass.num_layers, "layer"),
-                           format_duration_ns(*pass.period_ns), pass.num_passes);
+        return &pass;
       }
     }
   }
-  return "";
+  return nullptr;
+}
+
+// The time of one step: of the marked stage that takes most time, else of a pass of the model.
+// Empty if there is neither.
+std::string step_words(const Metrics& metrics) {
+  const StageSummary* stage = main_stage(metrics);
+  if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
+    const std::string name = printable(stage->stage);
+    const std::string length = format_duration_ns(step->time_ns);
+    return stage->num_instances == 1
+               ? fmt::format("The {} that was recorded took {} on the GPU.", name, length)
+               : fmt::format("One {} takes {} ({}){}.", name, length, median_words(*stage, *step),
+                             step->is_period && step->time_ns > 0
+                                 ? fmt::format(": {:.3g} per second",
+                                               1e9 / static_cast<double>(step->time_ns))
+                                 : "");
+  }
+  const PassSummary* pass = repeated_pass(metrics);
+  return pass == nullptr
+             ? ""
+             : fmt::format(
+                   "A new {} pass through the model ({}) begins every {} (median over {} passes).",
+                   printable(pass->pass), count_of(pass->num_layers, "layer"),
+                   format_duration_ns(*pass->period_ns), pass->num_passes);
+}
+
+// A file name as it can be typed.
+std::string typed_file(const Metrics& metrics) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+";
+  const std::string& file = metrics.capture.file;
+  const bool is_plain = !file.empty() && !file.starts_with('-') &&
+                        file.find_first_not_of(kPlain) == std::string::npos;
+  return is_plain && !metrics.capture.files ? file : "FILE";
+}
+
+// Why the time of a step is not known, and what to type.
+std::string no_step_words(const Metrics& metrics) {
+  const std::string why =
+      "How long a step takes is not known: the recording marks no steps, and none was recognized in "
+      "the order of its kernels. Next: ";
+  const auto mark = std::ranges::find_if(metrics.possible_marks,
+                                         [](const PossibleMark& one) { return one.instances > 1; });
+  const std::string file = typed_file(metrics);
+  if (mark != metrics.possible_marks.end()) {
+    return fmt::format("{}llmprof analyze {} {}", why, file, printable(mark->option));
+  }
+  return metrics.ranges.empty()
+             ? why +
+                   "put an NVTX range around each step of the program and record again "
+                   "(docs/marking.md)."
+             : fmt::format(
+                   "{0}choose the range that is one step (llmprof ranges {1} lists them) and name it: "
+                   "llmprof analyze {1} --step NAME",
+                   why, file);
 }
 
 }  // namespace
@@ -168,9 +219,40 @@ std::optional<double> tokens_per_s(const Metrics& metrics) {
   return std::nullopt;
 }
 
+std::optional<HeadlineTime> headline_time(const Metrics& metrics) {
+  HeadlineTime time;
+  const StageSummary* stage = main_stage(metrics);
+  if (const auto step = stage == nullptr ? std::nullopt : step_time(metrics, *stage)) {
+    time.label = "Step time";
+    time.step = *step;
+    time.note = fmt::format("{}: {}", printable(stage->stage),
+                            stage->num_instances == 1 ? "one was recorded, its time on the GPU"
+                                                      : median_words(*stage, *step));
+    time.tokens_per_s = rate_of(metrics, *stage);
+    time.rate_note = count_of(stage->tokens.value_or(0) / stage->num_instances, "token") +
+                     " in a step" +
+                     (stage->num_instances == 1 ? "; at best: one step was recorded" : "");
+    return time;
+  }
+  const PassSummary* pass = repeated_pass(metrics);
+  if (pass == nullptr) {
+    return std::nullopt;
+  }
+  time.label = "Time per pass";
+  time.step.time_ns = *pass->period_ns;
+  time.note = fmt::format("{} pass through the model: from one to the next, median over {} passes",
+                          printable(pass->pass), pass->num_passes);
+  return time;
+}
+
 std::vector<std::string> speed_sentences(const Metrics& metrics) {
   std::vector<std::string> said;
   const AggregateMetrics& sums = metrics.aggregates;
+  // What users wait for may be of a pass without the recording.
+  if (std::ranges::any_of(metrics.findings, &Finding::is_blocker) && !sums.ttft.mean_ns &&
+      !sums.tpot.mean_ns) {
+    return said;
+  }
   if (sums.ttft.mean_ns) {
     said.push_back(fmt::format("The first token comes after {}.",
                                shown({*sums.ttft.mean_ns, Unit::kDuration, ""})));
@@ -193,6 +275,21 @@ std::vector<std::string> speed_sentences(const Metrics& metrics) {
   if (said.empty()) {
     said.push_back(step_words(metrics));
     std::erase(said, "");
+  }
+  return said;
+}
+
+std::vector<std::string> no_speed_sentences(const Metrics& metrics) {
+  std::vector<std::string> said;
+  // How long a program ran that failed says nothing.
+  const bool has_failed =
+      metrics.contract && std::ranges::any_of(*metrics.contract, &BreachMetrics::is_fatal);
+  const bool is_blocked = std::ranges::any_of(metrics.findings, &Finding::is_blocker);
+  if (metrics.aggregates.program_ns && !has_failed) {
+    said.push_back(fmt::format("The program runs for {} without a profiler.",
+                               format_duration_ns(*metrics.aggregates.program_ns)));
+  } else if (!is_blocked && !metrics.devices.empty()) {
+    said.push_back(no_step_words(metrics));
   }
   return said;
 }

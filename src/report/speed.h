@@ -27,8 +27,25 @@ std::optional<StepTime> step_time(const Metrics& metrics, const StageSummary& st
 // GPUs on which a kernel ran.
 std::int64_t num_working_gpus(const Metrics& metrics);
 
-// The most important first; empty where nothing that repeats or is marked was recorded.
+// The time that a reader asks for first: of a step of the main stage, else of a pass of the model.
+struct HeadlineTime {
+  std::string label;
+  StepTime step;
+  std::string note;                         // what it is the time of
+  std::optional<double> tokens_per_s = {};  // where the marks carry token counts
+  std::string rate_note;                    // how many tokens one step has
+};
+
+// nullopt where no step is marked and no pass was recognized.
+std::optional<HeadlineTime> headline_time(const Metrics& metrics);
+
+// The most important first; empty where nothing that repeats or is marked was recorded, or where
+// the recording must be repeated before its times mean anything.
 std::vector<std::string> speed_sentences(const Metrics& metrics);
+
+// What is said where there are none: how long the program ran, or why the time of a step is not
+// known and what to type.
+std::vector<std::string> no_speed_sentences(const Metrics& metrics);
 
 // Tokens per second while tokens are made; nullopt where they are not counted.
 std::optional<double> tokens_per_s(const Metrics& metrics);

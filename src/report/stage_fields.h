@@ -434,6 +434,10 @@ void describe(const LedgerMetrics*, F&& f) {
         "ns", "instances", "marks kernels copies graphs", "ledgers.window",
         "sum of windows: of a step, to the start of the next; else from a mark's start to its end "
         "or that of its last GPU work"));
+  f("busy_fraction", &T::busy_fraction,
+    number("fraction", "instances", "marks kernels copies graphs", "ledgers.busy",
+           "compute, comm and copy over window_ns without unrecorded time before the first work; "
+           "without a mark also without tail: the busy share of the first line of a report"));
   f("lead_ns", &T::lead_ns,
     part("ledgers.lead", "idle time before a window's first work, as far as it is the host's"));
   f("host_wait_ns", &T::host_wait_ns,

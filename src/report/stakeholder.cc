@@ -14,10 +14,12 @@
 #include "base/units.h"
 #include "report/metrics.h"
 #include "report/opportunity.h"
+#include "report/plain_words.h"
 #include "report/section_makers.h"
 #include "report/section_parts.h"
 #include "report/sections.h"
 #include "report/speed.h"
+#include "report/workload_words.h"
 #include "report/worth.h"
 
 namespace llmprof {
@@ -50,19 +52,6 @@ std::string gpus_of(const Metrics& metrics) {
                         : fmt::format("{}x {}", count, name));
   }
   return words.empty() ? "no GPU" : fmt::format("{}", fmt::join(words, ", "));
-}
-
-// The name that PyTorch's profiler gives to its DataLoader is one of its classes.
-std::string with_plain_names(std::string text) {
-  constexpr std::string_view kLoader = "'enumerate(DataLoader)";
-  for (std::size_t at = text.find(kLoader); at != std::string::npos; at = text.find(kLoader, at)) {
-    const std::size_t end = text.find('\'', at + kLoader.size());
-    if (end == std::string::npos) {
-      return text;
-    }
-    text.replace(at, end + 1 - at, "loading data with PyTorch's DataLoader");
-  }
-  return text;
 }
 
 // The verdict without its last sentence, which names a rule, and without the label of a GPU.
@@ -118,13 +107,19 @@ Section what_ran(const Metrics& metrics) {
     return section;
   }
   const std::int64_t num_ranks = metrics.capture.world_size.value_or(1);
+  const std::string where =
+      (metrics.devices.empty() ? ", without GPU work" : " on " + gpus_of(metrics)) +
+      (num_ranks > std::max<std::int64_t>(num_working_gpus(metrics), 1)
+           ? fmt::format(" (one part of a job on {} GPUs)", num_ranks)
+           : "");
+  const std::string ran = workload_words(metrics).sentence();
+  const bool is_known = !ran.empty() && !metrics.devices.empty();
+  if (is_known) {
+    section.paragraphs.push_back(
+        fmt::format("{}{}{}.", ran, ran.find(',') == std::string::npos ? "" : ",", where));
+  }
   section.paragraphs.push_back(fmt::format(
-      "{}{}{}, recorded{}{} with {}.", model,
-      metrics.devices.empty() ? ", without GPU work" : " on " + gpus_of(metrics),
-      num_ranks > std::max<std::int64_t>(num_working_gpus(metrics), 1)
-          ? fmt::format(" (one part of a job on {} GPUs)", num_ranks)
-          : "",
-      when,
+      "{}{}, recorded{}{} with {}.", model, is_known ? "" : where, when,
       metrics.capture.duration_ns > 0 ? " for " + format_duration_ns(metrics.capture.duration_ns)
                                       : "",
       tool_of(metrics)));
@@ -161,10 +156,9 @@ std::string cost_words(const Metrics& metrics, const std::optional<GpuPrice>& pr
     return "";
   }
   return fmt::format(
-      "At {} per GPU-hour, a million tokens cost {:.3g}{}{} on {}{}.",
-      money_text(price->per_hour, *price),
-      price->per_hour * static_cast<double>(num_gpus) / 3600 / *per_s * 1e6,
-      price->unit.empty() ? "" : " ", price->unit, count_of(num_gpus, "GPU"),
+      "At {} per GPU-hour, a million tokens cost {} on {}{}.", money_text(price->per_hour, *price),
+      money_text(price->per_hour * static_cast<double>(num_gpus) / 3600 / *per_s * 1e6, *price),
+      count_of(num_gpus, "GPU"),
       is_recorded ? fmt::format(" (from {} recorded)", format_duration_ns(basis_ns)) : "");
 }
 
@@ -196,30 +190,16 @@ std::string overhead_words(const Metrics& metrics) {
 
 Section how_fast(const Metrics& metrics, const std::optional<GpuPrice>& price) {
   Section section = titled("speed", "How fast it is");
-  const AggregateMetrics& sums = metrics.aggregates;
-  const bool is_blocked = has_blocker(metrics);
-  // What users wait for may be of a pass without the recording.
-  if (!is_blocked || sums.ttft.mean_ns || sums.tpot.mean_ns) {
-    section.paragraphs = speed_sentences(metrics);
-    if (const std::string cost = cost_words(metrics, price); !cost.empty()) {
-      section.paragraphs.push_back(cost);
-    }
+  section.paragraphs = speed_sentences(metrics);
+  if (const std::string cost = cost_words(metrics, price);
+      !cost.empty() && !section.paragraphs.empty()) {
+    section.paragraphs.push_back(cost);
   }
-  // How long a program ran that failed says nothing.
-  const std::vector<BreachMetrics> breaches =
-      metrics.contract.value_or(std::vector<BreachMetrics>());
-  const bool has_failed = std::ranges::any_of(breaches, &BreachMetrics::is_fatal);
-  if (sums.program_ns && section.paragraphs.empty() && !has_failed) {
-    section.paragraphs.push_back(fmt::format("The program runs for {} without a profiler.",
-                                             format_duration_ns(*sums.program_ns)));
-  }
-  if (section.paragraphs.empty() && !is_blocked && !metrics.devices.empty()) {
-    section.paragraphs.emplace_back(
-        "How long a step takes is not known: the recording marks no steps, and none was recognized "
-        "in the order of its kernels.");
+  if (section.paragraphs.empty()) {
+    section.paragraphs = no_speed_sentences(metrics);
   }
   section.paragraphs.push_back(verdict_words(metrics));
-  if (!metrics.devices.empty() && !is_blocked) {
+  if (!metrics.devices.empty() && !has_blocker(metrics)) {
     section.notes.push_back(overhead_words(metrics));
   }
   return section;
@@ -259,8 +239,8 @@ std::string day_words(const Metrics& metrics, const Finding& finding,
       " A program that runs like this all day on {}{} would save up to {:.1f} GPU-hours per day "
       "({} of {:g}){}. Basis: {}.",
       count_of(worth->num_gpus, "GPU"),
-      worth->num_gpus > worth->num_recorded ? ", if the others are like this one," : "",
-      worth->saved_h(), format_fraction(worth->share), worth->day_h(), money, worth->basis);
+      worth->assumption.empty() ? "" : fmt::format(", {},", worth->assumption), worth->saved_h(),
+      format_fraction(worth->share), worth->day_h(), money, worth->basis);
 }
 
 std::string bound_words(const Finding& finding) {
@@ -323,6 +303,15 @@ Section how_fast_possible(const Metrics& metrics, const std::optional<GpuPrice>&
                     largest_words(shown, *finding), day_words(metrics, *finding, price)));
     break;
   }
+  // Decode or layers: a language model, whose limit a table of models gives.
+  if (!metrics.efficiency && !section.paragraphs.empty() &&
+      std::ranges::any_of(metrics.stages, [](const StageSummary& stage) {
+        return stage.stage == "prefill" || stage.stage.starts_with("decode");
+      })) {
+    section.paragraphs.emplace_back(
+        "This counts only what the recording shows by itself. How far the model is from the limit of "
+        "this GPU is not known; llmprof analyze --model NAME says it.");
+  }
   if (metrics.efficiency) {
     for (const StageEfficiency& stage : metrics.efficiency->stages) {
       if (stage.sol.wall_fraction && *stage.sol.wall_fraction > 0) {
@@ -359,29 +348,6 @@ std::string in_a_sentence(std::string_view words) {
   return text;
 }
 
-// Advice without the id of the finding that comes before it.
-std::string advice_words(const Finding& finding) {
-  std::string text = with_plain_names(printable(finding.next));
-  if (text.starts_with(kAlsoFixed)) {
-    const std::size_t end = std::min(text.find(':'), text.size());
-    const std::string_view before =
-        problem_words(std::string_view(text).substr(kAlsoFixed.size(), end - kAlsoFixed.size()));
-    if (!before.empty()) {
-      text.replace(kAlsoFixed.size(), end - kAlsoFixed.size(),
-                   fmt::format("the same change as \"{}\"", before));
-    }
-  }
-  const std::size_t place = text.rfind(" (after ");
-  if (place != std::string::npos && text.ends_with(')')) {
-    const std::string_view before =
-        problem_words(std::string_view(text).substr(place + 8, text.size() - place - 9));
-    if (!before.empty()) {
-      text.replace(place, std::string::npos, fmt::format(" (first solve: {})", before));
-    }
-  }
-  return text;
-}
-
 // Rows of the things to do. A problem of several stages has a row for each, which names it.
 ReportTable table_of_points(const Metrics& metrics, const std::vector<const Finding*>& shown,
                             const std::optional<GpuPrice>& price) {
@@ -401,16 +367,17 @@ ReportTable table_of_points(const Metrics& metrics, const std::vector<const Find
   };
   for (const Finding* finding : shown) {
     const Opportunity& known = *find_opportunity(finding->id);
+    const Opportunity& change = *find_change(*finding);
     const auto num_same =
         std::ranges::count_if(shown, [&](const Finding* one) { return one->id == finding->id; });
     ReportRow& row = table.rows.emplace_back();
     row.cells = {text(std::string(known.problem) +
                       (num_same > 1 ? fmt::format(" (in {})", printable(finding->stage)) : "")),
                  text(gain_of(*finding)),
-                 text(advice_words(*finding)),
+                 text(advice_in_words(*finding)),
                  text(printable(finding->confidence)),
-                 text(std::string(known.effort)),
-                 text(std::string(known.risk))};
+                 text(std::string(change.effort)),
+                 text(std::string(change.risk))};
     if (has_worth) {
       const auto worth = worth_of_day(metrics, *finding);
       row.cells.push_back(
@@ -450,8 +417,7 @@ Section what_to_do(const Metrics& metrics, const std::optional<GpuPrice>& price)
   }
   if (!table.rows.empty()) {
     if (table.rows.size() > 1) {
-      section.notes.emplace_back(
-          fmt::format("{} Gains do not add up: each is for that point alone.", order_words()));
+      section.notes.emplace_back(order_words());
     }
     section.tables.push_back(std::move(table));
   } else if (section.paragraphs.empty()) {

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "report/member_table.h"
 #include "report/opportunity.h"
+#include "report/plain_words.h"
 #include "report/section_makers.h"
 #include "report/speed.h"
 
@@ -65,14 +66,28 @@ bool makes_tokens(const Metrics& metrics) {
          (metrics.baseline && std::ranges::any_of(*metrics.baseline, is_timed));
 }
 
-// "; worth up to 14.20 EUR per day (from 6 steps, 929 ms)".
+// "; worth up to 14.20 EUR per day ..."; the terminal has a line for all findings.
 std::string worth_words(const Metrics& metrics, const Finding& finding,
-                        const std::optional<GpuPrice>& price) {
-  const auto worth = price && finding.saving_ns > 0 ? worth_of_day(metrics, finding) : std::nullopt;
-  return worth ? fmt::format("; worth up to {} per day at {} per GPU-hour (from {})",
-                             money_text(worth->saved_h() * price->per_hour, *price),
-                             money_text(price->per_hour, *price), worth->basis)
-               : "";
+                        const SectionOptions& options) {
+  const std::string words = options.gpu_hour_price && !options.is_terminal
+                                ? day_worth_words(metrics, finding, *options.gpu_hour_price)
+                                : "";
+  return words.empty() ? "" : "; " + words;
+}
+
+// "Worth: host_work up to 10.50 EUR per day ..." of the first finding that has one.
+std::string worth_line(const Metrics& metrics, const GpuPrice& price) {
+  for (const Finding& finding : metrics.findings) {
+    if (const std::string words = day_worth_words(metrics, finding, price); !words.empty()) {
+      return fmt::format("{}: {}", printable(finding.id), words);
+    }
+  }
+  const bool is_short = std::ranges::any_of(metrics.findings, [&](const Finding& finding) {
+    return finding.saving_ns > 0 && is_too_short_for_a_day(metrics, finding);
+  });
+  return fmt::format("Worth per day: n/a ({})", is_short
+                                                    ? "too little was recorded to stand for a day"
+                                                    : "no saving is a share of all the time");
 }
 
 std::vector<Advice> advice_of(const Metrics& metrics, const SectionOptions& options,
@@ -89,14 +104,16 @@ std::vector<Advice> advice_of(const Metrics& metrics, const SectionOptions& opti
     if (made.title.empty()) {
       made.title = made.id;
     }
-    made.sentence = printable(finding.sentence) + gain_text(metrics, finding) +
-                    worth_words(metrics, finding, options.gpu_hour_price);
+    // The terminal has names that can be searched for, and ids that `explain` takes.
+    const std::string sentence = printable(finding.sentence);
+    made.sentence = (options.is_terminal ? sentence : with_plain_names(sentence)) +
+                    gain_text(metrics, finding) + worth_words(metrics, finding, options);
     if (options.is_terminal && (finding.confidence == "low" || finding.confidence == "medium")) {
       made.sentence += fmt::format(" ({} confidence)", finding.confidence);
     }
-    made.next = printable(finding.next);
+    made.next = options.is_terminal ? printable(finding.next) : advice_in_words(finding);
     made.confidence = printable(finding.confidence);
-    if (const Opportunity* known = find_opportunity(finding.id);
+    if (const Opportunity* known = find_change(finding);
         known != nullptr && finding.saving_ns > 0) {
       made.effort = known->effort;
       made.risk = known->risk;
@@ -148,21 +165,6 @@ std::string files_sentence(const std::vector<FileMetrics>& files) {
   return text + (files.size() > kMostFiles ? ", ..." : "") + ".";
 }
 
-// The verdict, its top opportunity in words: on the terminal the id is what `explain` takes.
-std::string verdict_in_words(const Metrics& metrics) {
-  std::string text = printable(metrics.verdict);
-  const std::string_view words =
-      metrics.findings.empty() ? std::string_view() : problem_words(metrics.findings[0].id);
-  const std::string lead = " Top opportunity: ";
-  const std::size_t place = text.find(lead);
-  if (place != std::string::npos && !words.empty() &&
-      text.compare(place + lead.size(), metrics.findings[0].id.size(), metrics.findings[0].id) ==
-          0) {
-    text.replace(place + lead.size(), metrics.findings[0].id.size(), words);
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string generation_of(const Metrics& metrics, const DeviceMetrics& device) {
@@ -183,6 +185,14 @@ Section summary_section(const Metrics& metrics, const SectionOptions& options) {
   Section section;
   section.paragraphs.push_back(options.is_terminal ? printable(metrics.verdict)
                                                    : verdict_in_words(metrics));
+  // The terminal has the step time in the line below its stages.
+  if (!options.is_terminal) {
+    std::vector<std::string> speed = speed_sentences(metrics);
+    speed = speed.empty() ? no_speed_sentences(metrics) : speed;
+    if (!speed.empty()) {
+      section.paragraphs.push_back(fmt::format("{}", fmt::join(speed, " ")));
+    }
+  }
   if (metrics.capture.window) {
     section.paragraphs.push_back("Only a part of the recording was analyzed: " +
                                  printable(metrics.capture.window->why) + ".");
@@ -217,6 +227,9 @@ Section findings_section(const Metrics& metrics, const SectionOptions& options) 
     section.paragraphs.push_back(order_words());
   }
   say_rest(metrics, section.advice.size(), "--top all", section);
+  if (options.is_terminal && options.gpu_hour_price && num_savings > 0) {
+    section.notes.push_back(worth_line(metrics, *options.gpu_hour_price));
+  }
   // A blocker saves nothing by itself: the section then says what to do.
   if (!section.advice.empty() && std::ranges::all_of(section.advice, &Advice::is_blocker)) {
     section.title = "What to do first";

@@ -58,9 +58,13 @@ std::vector<Waste> wastes_of(const StageLedger& row) {
        "it waited {} of the time for a long API call" + name(IdleKind::kBlocked)},
   };
   if (chain.waits_hold_back()) {
-    wastes.push_back(
-        {kind(IdleKind::kWaiting) + kind(IdleKind::kLaunching),
-         "it was idle {} of the time because the CPU waited for it" + name(IdleKind::kWaiting)});
+    // Most of it is booked where the launch was late: the words name both.
+    const bool is_late = kind(IdleKind::kLaunching) > kind(IdleKind::kWaiting);
+    wastes.push_back({kind(IdleKind::kWaiting) + kind(IdleKind::kLaunching),
+                      (is_late ? "it waited {} of the time for launches that were late because the "
+                                 "CPU had waited for it"
+                               : "it was idle {} of the time because the CPU waited for it") +
+                          name(IdleKind::kWaiting)});
   } else {
     wastes.push_back(
         {kind(IdleKind::kLaunching), "it waited {} of the time for the CPU to launch kernels"});
@@ -176,17 +180,15 @@ std::string sentence_on(const Analysis& analysis, const std::string& device) {
   };
   const std::int64_t before_ns = counts(ledger.unrecorded_before_ns());
   const std::int64_t after_ns = stage != nullptr ? 0 : counts(ledger[Bucket::kTail]);
-  const std::int64_t busy_ns =
-      ledger[Bucket::kCompute] + ledger[Bucket::kComm] + ledger[Bucket::kCopy];
   const std::string length = format_duration_ns(time_ns);
   const bool is_all = length == format_duration_ns(ledger.window_ns);
   const std::string when = stage != nullptr ? fmt::format("the {} of {}", length, stage_words(*row))
                            : steady != nullptr ? fmt::format("its steady phase of {}", length)
                            : is_all            ? length + " recorded"
                                                : length;
-  std::string text =
-      fmt::format("{} was busy {} of {}{}.", device, format_fraction(fraction_of(busy_ns, time_ns)),
-                  when, largest_waste(*row, time_ns));
+  std::string text = fmt::format("{} was busy {} of {}{}.", device,
+                                 format_fraction(busy_fraction_of(*row).value_or(0)), when,
+                                 largest_waste(*row, time_ns));
   const std::string rest = left_out(analysis, device, before_ns, after_ns);
   if (steady != nullptr || !rest.empty()) {
     text += fmt::format(" {} were recorded{}.", format_duration_ns(analysis.capture_ns), rest);

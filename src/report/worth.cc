@@ -51,7 +51,11 @@ std::optional<GpuPrice> parse_gpu_price(std::string_view text) {
 }
 
 std::string money_text(double amount, const GpuPrice& price) {
-  return fmt::format("{:.2f}{}{}", amount, price.unit.empty() ? "" : " ", price.unit);
+  constexpr double kLeastOfTwoDecimals = 0.995;
+  const std::string number = amount == 0 || amount >= kLeastOfTwoDecimals
+                                 ? fmt::format("{:.2f}", amount)
+                                 : fmt::format("{:.3g}", amount);
+  return number + (price.unit.empty() ? "" : " " + price.unit);
 }
 
 std::optional<DayWorth> worth_of_day(const Metrics& metrics, const Finding& finding) {
@@ -64,7 +68,26 @@ std::optional<DayWorth> worth_of_day(const Metrics& metrics, const Finding& find
       std::max(worth.num_recorded, metrics.capture.world_size.value_or(worth.num_recorded));
   worth.share = finding.saving_fraction().value_or(0);
   worth.basis = basis_of(metrics, finding);
+  const auto stage = std::ranges::find(metrics.stages, finding.stage, &StageSummary::stage);
+  const bool is_one_step =
+      stage != metrics.stages.end() && stage->num_instances == 1 && !is_without_work(finding.stage);
+  worth.assumption = is_one_step ? "if every step is like the one that was recorded" : "";
+  if (worth.num_gpus > worth.num_recorded) {
+    worth.assumption += worth.assumption.empty() ? "if the others are like this one"
+                                                 : " and the other GPUs are like this one";
+  }
   return worth;
+}
+
+std::string day_worth_words(const Metrics& metrics, const Finding& finding, const GpuPrice& price) {
+  const auto worth = finding.saving_ns > 0 ? worth_of_day(metrics, finding) : std::nullopt;
+  return !worth
+             ? ""
+             : fmt::format("worth up to {} per day at {} per GPU-hour{}{}{} (from {})",
+                           money_text(worth->saved_h() * price.per_hour, price),
+                           money_text(price.per_hour, price),
+                           worth->num_gpus > 1 ? fmt::format(" on {} GPUs", worth->num_gpus) : "",
+                           worth->assumption.empty() ? "" : ", ", worth->assumption, worth->basis);
 }
 
 bool is_too_short_for_a_day(const Metrics& metrics, const Finding& finding) {

@@ -22,7 +22,7 @@ struct GpuPrice {
 // "2.50" or "2.50 EUR"; nullopt if it is neither.
 std::optional<GpuPrice> parse_gpu_price(std::string_view text);
 
-// "12.30 EUR".
+// "12.30 EUR"; below 1 three digits: "0.0105 EUR".
 std::string money_text(double amount, const GpuPrice& price);
 
 // What a saving is worth if the program runs all day as it was recorded.
@@ -31,6 +31,7 @@ struct DayWorth {
   std::int64_t num_gpus = 0;      // a shorter job frees all of its GPUs
   std::int64_t num_recorded = 0;  // of them
   std::string basis;              // "6 steps, 929 ms"
+  std::string assumption;         // what one step or one GPU of many stands for; empty: nothing
 
   double day_h() const { return 24.0 * static_cast<double>(num_gpus); }
   double saved_h() const { return share * day_h(); }
@@ -43,6 +44,10 @@ inline constexpr std::int64_t kLeastBasisNs = 100'000'000;
 // a day that goes on like it; a share of one stage among others is not, nor one of a few
 // milliseconds. Nullopt then.
 std::optional<DayWorth> worth_of_day(const Metrics& metrics, const Finding& finding);
+
+// "worth up to 14.20 EUR per day at 2.50 EUR per GPU-hour (from 6 steps, 929 ms)"; empty: it has
+// none.
+std::string day_worth_words(const Metrics& metrics, const Finding& finding, const GpuPrice& price);
 
 // Whether there is no worth because too little was recorded.
 bool is_too_short_for_a_day(const Metrics& metrics, const Finding& finding);

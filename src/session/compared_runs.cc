@@ -112,6 +112,35 @@ void open_repeats(const fs::path& folder, std::vector<std::string>& opened) {
   add_bundles(folders_in(folder / "a"), opened);
 }
 
+// Recordings in a folder are named one by one, or by a glob: it may hold other files too, and the
+// same recording in two formats.
+[[noreturn]] void refuse_folder(const std::string& path) {
+  std::error_code failure;
+  std::vector<std::string> endings;
+  for (const auto& entry : fs::directory_iterator(path, failure)) {
+    const std::string name = entry.path().filename().string();
+    for (const char* ending : {".sqlite", ".nsys-rep", ".json.gz", ".json"}) {
+      if (entry.is_regular_file(failure) && name.ends_with(ending)) {
+        endings.emplace_back(ending);
+        break;
+      }
+    }
+  }
+  const auto most = std::ranges::max_element(
+      endings, {}, [&](const std::string& one) { return std::ranges::count(endings, one); });
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{} is a folder without bundles{}", printable(path),
+                          endings.empty() ? "" : "; its recordings are named one by one"),
+              endings.empty() ? "give bundles of llmprof run, a folder of them, or recordings"
+                              : fmt::format("give {}/*{} in place of {}", printable(path), *most,
+                                            printable(path)));
+}
+
+[[noreturn]] void refuse_empty(const std::string& path) {
+  throw Error(ErrorKind::kContract, fmt::format("{} is empty: it has no run", printable(path)),
+              "a run that was cut off leaves such a folder: make it again, or remove the folder");
+}
+
 // A folder stands for its runs: bundles, folders of `run --repeat`, or both.
 void open_folder(const std::string& path, std::vector<std::string>& opened) {
   std::error_code ignored;
@@ -125,15 +154,16 @@ void open_folder(const std::string& path, std::vector<std::string>& opened) {
   }
   const std::vector<fs::path> folders = folders_in(path);
   if (fs::is_empty(path, ignored)) {
-    throw Error(ErrorKind::kContract, fmt::format("{} is empty: it has no run", printable(path)));
+    refuse_empty(path);
   }
   if (!has_bundles(path) && std::ranges::none_of(folders, is_repeats)) {
-    opened.push_back(path);
-    return;
+    refuse_folder(path);
   }
   for (const fs::path& folder : folders) {
     if (is_repeats(folder)) {
       open_repeats(folder, opened);
+    } else if (fs::is_empty(folder, ignored)) {
+      refuse_empty(folder.string());
     } else {
       opened.push_back(folder.string());
     }

@@ -7,6 +7,7 @@
 #include "session/named_model.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -57,6 +58,14 @@ bool is_path(const std::string& given) {
          given.ends_with(".yaml");
 }
 
+// "Qwen3-8B" is the preset qwen3_8b.
+std::string preset_name(std::string name) {
+  for (char& c : name) {
+    c = c == '-' || c == '.' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
 }  // namespace
 
 NamedModel named_model(const std::string& given) {
@@ -70,14 +79,15 @@ NamedModel named_model(const std::string& given) {
     return {name == "config.json" || name.empty() ? given : name, load_llm(path)};
   }
   const std::vector<std::string> names = model_names();
-  if (std::find(names.begin(), names.end(), given) == names.end()) {
+  const std::string preset = preset_name(given);
+  if (std::find(names.begin(), names.end(), preset) == names.end()) {
     const auto guess = nearest(given, names);
     throw Error(ErrorKind::kUsage, fmt::format("there is no model '{}'", printable(given)),
                 guess ? fmt::format("did you mean '{}'? llmprof list models has all", *guess)
                       : "give a name of llmprof list models, or a path to a config.json, a "
                         "checkpoint's directory, a .gguf or a .safetensors");
   }
-  return from_preset(embedded_yaml("model/llm/" + given + ".yaml"), given);
+  return from_preset(embedded_yaml("model/llm/" + preset + ".yaml"), preset);
 }
 
 ImageSize image_of(const std::string& text) {

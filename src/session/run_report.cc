@@ -131,6 +131,9 @@ Metrics write_run_report(const RunSetup& setup, RunSession& session,
   if (!profile.trace) {
     std::tie(profile.analysis.absent, profile.analysis.absent_next) = absence(setup, breaches);
     profile.analysis.diagnostics = setup.rules.notes;
+    // Nothing was recorded; the run itself has a date.
+    constexpr std::int64_t kSecondNs = 1'000'000'000;
+    profile.analysis.capture.utc_ns = options.started_unix_s * kSecondNs;
   }
   complete(profile, std::move(evidence));
   ReportFolder folder;

@@ -475,7 +475,8 @@ void RunSession::run_nsys(const Pass& pass, PassRecord& record) {
 
 ReportFacts RunSession::report_facts(const fs::path& report, fs::file_time_type start) const {
   const Gate& gate = inputs_.gate;
-  ReportFacts facts{report, scratch_, start, gate.kind == GateWish::Kind::kMark, gate.mark.text()};
+  ReportFacts facts{report,           scratch_,        start, gate.kind == GateWish::Kind::kMark,
+                    gate.mark.text(), gate.num_entries};
   if (gate.kind == GateWish::Kind::kCudaProfilerApi) {
     facts.is_gated = true;
     facts.gate_text = "cudaProfilerStart";

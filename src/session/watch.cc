@@ -25,11 +25,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/parse_number.h"
+#include "base/saturated_sum.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "fleet/history/summary_folder.h"
 #include "fleet/merge/job_report.h"
-#include "fleet/summary/saturated_sum.h"
 #include "session/rank_run.h"
 #include "session/version.h"
 

@@ -117,6 +117,8 @@ def check_ends(runner):
     expect_report(failed)
     assert "code 3" in failed.json("metrics.json")["verdict"], failed
     assert failed.run_part()["workload_exit_code"] == 3
+    date = failed.bundle.name.split("-")[0]  # YYYYMMDD
+    assert failed.json("metrics.json")["capture"]["recorded"].startswith(f"{date[:4]}-{date[4:6]}-{date[6:]}"), failed
     forwarded = runner.run("--propagate-exit", command=[runner.workload, "--exit", "3"])
     assert forwarded.code == 3, forwarded
     allowed = runner.run("contract.workload_may_fail=true", command=[runner.workload, "--exit", "3"])

@@ -107,10 +107,10 @@ class TraceBuilder {
   }
 
   void copy(std::uint32_t stream, std::int64_t start_ns, std::int64_t end_ns,
-            std::uint32_t correlation = kNoCall, CopyKind kind = CopyKind::kMemset) {
+            std::uint32_t correlation = kNoCall, CopyKind kind = CopyKind::kMemset,
+            std::int64_t size_bytes = 1) {
     const StreamInfo& of = trace_.streams[stream];
-    append(copies_, start_ns, end_ns, std::int64_t{1}, correlation, stream, of.process, of.device,
-           kind);
+    append(copies_, start_ns, end_ns, size_bytes, correlation, stream, of.process, of.device, kind);
   }
 
   // A graph whose kernels were not recorded.

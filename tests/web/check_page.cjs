@@ -244,6 +244,21 @@ async function checkParts(page, one) {
   const lost = metrics.devices.length ? rules.all.filter((id) => !placed.has(id)) : [];
   check(rules.all.length > 20 && lost.length === 0, `${rules.all.length} rules, not shown: ${lost}`);
   check(!rules.shown.some((id) => metrics.findings.some((row) => row.id === id)), 'a rule is among the findings and among those that found nothing');
+  // The time of a step is that of the program's sentence, and what is read first has no ids and no names of functions of a library.
+  const first = await page.evaluate(() => ({ step: window.llmprof.page.step,
+    tiles: Array.from(document.querySelectorAll('.tile'), (node) => ({ label: node.querySelector('.tile-label').textContent, text: node.querySelector('.tile-value').textContent })),
+    said: Array.from(document.querySelectorAll('#summary > p, #findings .finding-name, #findings .finding > details > p:not(.explain):not(.jumps)'), (node) => node.textContent).join('\n'),
+    names: Array.from(document.querySelectorAll('#findings .finding-name'), (node) => node.textContent), explained: document.querySelectorAll('#findings .explain code').length }));
+  const stepTile = first.step ? first.tiles.find((one_) => one_.label === first.step.label) : null;
+  if (first.step && metrics.aggregates.tpot.p50_ns === null) check(stepTile && first.said.includes(stepTile.text), `the tile says ${stepTile && stepTile.text}, the summary does not`);
+  check(!/\(after [a-z_]+\)|DataLoader\)#/.test(first.said), 'an id or the name of a function is in what is read first');
+  check(first.names.every((name) => !metrics.findings.some((row) => row.id.includes('_') && name.includes(row.id))), `a finding is called by its id: ${first.names}`);
+  check(first.explained === first.names.length, `${first.explained} of ${first.names.length} findings say how to ask about them`);
+  const places = await page.$$eval('#findings .finding-place', (nodes) => nodes.map((node) => node.textContent));
+  metrics.findings.forEach((row, i) => {
+    const often = (metrics.stages.find((stage) => stage.stage === row.stage && stage.stage !== 'all') || { instances: 0 }).instances;
+    check(often < 2 || places[i].includes(`all ${often} of`), `a saving of ${often} steps is placed in "${places[i]}"`);
+  });
   const slowest = await page.evaluate(() => Array.from(document.querySelectorAll('.tile-label'), (node) => node.textContent).filter((text) => /p99/.test(text)).length);
   check(slowest === 0 || metrics.aggregates.tpot.n >= 100, `a p99 of ${metrics.aggregates.tpot.n} steps is shown`);
   const parts = await page.evaluate(() => ({

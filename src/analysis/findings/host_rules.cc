@@ -121,10 +121,20 @@ std::string launch_advice(const FindingContext& context, const StageLedger& row)
                                                    : "");
   }
   if (workload.engine == "vllm") {
-    return "run the steps as CUDA graphs: vLLM does so unless --enforce-eager is set";
+    return "run the steps as CUDA graphs: start vLLM without --enforce-eager; steps with more sequences "
+           "than the largest of cudagraph_capture_sizes (--compilation-config) run without a graph";
   }
   if (workload.engine == "sglang") {
-    return "run the steps as CUDA graphs: SGLang does so unless --disable-cuda-graph is set";
+    return "run the steps as CUDA graphs: start SGLang without --disable-cuda-graph, and with "
+           "--cuda-graph-max-bs of at least the sequences in a step";
+  }
+  if (workload.engine == "tensorrt-llm") {
+    return "run the steps as CUDA graphs: set cuda_graph_config of TensorRT-LLM's LLM API, with "
+           "max_batch_size of at least the sequences in a step";
+  }
+  if (workload.engine == "llama.cpp") {
+    return "run the steps as CUDA graphs: build llama.cpp with -DGGML_CUDA_GRAPHS=ON, and do not set "
+           "GGML_CUDA_DISABLE_GRAPHS";
   }
   const std::string_view graphs = workload.is_amd ? "HIP graphs" : "CUDA graphs";
   return workload.is_pytorch
@@ -413,6 +423,7 @@ void check_blocked_calls(const FindingContext& context, const StageLedger& row,
           ? "pin the host memory: a copy from pageable memory is staged by the CPU"
           : "look at what else the process does then: another thread in the driver, a full launch "
             "queue, module loading";
+  finding.fix = is_copy ? kPinMemory : "";
 }
 
 // Loading and compiling happen once: no step is faster without them, but a reader of the

@@ -23,6 +23,9 @@ inline constexpr double kLeastWaitShare = 0.03;     // the host waits
 inline constexpr double kLeastVagueShare = 0.10;    // work that was launched and did not start
 inline constexpr double kLeastKernelShare = 0.03;   // kernels that could be fewer or faster
 
+// The fix of copies between pageable memory and a GPU, for which two rules look.
+inline constexpr const char* kPinMemory = "pin the host memory";
+
 // Input and output of a rule.
 struct FindingContext {
   const Analysis& analysis;

@@ -446,6 +446,7 @@ void check_copies(const FindingContext& context) {
                 "non_blocking=True: pageable memory is copied twice and the CPU waits"
               : "pin the host memory (cudaHostAlloc, cudaHostRegister): pageable memory is copied "
                 "twice and the CPU waits";
+      finding.fix = kPinMemory;
     } else if (is_known && largest->direction == "device_to_device") {
       finding.next =
           "copy less inside the GPU: write results where they are needed, and let the kernels that use "

@@ -203,10 +203,6 @@ void warn_of_damage(const Metrics& metrics, Console& console) {
 int run_analyze(const AnalyzeOptions& options, Context& context) {
   check_options(options);
   check_rank_options(options);
-  if (gpu_price_of(options.gpu_hour_price) && options.out.empty()) {
-    throw Error(ErrorKind::kUsage, "--gpu-hour-price is for stakeholder_summary.md and report.html",
-                "add --out DIR");
-  }
   check_pages(options.pages, options.json && !options.plan);
   if (options.plan) {
     return print_plan(
@@ -218,6 +214,7 @@ int run_analyze(const AnalyzeOptions& options, Context& context) {
   shown.set_top(options.top.rows);
   shown.is_terminal = true;
   shown.is_verbose = options.verbose;
+  shown.gpu_hour_price = gpu_price_of(options.gpu_hour_price);
   PassTimer timer;
   ProfileWants wants;
   wants.has_timeline = !options.out.empty();

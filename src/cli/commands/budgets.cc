@@ -104,8 +104,8 @@ MetricBudget budget_from(const std::filesystem::path& path, const std::string& k
       }
     } else if (name == "at_most" || name == "at_least") {
       const std::optional<double> limit = limit_of(value, unit);
-      // 80 for a fraction means 80 %, and would never fail.
-      if (!limit || (unit == "fraction" && value.is_number() && *limit > 1)) {
+      // 80 for a fraction means 80 %; above 100 % a limit always fails or never does.
+      if (!limit || (unit == "fraction" && *limit > 1)) {
         fail(path, key, fmt::format("{} takes {}", name, limit_words(unit)));
       }
       (name == "at_most" ? budget.at_most : budget.at_least) = limit;

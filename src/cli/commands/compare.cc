@@ -80,6 +80,9 @@ Command compare_command() {
       "  llmprof compare before.sqlite after.sqlite\n"
       "  llmprof compare a1 a2 a3 a4 a5 --to b1 b2 b3 b4 b5 --out compare.html\n";
   command.run = [options](Context& context) { return run_compare(*options, context); };
+  command.refused = [options](const Error& error, Context& context) {
+    write_failure(options->output, error, context);
+  };
   return command;
 }
 

@@ -83,6 +83,7 @@ void add_output_options(Command& command, ComparisonOutput& target) {
                &target.format}),
        {"-o,--out", "FILE", "Also write it there: FILE.md, FILE.json, or else one HTML page",
         &target.page}});
+  command.add({{"-q,--quiet", "", "Print the verdict alone", &target.is_quiet}});
   add_page_options(command, target.pages);
 }
 
@@ -101,8 +102,8 @@ void write_page(const Comparison& comparison, const JudgeOptions& options,
 int finish_comparison(const Comparison& comparison, const JudgeOptions& options,
                       const ComparisonOutput& output, int code, Context& context,
                       const std::function<void()>& print) {
-  print();
-  // One file that cannot be written does not take another with it.
+  // Files first: a reader of standard output may go away, and end llmprof with it. One that cannot
+  // be written does not take another with it.
   const auto is_written = [&](const auto& write) {
     try {
       write();
@@ -118,32 +119,58 @@ int finish_comparison(const Comparison& comparison, const JudgeOptions& options,
       write_file(output.junit, junit_comparison(comparison));
     }
   });
+  print();
   return code == kExitOk && !(has_page && has_junit) ? kExitFailure : code;
+}
+
+void write_failure(const ComparisonOutput& output, const Error& error, Context& context) {
+  const int code = exit_code_of(error.kind());
+  const auto write = [&](const std::string& file, const std::string& text) {
+    try {
+      if (!file.empty()) {
+        write_file(file, text);
+      }
+    } catch (const Error& of_file) {
+      context.console.err(fmt::format("llmprof: {}\n", printable(of_file.what())));
+    }
+  };
+  const std::string said =
+      error.hint().empty() ? error.what() : fmt::format("{} ({})", error.what(), error.hint());
+  write(output.page, failure_text(output.page, error, code));
+  write(output.junit, junit_failure(said));
+  if (output.ci == "github") {
+    context.console.out(failure_markdown(error.what(), error.hint()));
+    context.console.err(github_error(printable(said)));
+  } else if (output.json || output.format == "json") {
+    context.console.out(failure_json(error.what(), error.hint(), code));
+  }
 }
 
 int with_failure_files(const ComparisonOutput& output, Context& context,
                        const std::function<int()>& work) {
   try {
+    check_output(output);
     return work();
   } catch (const Error& error) {
-    const int code = exit_code_of(error.kind());
-    const auto write = [&](const std::string& file, const std::string& text) {
-      try {
-        if (!file.empty() && !text.empty()) {
-          write_file(file, text);
-        }
-      } catch (const Error& of_file) {
-        context.console.err(fmt::format("llmprof: {}\n", printable(of_file.what())));
-      }
-    };
-    write(output.page, failure_text(output.page, error, code));
-    write(output.junit,
-          junit_failure(error.hint().empty() ? error.what()
-                                             : fmt::format("{} ({})", error.what(), error.hint())));
-    if (output.json || output.format == "json") {
-      context.console.out(failure_json(error.what(), error.hint(), code));
-    }
+    write_failure(output, error, context);
     throw;
+  }
+}
+
+void check_output(const ComparisonOutput& output) {
+  std::error_code ignored;
+  if (!output.page.empty() && !output.junit.empty() &&
+      (fs::path(output.page).lexically_normal() == fs::path(output.junit).lexically_normal() ||
+       fs::equivalent(output.page, output.junit, ignored))) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--out and --junit both name {}", printable(output.page)),
+                "--out gate.html --junit gate.xml");
+  }
+  if (!output.ci.empty() && (output.json || output.format != "terminal")) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--ci {} and {} would both be written to standard output", output.ci,
+                            output.json ? "--json" : "--format " + output.format),
+                "write one to a file: --out gate.json (or .md, .html)");
   }
 }
 
@@ -168,9 +195,8 @@ void print_comparison(const Comparison& comparison, const JudgeOptions& options,
     context.console.out(paged(comparison_json(comparison), output.pages));
   } else if (output.format == "html" && output.page.empty()) {
     context.console.out(page_of(comparison, options));
-  } else if (output.format == "html") {
-    context.console.out(
-        fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
+  } else if (output.format == "html" || (output.is_quiet && output.format == "terminal")) {
+    context.console.out(verdict_line(comparison) + "\n");
   } else {
     const Document document =
         comparison_document(comparison, options.top.rows, options.has_all_metrics);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "compare/compare.h"
@@ -35,7 +36,9 @@ struct ComparisonOutput {
   bool json = false;                // the same as format json
   std::string page;                 // a file to write it to, in the form of its name; empty: none
   std::string junit;                // a file for a test report; empty: none
+  std::string ci;                   // a form for a pipeline, on standard output; empty: none
   JsonPages pages = {};
+  bool is_quiet = false;  // of the terminal's form, the verdict alone
 };
 void add_output_options(Command& command, ComparisonOutput& target);
 // Writes the page that is asked for, if one is.
@@ -55,6 +58,10 @@ int finish_comparison(const Comparison& comparison, const JudgeOptions& options,
 // if that was: a pipeline that reads them must not find those of another run.
 int with_failure_files(const ComparisonOutput& output, Context& context,
                        const std::function<int()>& work);
+// What that does with an Error.
+void write_failure(const ComparisonOutput& output, const Error& error, Context& context);
+// Throws kUsage where one file is asked for twice.
+void check_output(const ComparisonOutput& output);
 
 // A note on runs that were given twice; nothing if none was.
 void say_repeated(const std::vector<RepeatedRun>& repeated, Console& console);

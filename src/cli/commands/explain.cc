@@ -70,11 +70,57 @@ Json count_beside(const Json& metrics, std::vector<PathStep> path, const std::st
   return nullptr;
 }
 
+std::string field(const Json& row, const char* name) {
+  const auto found = row.find(name);
+  return found != row.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// The rows of the array in which the path names one that is not there, as they are written:
+// "devices[device=cuda:0], devices[device=cuda:1]"; empty: it fails elsewhere.
+std::string rows_there_are(const Json& metrics, const std::vector<PathStep>& path) {
+  constexpr std::size_t kMost = 8;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    std::vector<PathStep> before(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    if (!path[i].has_row || find_path(metrics, before) != nullptr) {
+      continue;
+    }
+    before.back() = {path[i].name, false, SIZE_MAX, {}};
+    const Json* rows = find_path(metrics, before);
+    if (rows == nullptr || !rows->is_array()) {
+      return "";
+    }
+    if (path[i].choices.empty()) {
+      return fmt::format("{} has {}, counted from 0", path[i].name,
+                         count_of(static_cast<std::int64_t>(rows->size()), "row"));
+    }
+    std::vector<std::string> names;
+    for (const Json& row : *rows) {
+      std::vector<std::string> chosen;
+      for (const auto& [name, ignored] : path[i].choices) {
+        const std::string value = row.is_object() ? field(row, name.c_str()) : "";
+        chosen.push_back(fmt::format("{}={}", printable(name), printable(path_value(value))));
+      }
+      const std::string text = fmt::format("{}[{}]", path[i].name, fmt::join(chosen, ","));
+      if (std::ranges::count(names, text) == 0) {
+        names.push_back(text);
+      }
+    }
+    const std::size_t all = names.size();
+    names.resize(std::min(all, kMost));
+    return names.empty() ? fmt::format("{} has no rows in this recording", path[i].name)
+                         : fmt::format("there are: {}{}", fmt::join(names, ", "),
+                                       all > kMost ? fmt::format(" and {} more", all - kMost) : "");
+  }
+  return "";
+}
+
 [[noreturn]] void fail_unknown(const Json& metrics, const std::vector<PathStep>& path,
                                const std::string& key) {
   std::string hint = "llmprof report BUNDLE --format json lists keys";
   const Json* around = nearest_object(metrics, path);
-  if (around != nullptr && around->is_object()) {
+  if (const std::string rows = rows_there_are(metrics, path); !rows.empty()) {
+    hint = rows;
+  } else if (around != nullptr && around->is_object()) {
     std::vector<std::string> names;
     for (const auto& [name, value] : around->items()) {
       names.push_back(printable(name));
@@ -97,11 +143,6 @@ std::string value_text(const Json& value, const MetricInfo* origin) {
     return text + fmt::format(" ({})", format_duration_ns(std::llround(number)));
   }
   return origin->unit == "fraction" ? text + fmt::format(" ({})", format_fraction(number)) : text;
-}
-
-std::string field(const Json& row, const char* name) {
-  const auto found = row.find(name);
-  return found != row.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 // Launches of the kernel, device and stage of a row of the kernel table.

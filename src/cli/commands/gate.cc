@@ -17,6 +17,7 @@
 #include "cli/commands/comparison_inputs.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
+#include "session/recording.h"
 
 namespace llmprof {
 namespace {
@@ -27,7 +28,6 @@ struct GateCommandOptions {
   std::string directory = kBaselineDirectory;
   std::vector<std::string> budgets;
   ComparisonOutput output;
-  std::string ci;
   bool self_test = false;
   JudgeOptions judge;
 };
@@ -39,7 +39,14 @@ std::string stored_baseline(const GateCommandOptions& options, const std::string
     return "";
   }
   const std::filesystem::path file = baseline_file(options.directory, name);
-  return std::filesystem::exists(file, ignored) ? file.string() : "";
+  if (!std::filesystem::exists(file, ignored)) {
+    return "";
+  }
+  if (!is_own_document(file, "llmprof.baseline")) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is damaged, or not a baseline", file.string()),
+                fmt::format("make it again: llmprof baseline set {} BUNDLE...", printable(name)));
+  }
+  return file.string();
 }
 
 // What the user means by --baseline, as paths, and the runs to judge.
@@ -109,6 +116,15 @@ std::string spreads_text(const SelfTest& test) {
 
 int run_self_test(const GateCommandOptions& options, const CompareOptions& compare_options,
                   Context& context) {
+  const std::string written = !options.output.junit.empty()  ? "--junit"
+                              : !options.output.page.empty() ? "--out"
+                              : !options.output.ci.empty()   ? "--ci"
+                                                             : "";
+  if (!written.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--self-test judges no build, so {} has nothing to report", written),
+                "leave it out; --self-test --json > self-test.json keeps the numbers");
+  }
   if (!options.baseline.empty()) {
     throw Error(ErrorKind::kUsage,
                 "--self-test takes runs of one build, and a baseline is of another",
@@ -131,6 +147,8 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
     return static_cast<double>(count) * 100 /
            static_cast<double>(std::max<std::int64_t>(test.deals, 1));
   };
+  // Most verdicts would say nothing: for a pipeline that is a gate with too few runs.
+  const bool is_blind = share(test.inconclusive) > 50;
   if (options.output.json || options.output.format == "json") {
     context.console.out(self_test_json(test));
   } else if (!test.can_alarm) {
@@ -146,14 +164,14 @@ int run_self_test(const GateCommandOptions& options, const CompareOptions& compa
         "{:.2f} % inconclusive\n{}{}",
         test.num_runs, test.deals, test.runs_a_side, share(test.alarms), share(test.passes),
         share(test.inconclusive), spreads_text(test),
-        share(test.inconclusive) > 50
-            ? fmt::format("The gate would seldom decide with {} of a build like these: make more "
-                          "runs, make them steadier, or raise --effect.\n",
-                          count_of(test.runs_a_side, "run"))
-            : ""));
+        is_blind ? fmt::format(
+                       "The gate cannot see a change of {:g} % with {} per side like these: make "
+                       "more runs, make them steadier, or raise --effect.\n",
+                       compare_options.smallest_effect * 100, count_of(test.runs_a_side, "run"))
+                 : ""));
   }
-  return test.can_alarm && share(test.alarms) <= compare_options.alpha * 100 ? kExitOk
-                                                                             : kExitInconclusive;
+  const bool has_few_alarms = share(test.alarms) <= compare_options.alpha * 100;
+  return test.can_alarm && has_few_alarms && !is_blind ? kExitOk : kExitInconclusive;
 }
 
 // Without a baseline a budget must limit the value itself.
@@ -192,10 +210,8 @@ void check_budgets(const std::vector<MetricBudget>& budgets, const std::vector<R
     if (!has(base, budget.key) && !has(candidate, budget.key)) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("the budget limits {}, which no run has", printable(budget.key)),
-                  fmt::format("llmprof explain {} '{}' says why; the rows there are, with their "
-                              "names: llmprof report {} --format json",
-                              shell_text({candidate.front().label}), printable(budget.key),
-                              shell_text({candidate.front().label})));
+                  fmt::format("llmprof explain {} '{}' names what there is instead",
+                              shell_text({candidate.front().label}), printable(budget.key)));
     }
   }
 }
@@ -203,25 +219,19 @@ void check_budgets(const std::vector<MetricBudget>& budgets, const std::vector<R
 // In the form that was asked for; what is not meant for people also gets a line on standard error.
 void print_verdict(const Comparison& comparison, const GateCommandOptions& options,
                    Context& context) {
-  if (options.ci.empty()) {
+  if (options.output.ci.empty()) {
     print_comparison(comparison, options.judge, options.output, context);
     return;
   }
-  context.console.out(options.ci == "github"    ? github_comparison(comparison)
-                      : options.ci == "gitlab"  ? gitlab_comparison(comparison)
-                      : options.ci == "bencher" ? bencher_comparison(comparison)
-                                                : google_benchmark_comparison(comparison));
-  context.console.err(
-      fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
+  context.console.out(options.output.ci == "github"    ? github_comparison(comparison)
+                      : options.output.ci == "gitlab"  ? gitlab_comparison(comparison)
+                      : options.output.ci == "bencher" ? bencher_comparison(comparison)
+                                                       : google_benchmark_comparison(comparison));
+  const std::string annotation = options.output.ci == "github" ? github_annotation(comparison) : "";
+  context.console.err(annotation.empty() ? verdict_line(comparison) + "\n" : annotation);
 }
 
 int judge(const GateCommandOptions& options, Context& context) {
-  if (!options.ci.empty() && (options.output.json || options.output.format != "terminal")) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--ci {} and {} would both be written to standard output", options.ci,
-                            options.output.json ? "--json" : "--format " + options.output.format),
-                "write one to a file: --out gate.json (or .md, .html)");
-  }
   CompareOptions compare_options = compare_options_of(options.judge);
   compare_options.budgets = read_all_budgets(options.budgets);
   if (options.self_test) {
@@ -268,7 +278,7 @@ Command gate_command() {
       {"--budget", "FILE", "Limits of metrics, as YAML; may be repeated", &options->budgets},
       {"--self-test", "", "Split the runs into two sides at random and count false alarms",
        &options->self_test},
-      ci_option(options->ci),
+      ci_option(options->output.ci),
       {"--junit", "FILE", "Also write a test report (JUnit XML) there", &options->output.junit},
   };
   add_output_options(command, options->output);
@@ -279,6 +289,9 @@ Command gate_command() {
       "  llmprof gate llmprof-runs/20261116-120000-repeats --budget limits.yaml\n"
       "  llmprof gate llmprof-runs/* --self-test\n";
   command.run = [options](Context& context) { return run_gate(*options, context); };
+  command.refused = [options](const Error& error, Context& context) {
+    write_failure(options->output, error, context);
+  };
   return command;
 }
 

@@ -2,6 +2,7 @@
 //
 // llmprof list: what this build knows, printed from the very tables it works with, so that the list
 // cannot lie.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -149,13 +150,28 @@ Rows reason_rows() {
 struct Listing {
   const char* name;
   Rows (*rows)();
+  const char* optional = "";  // headings that a narrow terminal leaves out, with blanks between
+  const char* note = "";      // below the table
 };
 
 constexpr Listing kListings[] = {
-    {"commands", command_rows}, {"presets", preset_rows}, {"models", model_rows},
-    {"gpus", gpu_rows},         {"keys", key_rows},       {"exit-codes", exit_code_rows},
-    {"reasons", reason_rows},   {"formats", format_rows},
+    {"commands", command_rows},
+    {"presets", preset_rows, "fills default"},
+    {"models", model_rows, "name dtype"},
+    {"gpus", gpu_rows, "device_names confidence sms tf32 fp4", "fp32 to fp4: dense TFLOP/s.\n"},
+    {"keys", key_rows, "set_by"},
+    {"exit-codes", exit_code_rows},
+    {"reasons", reason_rows},
+    {"formats", format_rows, "tool holds made_with"},
 };
+
+// As a table has it: short, where the key of the JSON says the unit.
+std::string heading_text(const std::string& key) {
+  constexpr std::string_view kUnit = "_tflops";
+  return key == "memory_gb_per_s" ? "GB/s"
+         : key.ends_with(kUnit)   ? key.substr(0, key.size() - kUnit.size())
+                                  : key;
+}
 
 // "8.03 B", as people name models.
 std::string parameters_text(double count) {
@@ -174,12 +190,9 @@ std::string cell_text(const std::string& heading, const Json& cell) {
 
 int run_list(const ListOptions& options, Context& context) {
   check_pages(options.pages, options.json);
-  Rows rows;
-  for (const Listing& listing : kListings) {
-    if (options.what == listing.name) {
-      rows = listing.rows();
-    }
-  }
+  const Listing& listing = *std::ranges::find_if(
+      kListings, [&](const Listing& one) { return options.what == one.name; });
+  const Rows rows = listing.rows();
   if (options.json) {
     Json document = json_document("list", 1);
     document["kind"] = options.what;
@@ -192,12 +205,15 @@ int run_list(const ListOptions& options, Context& context) {
     std::vector<std::string> cells;
     table.headings.clear();
     for (const auto& [heading, cell] : row.items()) {
-      table.headings.push_back(heading);
+      table.headings.push_back(heading_text(heading));
       cells.push_back(cell_text(heading, cell));
     }
     table.rows.push_back(cells);
   }
-  context.console.out(table_text(table, context.console.width()));
+  for (const std::string_view heading : split(listing.optional, ' ')) {
+    table.optional.emplace_back(heading);
+  }
+  context.console.out(table_text(table, context.console.width()) + listing.note);
   return kExitOk;
 }
 

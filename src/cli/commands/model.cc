@@ -19,6 +19,7 @@ namespace {
 struct ModelOptions {
   std::string config;
   std::string gpu;
+  std::string old_gpu;  // by the spelling that other commands have for a number
   std::int64_t prefill_tokens = 2048;
   std::int64_t decode_context = 4096;
   std::int64_t batch = 1;
@@ -99,8 +100,16 @@ std::vector<std::string> gpu_names() {
   return names;
 }
 
-int run_model(const ModelOptions& options, Context& context) {
+int run_model(ModelOptions& options, Context& context) {
   check_pages(options.pages, options.json);
+  if (!options.old_gpu.empty()) {
+    if (!options.gpu.empty()) {
+      throw Error(ErrorKind::kUsage, "--gpu and --gpu-name both name a GPU",
+                  "give --gpu-name alone");
+    }
+    options.gpu = options.old_gpu;
+    context.console.err("note: --gpu NAME is now --gpu-name NAME, as in analyze\n");
+  }
   const ModelAnswer answer = answer_of(options);
   context.console.out(options.json ? paged(model_json(answer), options.pages)
                                    : model_text(answer, context.console.width()));
@@ -122,10 +131,16 @@ Command model_command() {
            &options->config,
            {},
            model_names}),
-      {"--gpu",
+      {"--gpu-name",
        "NAME",
        "GPU as the driver spells it, as in: llmprof list gpus, or a YAML file with its row",
        &options->gpu,
+       {},
+       gpu_names},
+      {"--gpu",
+       "NAME",
+       "The same: an earlier name of --gpu-name",
+       &options->old_gpu,
        {},
        gpu_names},
       {"--prefill", "N", "Tokens of the prompt, one sequence", &options->prefill_tokens},
@@ -143,8 +158,8 @@ Command model_command() {
   };
   add_page_options(command, options->pages);
   command.examples =
-      "  llmprof model llama_3_1_8b --gpu H100-SXM5-80GB --batch 64\n"
-      "  llmprof model ~/models/Qwen3-8B --gpu 'NVIDIA L4' --why\n";
+      "  llmprof model llama_3_1_8b --gpu-name H100-SXM5-80GB --batch 64\n"
+      "  llmprof model ~/models/Qwen3-8B --gpu-name 'NVIDIA L4' --why\n";
   command.run = [options](Context& context) { return run_model(*options, context); };
   return command;
 }

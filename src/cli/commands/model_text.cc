@@ -144,7 +144,7 @@ std::string placement_text(const ModelAnswer& answer, const GpuSpec& gpu) {
 
 std::string gpu_text(const ModelAnswer& answer) {
   if (!answer.is_gpu_asked) {
-    return "\nThe bound in time needs --gpu NAME (llmprof list gpus).\n";
+    return "\nThe bound in time needs --gpu-name NAME (llmprof list gpus).\n";
   }
   if (!answer.gpu.gpu) {
     return fmt::format("\nbound: n/a ({})\n", answer.gpu.reason);
@@ -288,7 +288,7 @@ Json bound_json(const ModelAnswer& answer) {
   Json json = Json::object();
   add_bound("prefill", answer.prefill_bound, json);
   add_bound("decode", answer.decode_bound, json);
-  std::string reason = answer.is_gpu_asked ? answer.gpu.reason : "needs --gpu NAME";
+  std::string reason = answer.is_gpu_asked ? answer.gpu.reason : "needs --gpu-name NAME";
   if (answer.decode_bound) {
     reason = answer.decode_bound->reason;
   }

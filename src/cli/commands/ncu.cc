@@ -2,8 +2,11 @@
 //
 // llmprof ncu: what a report of Nsight Compute holds, where no ncu is installed or the one there is
 // too old to open it.
+#include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <regex.h>
@@ -26,6 +29,7 @@ namespace {
 struct NcuOptions {
   std::string file;
   std::string kernel;
+  bool is_each = false;
   bool json = false;
   JsonPages pages;
   bool csv = false;
@@ -168,22 +172,85 @@ std::string first_sentence(std::string_view message) {
   return said;
 }
 
+constexpr std::pair<const char*, const char*> kShares[] = {
+    {"compute", "sm__throughput.avg.pct_of_peak_sustained_elapsed"},
+    {"memory", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"},
+    {"DRAM", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"},
+    {"L2", "lts__throughput.avg.pct_of_peak_sustained_elapsed"},
+    {"occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active"}};
+
+std::optional<std::int64_t> duration_ns_of(const Counters& counters, const CounterResult& result) {
+  const auto duration = number_of(counters, result, "gpu__time_duration.sum");
+  return duration && *duration >= 0 && *duration < 9e15
+             ? std::optional(static_cast<std::int64_t>(*duration))
+             : std::nullopt;
+}
+
+// Launches of one kernel with one shape on one GPU.
+struct EqualLaunches {
+  const CounterResult* longest = nullptr;
+  std::int64_t longest_ns = -1;
+  std::int64_t total_ns = 0;
+  std::size_t num_launches = 0;
+  std::size_t num_timed = 0;
+};
+
+// By time, the longest first.
+std::vector<EqualLaunches> groups_of(const Counters& counters) {
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, EqualLaunches> groups;
+  for (const CounterResult& result : counters.results) {
+    EqualLaunches& group = groups[{std::string(name_of(counters, result)), shape_text(result),
+                                   static_cast<std::uint32_t>(result.device)}];
+    const auto duration_ns = duration_ns_of(counters, result);
+    if (group.longest == nullptr || duration_ns.value_or(-1) > group.longest_ns) {
+      group.longest = &result;
+      group.longest_ns = duration_ns.value_or(-1);
+    }
+    group.total_ns += duration_ns.value_or(0);
+    group.num_timed += duration_ns ? 1 : 0;
+    ++group.num_launches;
+  }
+  std::vector<EqualLaunches> sorted;
+  sorted.reserve(groups.size());
+  for (const auto& [key, group] : groups) {
+    sorted.push_back(group);
+  }
+  std::ranges::stable_sort(sorted, std::greater<>(), &EqualLaunches::total_ns);
+  return sorted;
+}
+
+// One row per group; the shares are those of its longest launch.
+std::string groups_text(const Counters& counters, const std::vector<EqualLaunches>& groups,
+                        const std::vector<GpuSpec>& gpus, std::size_t width) {
+  Table table;
+  table.headings = {"    time", "launches", "compute", " memory", "bound by", "kernel"};
+  for (const EqualLaunches& group : groups) {
+    const auto share = [&](std::size_t which) {
+      const auto percent = number_of(counters, *group.longest, kShares[which].second);
+      return fmt::format("{:>7}", percent ? format_fraction(*percent / 100) : "n/a");
+    };
+    const Bound bound = judged(counters, *group.longest, gpus).bound;
+    table.rows.push_back(
+        {fmt::format("{:>8}", group.num_timed > 0 ? format_duration_ns(group.total_ns) : "n/a"),
+         fmt::format("{:>8}", group.num_launches), share(0), share(1),
+         bound == Bound::kUnknown ? "n/a" : bound_name(bound),
+         fmt::format("{}  {}", printable(name_of(counters, *group.longest)),
+                     shape_text(*group.longest))});
+  }
+  return "\n" + table_text(table, width);
+}
+
 // What a person looks at first; the rest is in --json.
 std::string result_text(const Counters& counters, const CounterResult& result,
-                        const std::vector<GpuSpec>& gpus, std::size_t width) {
-  static constexpr std::pair<const char*, const char*> kShares[] = {
-      {"compute", "sm__throughput.avg.pct_of_peak_sustained_elapsed"},
-      {"memory", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"},
-      {"DRAM", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"},
-      {"L2", "lts__throughput.avg.pct_of_peak_sustained_elapsed"},
-      {"occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active"}};
-  const auto duration = number_of(counters, result, "gpu__time_duration.sum");
+                        const std::vector<GpuSpec>& gpus, std::size_t width,
+                        std::size_t num_equal) {
+  const auto duration_ns = duration_ns_of(counters, result);
   std::string text = fmt::format(
-      "\n{:>4}  {}\n      {}  cuda:{}{}  {}\n", result.id, printable(name_of(counters, result)),
+      "\n{:>4}  {}\n      {}  cuda:{}{}  {}{}\n", result.id, printable(name_of(counters, result)),
       shape_text(result), result.device,
       result.device_name == StringId{} ? "" : " " + printable(counters.strings[result.device_name]),
-      duration && *duration < 9e18 ? format_duration_ns(static_cast<std::int64_t>(*duration))
-                                   : "n/a (no duration)");
+      duration_ns ? format_duration_ns(*duration_ns) : "n/a (no duration)",
+      num_equal > 1 ? fmt::format(", the longest of {} launches", num_equal) : "");
   std::string separator = "      ";
   for (const auto& [label, name] : kShares) {
     if (const auto percent = number_of(counters, result, name)) {
@@ -218,14 +285,24 @@ std::string result_text(const Counters& counters, const CounterResult& result,
   return text;
 }
 
-std::string counters_text(const Counters& counters, std::size_t width) {
+std::string counters_text(const Counters& counters, bool is_each, std::size_t width) {
   std::string text = fmt::format(
       "{} profiled launch{}, {}{}\n", counters.results.size(),
       counters.results.size() == 1 ? "" : "es", counters.format,
       counters.tool_version.empty() ? "" : " of ncu " + printable(counters.tool_version));
   const std::vector<GpuSpec> gpus = known_gpus();
-  for (const CounterResult& result : counters.results) {
-    text += result_text(counters, result, gpus, width);
+  const std::vector<EqualLaunches> groups = groups_of(counters);
+  if (counters.results.size() > 1) {
+    text += groups_text(counters, groups, gpus, width);
+  }
+  if (is_each) {
+    for (const CounterResult& result : counters.results) {
+      text += result_text(counters, result, gpus, width, 1);
+    }
+  } else {
+    for (const EqualLaunches& group : groups) {
+      text += result_text(counters, *group.longest, gpus, width, group.num_launches);
+    }
   }
   if (!counters.diagnostics.empty()) {
     text += "\nData quality\n";
@@ -265,7 +342,7 @@ int run_ncu(const NcuOptions& options, Context& context) {
   } else if (options.csv) {
     context.console.out(counters_csv(counters));
   } else {
-    context.console.out(counters_text(counters, context.console.width()));
+    context.console.out(counters_text(counters, options.is_each, context.console.width()));
   }
   return kExitOk;
 }
@@ -282,6 +359,8 @@ Command ncu_command() {
           {"FILE", "", "A .ncu-rep of any release, or what ncu --csv printed", &options->file}),
       {"--kernel", "RE", "Only kernels whose name matches this regular expression",
        &options->kernel},
+      {"--each", "", "Every launch, not only the longest of each kernel and shape",
+       &options->is_each},
       {"--csv", "", "Print every metric as CSV, in base units", &options->csv},
       json_option(options->json),
   };

@@ -70,6 +70,7 @@ void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& com
   if (has_parts) {
     table.headings.insert(table.headings.begin() + 5, "part");
   }
+  table.optional = {"part", "grid/block", "calls"};
   std::set<std::string> different;
   for (const PlannedKernel& kernel : plan.kernels) {
     different.insert(kernel.group.kernel_name);
@@ -97,20 +98,21 @@ void print(const NcuPlan& plan, const std::vector<std::vector<std::string>>& com
   for (const PlannedCommand& command : plan.commands) {
     launches += command.expected_launches;
   }
-  console.out(fmt::format(
-      "\n{} groups of launches stand for {} of GPU time. ncu measures {} launches in {} of the "
-      "program: about {:.0f} s, {:.0f} s are allowed.\n",
+  const std::string sum = fmt::format(
+      "{} groups of launches stand for {} of GPU time. ncu measures {} launches in {} of the "
+      "program: about {:.0f} s, {:.0f} s are allowed.",
       plan.kernels.size(), format_fraction(covered), launches,
       plan.commands.size() == 1 ? "one run" : fmt::format("{} runs", plan.commands.size()),
-      plan.forecast_s, plan.budget_s));
+      plan.forecast_s, plan.budget_s);
+  console.out("\n" + wrapped(sum, console.width(), 0) + "\n");
   std::map<std::string, std::pair<int, std::int64_t>> reasons;
   for (const ExcludedKernel& excluded : plan.excluded) {
     ++reasons[excluded.reason].first;
     reasons[excluded.reason].second += excluded.group.total_ns;
   }
-  for (const auto& [reason, sum] : reasons) {
-    console.out(fmt::format("  left out as {}: {} groups, {}\n", reason, sum.first,
-                            format_duration_ns(sum.second)));
+  for (const auto& [reason, of_reason] : reasons) {
+    console.out(fmt::format("  left out as {}: {} groups, {}\n", reason, of_reason.first,
+                            format_duration_ns(of_reason.second)));
   }
   for (const auto& command : commands) {
     console.out("\n" + printable(shell_text(command)) + "\n");

@@ -29,6 +29,7 @@ struct ReportCommandOptions {
   RowLimit top{10};
   std::string ci;
   bool verbose = false;
+  bool quiet = false;
   bool is_json = false;
   JsonPages pages;
   RecordingOptions recording;
@@ -45,6 +46,9 @@ Document document_for(const ReportCommandOptions& options, const Metrics& metric
       ids.emplace_back(trim(id));
     }
     return section_document(metrics, ids, shown);
+  }
+  if (options.quiet && shown.is_terminal) {
+    return section_document(metrics, {"summary"}, shown);
   }
   return shown.is_terminal ? terminal_document(metrics, shown) : report_document(metrics, shown);
 }
@@ -131,6 +135,7 @@ Command report_command() {
       {"-v,--verbose", "",
        "Also say which rules could not be checked, and why, and what the profiler said",
        &options->verbose},
+      {"-q,--quiet", "", "Print the first lines alone: the verdict and the GPUs", &options->quiet},
       {"--json", "", "The same as --format json", &options->is_json},
   };
   add_page_options(command, options->pages);

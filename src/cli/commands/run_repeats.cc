@@ -181,18 +181,19 @@ int compare_sides(const RepeatedRuns& runs, Context& context) {
   const Document document = comparison_document(comparison, kRows, false);
   write_file(runs.group / "compare.json", comparison_json(comparison));
   write_file(runs.group / "compare.md", markdown_text(document));
-  write_page(comparison, {}, {"html", false, (runs.group / "compare.html").string(), ""});
+  ComparisonOutput output;
+  output.page = (runs.group / "compare.html").string();
+  write_page(comparison, {}, output);
   if (runs.options.progress != "none" && runs.options.progress != "json") {
     context.console.err("\n" + terminal_text(document, context.console.error_form()));
   } else if (runs.options.progress == "json") {
     context.console.err(json_object_line({{"event", "verdict"},
                                           {"verdict", verdict_name(comparison.verdict)},
                                           {"exit_code", exit_code_of(comparison)},
-                                          {"sentence", printable(comparison.sentence)}}) +
+                                          {"sentence", printable(comparison.sentence())}}) +
                         "\n");
   } else {
-    context.console.err(
-        fmt::format("{}: {}\n", verdict_name(comparison.verdict), printable(comparison.sentence)));
+    context.console.err(verdict_line(comparison) + "\n");
   }
   say(runs, context, fmt::format("\nReport: {}", (runs.group / "compare.html").string()));
   return exit_code_of(comparison);

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/saturated_sum.h"
 #include "fleet/history/clickhouse.h"
-#include "fleet/summary/saturated_sum.h"
 
 namespace llmprof {
 

@@ -27,8 +27,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/saturated_sum.h"
 #include "compare/statistics.h"
-#include "fleet/summary/saturated_sum.h"
 
 namespace llmprof {
 namespace {

@@ -18,12 +18,12 @@
 #include <tuple>
 
 #include "analysis/duration_histogram.h"
+#include "base/saturated_sum.h"
 #include "base/units.h"
 #include "compare/statistics.h"
 #include "fleet/merge/collective_report.h"
 #include "fleet/merge/group_report.h"
 #include "fleet/merge/late_cause.h"
-#include "fleet/summary/saturated_sum.h"
 
 namespace llmprof {
 namespace {

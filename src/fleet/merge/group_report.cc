@@ -30,9 +30,9 @@
 #include <fmt/ranges.h>
 
 #include "analysis/collectives.h"
+#include "base/saturated_sum.h"
 #include "base/units.h"
 #include "fleet/merge/collective_report.h"
-#include "fleet/summary/saturated_sum.h"
 
 namespace llmprof {
 namespace {

@@ -16,9 +16,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/saturated_sum.h"
 #include "base/units.h"
 #include "compare/statistics.h"
-#include "fleet/summary/saturated_sum.h"
 
 namespace llmprof {
 namespace {

@@ -26,11 +26,11 @@
 #include "analysis/duration_histogram.h"
 #include "analysis/rules.h"
 #include "base/error.h"
+#include "base/saturated_sum.h"
 #include "base/text.h"
 #include "fleet/merge/merge_parts.h"
 #include "fleet/summary/columnar_file.h"
 #include "fleet/summary/rank_columns.h"
-#include "fleet/summary/saturated_sum.h"
 #include "fleet/summary/summary_columns.h"
 #include "fleet/summary/summary_file.h"
 

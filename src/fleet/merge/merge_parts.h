@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/saturated_sum.h"
 #include "fleet/merge/fleet_summary.h"
-#include "fleet/summary/saturated_sum.h"
 
 namespace llmprof {
 

@@ -16,7 +16,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/findings/workload.h"
 #include "analysis/kernels.h"
-#include "fleet/summary/saturated_sum.h"
+#include "base/saturated_sum.h"
 
 namespace llmprof {
 namespace {

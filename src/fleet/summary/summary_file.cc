@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/saturated_sum.h"
 #include "fleet/summary/columnar_file.h"
-#include "fleet/summary/saturated_sum.h"
 #include "fleet/summary/summary_columns.h"
 
 namespace llmprof {

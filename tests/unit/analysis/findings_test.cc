@@ -154,12 +154,36 @@ TEST(Findings, WhatTheHostDidDecidesWhatHelps) {
   EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("already run in graphs"));
 }
 
+TEST(Findings, PinnedMemoryIsOneChange) {
+  Analysis analysis =
+      analysis_with({{Bucket::kLaunchLate, 100'000'000}, {Bucket::kCopy, 200'000'000}});
+  analysis.ledgers[0].causes = {{Bucket::kLaunchLate,
+                                 {IdleKind::kBlocked, "cudaMemcpyAsync", ""},
+                                 10,
+                                 100'000'000,
+                                 90'000'000,
+                                 20'000'000}};
+  analysis.copies = {{"cuda:0", "host_to_device", "pageable", 10, 1'000'000'000, 50'000'000}};
+  const Findings findings = find_findings(analysis, {});
+  ASSERT_THAT(ids_of(findings), ElementsAre("exposed_copy", "blocked_call"));
+  EXPECT_THAT(findings.found[0].next, HasSubstr("pin the host memory (cudaHostAlloc"));
+  EXPECT_EQ(findings.found[1].next, "also fixed by exposed_copy: pin the host memory");
+}
+
 TEST(Findings, AdviceFitsTheProgram) {
   Analysis analysis = analysis_with({{Bucket::kLaunchLate, 200'000'000}});
   EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, Not(HasSubstr("torch")));
   analysis.engine = "vLLM";
-  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("--enforce-eager"));
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next,
+              HasSubstr("start vLLM without --enforce-eager"));
+  analysis.engine = "SGLang";
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("--cuda-graph-max-bs"));
+  analysis.engine = "TensorRT-LLM";
+  EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("cuda_graph_config"));
   analysis.engine = "";
+  Analysis llama = analysis;
+  add_kernel(llama, "void mul_mat_vec_q<(ggml_type)12, 1>", "gemv", 1, 1);
+  EXPECT_THAT(find_findings(llama, {}).found.at(0).next, HasSubstr("-DGGML_CUDA_GRAPHS=ON"));
   add_kernel(analysis, "void at::native::vectorized_elementwise_kernel", "elementwise", 1, 1);
   EXPECT_THAT(find_findings(analysis, {}).found.at(0).next, HasSubstr("torch.compile"));
   analysis.devices[0].name = "AMD Instinct MI300X";

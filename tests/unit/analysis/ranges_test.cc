@@ -50,6 +50,28 @@ TEST(Ranges, TheBackwardPassCountsForTheThreadThatWaitsForIt) {
   EXPECT_EQ(kernel_ns_of(ranges, "forward"), 30);
 }
 
+TEST(Ranges, OwnTimeIsOutsideNestedRangesAndTheLongestInstanceHasAPlace) {
+  TraceBuilder made;
+  const std::uint16_t process = made.add_process();
+  const std::uint32_t main = made.add_thread(process);
+  const std::uint32_t other = made.add_thread(process);
+  made.range(main, 0, 1000, "step");
+  made.range(main, 100, 400, "forward");
+  made.range(main, 150, 200, "norm");
+  made.range(main, 500, 900, "forward");
+  made.range(other, 0, 1000, "loader");  // of another thread: not inside
+  const std::vector<RangeTotal> ranges = ranges_of(made.finish());
+  const auto row = [&](const std::string& name) {
+    return *std::ranges::find(ranges, name, &RangeTotal::range);
+  };
+  EXPECT_EQ(row("step").host_own_ns, 300) << "1000 without both forward, norm is inside one";
+  EXPECT_EQ(row("forward").host_ns, 700);
+  EXPECT_EQ(row("forward").host_own_ns, 650);
+  EXPECT_EQ(row("forward").longest_ns, 400);
+  EXPECT_EQ(row("forward").longest_start_ns, 500);
+  EXPECT_EQ(row("loader").host_own_ns, 1000);
+}
+
 TEST(Ranges, TheBackwardPassIsNotGuessed) {
   EXPECT_EQ(kernel_ns_of(ranges_of(training_step(false, false)), "backward"), 0);
   EXPECT_EQ(kernel_ns_of(ranges_of(training_step(true, true)), "backward"), 0)

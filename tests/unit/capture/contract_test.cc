@@ -156,6 +156,11 @@ TEST_F(NsysReport, MissingOnesAreToldApart) {
   StepResult generated = ended(StepEnd::kItself, 3);
   generated.last_lines = "Generating...\nGenerated:\n";
   only(check_nsys_report(report, generated), Reason::kGateNotFired, "nsys");
+  report.num_gate_entries = 20;
+  const Breach missed = only(check_nsys_report(report, generated), Reason::kReportMissing, "nsys");
+  EXPECT_THAT(missed.sentence, HasSubstr("LLM:req\\x1b was entered 20 times in the baseline pass"));
+  EXPECT_EQ(missed.next_override, "run.gate=none");
+  report.num_gate_entries = 0;
 
   directory.add("scratch/nvidia/x.qdstrm", "raw");
   const Breach raw = only(check_nsys_report(report, fine), Reason::kImporterFailed, "nsys");

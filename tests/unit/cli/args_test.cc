@@ -59,7 +59,7 @@ class Args : public testing::Test {
   }
 
   Parsed parse(std::vector<std::string> arguments) {
-    return parse_arguments(commands, std::move(arguments), color);
+    return parse_arguments(commands, std::move(arguments), color, named);
   }
 
   void expect_usage(std::vector<std::string> arguments, const std::string& message,
@@ -67,6 +67,7 @@ class Args : public testing::Test {
     expect_error([&] { parse(std::move(arguments)); }, ErrorKind::kUsage, message, hint);
   }
 
+  const Command* named = nullptr;
   bool json = false;
   std::string file;
   std::string what;
@@ -234,7 +235,8 @@ TEST_F(Args, WhatIsNoNumberIsRefused) {
   refused("--limit", "many", "--limit takes a size, not 'many'", "as 4GiB, 500MB or 1048576");
   for (const char* value : {"0", "-1", "inf", "nan", "1000", "2 px"}) {
     refused("--effect", value,
-            std::string("--effect takes a percentage above 0, not '") + value + "'");
+            std::string("--effect takes a percentage above 0 and below 1000, not '") + value + "'",
+            "as 1, 2.5 or '5 %'");
   }
   refused("--top", "ALL", "--top takes a whole number of at least 1, or all, not 'ALL'");
   refused("--top", "\x1b", "--top takes a whole number of at least 1, or all, not '\\x1b'");

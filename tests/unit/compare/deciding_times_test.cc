@@ -67,7 +67,7 @@ CompareOptions allowing(std::vector<std::string> facts) {
 TEST(DecidingTimes, AnAllowanceForLaunchesDoesNotHideALowerPace) {
   const Comparison slower = compare_runs(timed_side(1000), timed_side(800), allowing({"launches"}));
   EXPECT_EQ(slower.verdict, Verdict::kRegress);
-  EXPECT_THAT(slower.sentence, HasSubstr("slower: time for the same work +24.9"));
+  EXPECT_THAT(slower.sentence(), HasSubstr("slower: time for the same work +24.9"));
   EXPECT_EQ(gated_metric(slower, kLength), nullptr);
   const Comparison faster = compare_runs(timed_side(800), timed_side(1000), allowing({"launches"}));
   EXPECT_EQ(faster.verdict, Verdict::kPass);
@@ -84,7 +84,7 @@ TEST(DecidingTimes, EqualLengthsOfOtherKernelsDecideNothing) {
   const Comparison comparison =
       compare_runs(timed_side(1000), timed_side(800, "other"), allowing({"launches"}));
   EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
-  EXPECT_THAT(comparison.sentence, HasSubstr("a clock ended them"));
+  EXPECT_THAT(comparison.sentence(), HasSubstr("a clock ended them"));
 }
 
 TEST(DecidingTimes, TheLengthDecidesWhereTheWorkIsTheSame) {
@@ -109,7 +109,7 @@ TEST(DecidingTimes, MarksThatEndBeforeTheirWorkDoNotDecide) {
   }
   const Comparison comparison = compare_runs(base, candidate, {});
   EXPECT_EQ(comparison.verdict, Verdict::kRegress);
-  EXPECT_THAT(comparison.sentence, HasSubstr("decode on the GPU (median) +20"));
+  EXPECT_THAT(comparison.sentence(), HasSubstr("decode on the GPU (median) +20"));
   EXPECT_EQ(gated_metric(comparison, "stages[stage=decode].host_median_ns"), nullptr);
 }
 
@@ -164,7 +164,7 @@ TEST(DistinctRuns, RunsWithoutIdentityAreAllKept) {
 TEST(DistinctRuns, TheSameRunOnBothSidesIsNotComparable) {
   const Comparison comparison = compare_runs(copies(1e6, "a", 1), copies(1e6, "a", 1), {});
   EXPECT_EQ(comparison.verdict, Verdict::kInvalid);
-  EXPECT_THAT(comparison.sentence, HasSubstr("the same run is on both sides"));
+  EXPECT_THAT(comparison.sentence(), HasSubstr("the same run is on both sides"));
   EXPECT_FALSE(has_failed_run(comparison));
   EXPECT_NE(compare_runs(copies(1e6, "a", 1), copies(1e6, "a", 1), allowing({"runs"})).verdict,
             Verdict::kInvalid);
@@ -205,7 +205,7 @@ TEST(DecidingTimes, ATimeThatNoRunHasDoesNotDecide) {
     sides[i % 2].push_back(run);
   }
   const Comparison comparison = compare_runs(sides[0], sides[1], {});
-  EXPECT_EQ(comparison.verdict, Verdict::kPass) << comparison.sentence;
+  EXPECT_EQ(comparison.verdict, Verdict::kPass) << comparison.sentence();
   EXPECT_EQ(gated_metric(comparison, kLength), nullptr);
   // Where one run has it, what the others lack is told.
   sides[0][0].metrics[1].value = 5;

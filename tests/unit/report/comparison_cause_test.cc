@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,7 +93,8 @@ TEST(WorthSentence, IsOfTokensWhereTheyAreCountedElseOfSteps) {
   EXPECT_EQ(worth_sentence(compared(base, candidate)), "");
   EXPECT_EQ(
       worth_sentence(compared(base, candidate, 2)),
-      "At 2.00 per GPU-hour, 1,000 steps cost 2 before and 1 now: 1 less (-50.0 %), on 1 GPU.");
+      "At 2.00 per GPU-hour, 1,000 steps cost 2.00 before and 1.00 now: 1.00 less (-50.0 %), on 1 GPU. "
+      "What the base does in a day cost 48.00 and costs 24.00 now: 24.00 less per day.");
   // A sum is paid for: one long step among short ones counts.
   base.metrics[0].steps = candidate.metrics[0].steps = "step";
   base.steps = {{"step", {36e11, 36e11, 36e11}}};
@@ -99,19 +102,81 @@ TEST(WorthSentence, IsOfTokensWhereTheyAreCountedElseOfSteps) {
   CompareOptions in_euros;
   in_euros.gpu_hour_price = 2;
   in_euros.price_unit = "EUR";
-  EXPECT_EQ(worth_sentence(compare_runs({base}, {candidate}, in_euros)),
-            "At 2.00 EUR per GPU-hour, 1,000 steps (of the mean length) cost 2000 EUR before and "
-            "1333 EUR now: 667 EUR less (-33.3 %), on 1 GPU.");
+  EXPECT_EQ(
+      worth_sentence(compare_runs({base}, {candidate}, in_euros)),
+      "At 2.00 EUR per GPU-hour, 1,000 steps (of the mean length) cost 2000.00 EUR before and "
+      "1333.33 EUR now: 666.67 EUR less (-33.3 %), on 1 GPU. What the base does in a day cost 48.00 "
+      "EUR and costs 32.00 EUR now: 16.00 EUR less per day.");
   base.tokens_per_s = 1000;
   candidate.tokens_per_s = 800;
   base.num_gpus = candidate.num_gpus = 2;
   EXPECT_EQ(
       worth_sentence(compared(base, candidate, 3.6)),
-      "At 3.60 per GPU-hour, a million tokens cost 2 before and 2.5 now: 0.5 more (+25.0 %), on "
-      "2 GPUs.");
+      "At 3.60 per GPU-hour, a million tokens cost 2.00 before and 2.50 now: 0.5 more (+25.0 %), on "
+      "2 GPUs. What the base does in a day cost 172.80 and costs 216.00 now: 43.20 more per day.");
   base.num_gpus = 0;
   EXPECT_THAT(worth_sentence(compared(base, candidate, 3.6)),
               HasSubstr("not known: no GPU worked"));
+}
+
+TEST(PromiseSentence, SaysHowMuchOfASavingCameTrueOnlyWhereThatIsSure) {
+  RunSummary base = make_run(150, 590, 220, 90);
+  base.promises = {{"gemm_off_tensor_cores", "step", "cuda:0", "compute", 300 * kMs, 6},
+                   {"host_work", "step", "cuda:0", "launch_late", 180 * kMs, 6},
+                   {"launch_bound", "step", "cuda:0", "launch_late", 90 * kMs, 6}};
+  EXPECT_EQ(promise_sentence(compared(base, make_run(129, 595, 20, 150))),
+            "The base promised up to 30.0 ms per step for \"The GPU waits while the processor does "
+            "other work\". That time fell by 33.3 ms per step, and a step is 21.0 ms shorter: 70 % "
+            "of the promise. Other waiting grew instead, most of all \"waiting for CPU launch\" by "
+            "10.0 ms per step: look there next.");
+  RunSummary timed = base;
+  RunSummary shorter = make_run(129, 595, 20, 150);
+  timed.metrics[0].steps = shorter.metrics[0].steps = "step";
+  timed.steps = {{"step", {150.0 * kMs, 150.0 * kMs, 150.0 * kMs}}};
+  shorter.steps = {{"step", {129.0 * kMs, 129.0 * kMs, 147.0 * kMs}}};
+  EXPECT_THAT(promise_sentence(compared(timed, shorter)),
+              HasSubstr("a step is 15.0 ms shorter on average: 50 % of the promise."))
+      << "a saving is of all steps, also of the long ones";
+  EXPECT_THAT(promise_sentence(compared(base, make_run(100, 400, 20, 90))),
+              HasSubstr("50.0 ms shorter: more than was promised, so something else changed too."));
+  EXPECT_EQ(promise_sentence(compared(base, make_run(129, 460, 215, 95))), "")
+      << "the time that the finding is about is still there";
+  EXPECT_EQ(promise_sentence(compared(base, make_run(150, 720, 20, 90))), "") << "not faster";
+  RunSummary other = make_run(129, 595, 20, 150);
+  other.stages[0].instances = 12;
+  EXPECT_EQ(promise_sentence(compared(base, other)), "") << "other work";
+  base.promises[1].stage = "decode";
+  EXPECT_EQ(promise_sentence(compared(base, make_run(129, 595, 20, 90))), "") << "another stage";
+}
+
+TEST(Buckets, ARecordingThatIsOneStageIsShownOnce) {
+  RunSummary base = make_run(150, 590, 220, 90);
+  RunSummary candidate = make_run(129, 595, 20, 150);
+  for (RunSummary* run : {&base, &candidate}) {
+    run->ledgers.push_back(run->ledgers[0]);
+    run->ledgers[1].stage = "capture";
+  }
+  const auto stages_of = [](const Section& section) {
+    std::set<std::string> stages;
+    for (const ReportRow& row : section.tables.at(0).rows) {
+      stages.insert(*row.cells.at(0).text());
+    }
+    return stages;
+  };
+  const Section once = buckets_section(compared(base, candidate));
+  EXPECT_THAT(stages_of(once), testing::ElementsAre("step"));
+  EXPECT_THAT(once.notes,
+              testing::Contains("The whole recording on cuda:0 has the times of 'step'."));
+  candidate.ledgers[1].window_ns += 10 * kMs;
+  EXPECT_THAT(stages_of(buckets_section(compared(base, candidate))),
+              testing::ElementsAre("step", "whole recording"));
+}
+
+TEST(MovedWait, SaysTheSumAndWhoWaitsForWhom) {
+  EXPECT_EQ(moved_wait_text({"capture", "comm", "cuda:0", "cuda:1", 7 * kMs, 15 * kMs}),
+            "Waiting moved from cuda:0 to cuda:1 (communication only): cuda:0 waits 7.00 ms less, "
+            "cuda:1 15.0 ms more, 8.00 ms more in all. There a GPU waits for a slower one, which "
+            "itself waits less.");
 }
 
 MetricChange small_row(double ratio, double low, double high) {
@@ -150,7 +215,7 @@ TEST(MetricJudgement, AgreesWithTheNumbersBesideIt) {
   outside.is_limit_above = true;
   outside.reason = "every run breaks the budget's limit";
   EXPECT_EQ(metric_judgement(outside),
-            "OUTSIDE (every run breaks the budget's limit: at most 50 ns)");
+            "OUTSIDE (at most 50 ns: every run breaks the budget's limit)");
 }
 
 // The time of a step that the summary tells is the one by which a comparison decides.
@@ -174,7 +239,8 @@ TEST(StepTime, IsTheSameInReportsAndComparisons) {
   };
   EXPECT_EQ(key_of(), kPeriod);
   EXPECT_THAT(speed_sentences(metrics),
-              testing::ElementsAre("One step takes 150 ms (from one to the next, median of 5)."));
+              testing::ElementsAre(
+                  "One step takes 150 ms (from one to the next, median of 5): 6.67 per second."));
   steps.period_median_ns.reset();
   EXPECT_EQ(key_of(), "stages[stage=step].host_median_ns");
   steps.gpu_window_median_ns = 160 * kMs;

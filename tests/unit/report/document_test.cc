@@ -536,7 +536,7 @@ TEST(Stakeholder, APriceGivesTheCostOfAMillionTokens) {
               Not(HasSubstr("a million tokens")));
   options.gpu_hour_price = {3.6, ""};
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, options)),
-              HasSubstr("At 3.60 per GPU-hour, a million tokens cost 1 on 1 GPU."));
+              HasSubstr("At 3.60 per GPU-hour, a million tokens cost 1.00 on 1 GPU."));
   // A recorded step of a few milliseconds is too little.
   metrics.aggregates.source = "the recording";
   metrics.ledgers.assign(1, {});
@@ -546,7 +546,7 @@ TEST(Stakeholder, APriceGivesTheCostOfAMillionTokens) {
               Not(HasSubstr("a million tokens")));
   metrics.ledgers[0].window_ns = 2'000'000'000;
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, options)),
-              HasSubstr("cost 1 on 1 GPU (from 2.00 s recorded)."));
+              HasSubstr("cost 1.00 on 1 GPU (from 2.00 s recorded)."));
 }
 
 TEST(Stakeholder, ARecordingWithoutAGpuHasItsDateAndItsEndings) {
@@ -733,7 +733,7 @@ TEST(Report, TheSummaryOfARunNamesItsCommand) {
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})), HasSubstr("python3 generate.py"));
   metrics.efficiency.reset();
   EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})),
-              HasSubstr("python3 generate.py on "));
+              HasSubstr("\npython3 generate.py, recorded "));
 }
 
 TEST(Report, DashboardsGetTheFiguresOfMetricsJson) {
@@ -872,7 +872,7 @@ TEST(Stakeholder, SaysWhenHowLongAStepTakesAndWhatTheProfilerDoes) {
   EXPECT_THAT(
       text(),
       HasSubstr(
-          "A new forward pass through the model (32 layers) begins every 5.00 ms (median of 9)."));
+          "A new forward pass through the model (32 layers) begins every 5.00 ms (median over 9 passes)."));
 }
 
 TEST(Stakeholder, HasNoIdsAndNoKeys) {

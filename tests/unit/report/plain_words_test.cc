@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a reader who has never seen a trace is told: what ran, how fast, what it is worth.
+#include "report/plain_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "report/document.h"
+#include "report/key_words.h"
+#include "report/metrics.h"
+#include "report/opportunity.h"
+#include "report/page.h"
+#include "report/sections.h"
+#include "report/speed.h"
+#include "report/workload_words.h"
+
+namespace llmprof {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// Six steps of a training loop that waits for its data.
+Metrics training() {
+  Metrics metrics;
+  metrics.verdict =
+      "cuda:0 was busy 65 % of 900 ms; it waited while the CPU did other work "
+      "('enumerate(DataLoader)#_Single.__next__'). Top opportunity: host_work, up to 1.2x faster.";
+  metrics.capture.file = "w0.json.gz";
+  metrics.capture.tool = "PyTorch's profiler";
+  metrics.capture.duration_ns = 900 * kMs;
+  metrics.devices.resize(1);
+  metrics.devices[0].device = "cuda:0";
+  metrics.devices[0].name = "A100";
+  metrics.devices[0].num_kernels = 10;
+  metrics.stages.resize(1);
+  metrics.stages[0].stage = "step";
+  metrics.stages[0].num_instances = 6;
+  metrics.stages[0].median_ns = 152 * kMs;
+  metrics.stages[0].total_ns = 900 * kMs;
+  metrics.steps.resize(1);
+  metrics.steps[0].stage = "step";
+  metrics.steps[0].period_median_ns = 150 * kMs;
+  Finding& finding = metrics.findings.emplace_back();
+  finding.id = "host_work";
+  finding.stage = "step";
+  finding.device = "cuda:0";
+  finding.saving_ns = 180 * kMs;
+  finding.window_ns = 900 * kMs;
+  finding.confidence = "high";
+  finding.sentence = "cuda:0 waited: 160 ms in 'enumerate(DataLoader)#_Single.__next__'";
+  finding.next = "load data while the GPU works";
+  Finding& second = metrics.findings.emplace_back(finding);
+  second.id = "gemm_off_tensor_cores";
+  second.next = "use bf16 (after host_work)";
+  return metrics;
+}
+
+std::string page_of(const Metrics& metrics) {
+  return page_html(metrics, metrics_json(metrics), {}, {});
+}
+
+TEST(PlainWords, ThePageHasTheStepTimeAndNoIdsInItsSentences) {
+  const Metrics metrics = training();
+  const std::string page = page_of(metrics);
+  EXPECT_THAT(page, HasSubstr("<li>recorded for 900 ms</li>"));
+  EXPECT_THAT(page, HasSubstr("Gains do not add up: each is for that point alone."));
+  const std::size_t start = page.find("<section id=\"summary\"");
+  const std::string told = page.substr(start, page.find("<section id=\"stages\"") - start);
+  EXPECT_THAT(told, HasSubstr("One step takes 150 ms (from one to the next, median of 5): 6.67 per "
+                              "second."));
+  EXPECT_THAT(told, HasSubstr("while the CPU did other work (loading data with PyTorch&#39;s "
+                              "DataLoader)"));
+  EXPECT_THAT(told, HasSubstr("first solve: The GPU waits while the processor does other work"));
+  EXPECT_THAT(told, Not(HasSubstr("_Single")));
+  EXPECT_THAT(told, Not(HasSubstr("(after ")));
+  EXPECT_EQ(key_words("idle_causes[stage=step,device=cuda:0,bucket=launch_late,kind=host_work,"
+                      "scope=enumerate(DataLoader)#_Single.__next__].total_ns"),
+            "time (step, cuda:0, waiting for CPU launch, CPU did other work, loading data with "
+            "PyTorch's DataLoader)");
+  EXPECT_EQ(key_words("idle_causes[bucket=launch_late,kind=launching,scope=a' and 'b].total_ns"),
+            "time (waiting for CPU launch, 'a' and 'b')");
+}
+
+TEST(PlainWords, TheTimeOfAStepIsTheSameEverywhere) {
+  Metrics metrics = training();
+  const auto time = headline_time(metrics);
+  ASSERT_TRUE(time);
+  EXPECT_EQ(time->step.time_ns, 150 * kMs);
+  EXPECT_EQ(time->step.key, "steps[stage=step].period_median_ns");
+  EXPECT_EQ(time->note, "step: from one to the next, median of 5");
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})), HasSubstr("One step takes 150 ms"));
+  EXPECT_FALSE(time->tokens_per_s);
+  metrics.stages[0].num_instances = 1;
+  metrics.stages[0].tokens = 32;
+  metrics.ledgers.assign(1, {});
+  metrics.ledgers[0].stage = "step";
+  metrics.ledgers[0].window_ns = 160 * kMs;
+  metrics.steps.clear();
+  const auto one = headline_time(metrics);
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->step.time_ns, 160 * kMs);
+  EXPECT_EQ(one->tokens_per_s, 200);
+  EXPECT_EQ(one->rate_note, "32 tokens in a step; at best: one step was recorded");
+  metrics.stages.clear();
+  EXPECT_FALSE(headline_time(metrics));
+}
+
+TEST(PlainWords, ATimeThatIsNotKnownIsFollowedByWhatToType) {
+  Metrics metrics = training();
+  metrics.stages.clear();
+  metrics.steps.clear();
+  const auto text = [&] { return markdown_text(stakeholder_document(metrics, {})); };
+  EXPECT_THAT(text(), HasSubstr("put an NVTX range around each step of the program"));
+  metrics.ranges.resize(1);
+  EXPECT_THAT(text(),
+              HasSubstr("(llmprof ranges w0.json.gz lists them) and name it: llmprof analyze "
+                        "w0.json.gz --step NAME"));
+  metrics.possible_marks = {{"--mark step='loop'", 6, 1, 1}};
+  EXPECT_THAT(text(), HasSubstr("Next: llmprof analyze w0.json.gz --mark step='loop'"));
+  metrics.capture.file = "a b; rm.json";
+  EXPECT_THAT(text(), HasSubstr("Next: llmprof analyze FILE --mark"));
+  metrics.findings[0].is_blocker = true;
+  EXPECT_THAT(text(), Not(HasSubstr("How long a step takes")));
+}
+
+TEST(WorkloadWords, SayOnlyWhatIsProven) {
+  Metrics metrics = training();
+  EXPECT_EQ(workload_words(metrics).sentence(), "A program with PyTorch");
+  metrics.kernels.resize(1);
+  metrics.kernels[0].kernel_name = "void cudnn::dgrad_engine<float>";
+  EXPECT_EQ(workload_words(metrics).kind, "") << "a transposed convolution uses it, too";
+  metrics.operators.emplace().rows.emplace_back().name = "aten::convolution_backward";
+  EXPECT_EQ(workload_words(metrics).sentence(), "Training with PyTorch");
+  EXPECT_THAT(markdown_text(stakeholder_document(metrics, {})),
+              HasSubstr("Training with PyTorch on A100.\n\nw0.json.gz, recorded for 900 ms with "
+                        "PyTorch's profiler.\n"));
+  metrics.stages[0].stage = "decode";
+  EXPECT_EQ(workload_words(metrics).kind, "") << "both are there";
+  metrics.operators.reset();
+  metrics.capture.stage_source = "step markers of SGLang, in vLLM's form";
+  metrics.aggregates.decode_sequences = 32;
+  metrics.structure.emplace().passes.resize(2);
+  metrics.structure->passes[0].num_layers = 36;
+  metrics.structure->passes[0].kernel_ns = 2;
+  metrics.structure->passes[1].num_layers = 4;
+  EXPECT_EQ(workload_words(metrics).sentence(),
+            "Inference with SGLang, a model of 36 layers, 32 sequences in a decode step");
+  EXPECT_THAT(workload_words(metrics).facts(),
+              ElementsAre("inference with SGLang", "36 layers", "32 sequences in a decode step"));
+  metrics.capture.world_size = 8;
+  EXPECT_THAT(workload_words(metrics).layers, "36 layers in this part of the job");
+  EXPECT_EQ(workload_words(Metrics()).sentence(), "");
+}
+
+TEST(Worth, OneStepOrOneGpuOfManySaysWhatItStandsFor) {
+  Metrics metrics = training();
+  const GpuPrice price{2.5, "EUR"};
+  const auto words = [&] { return day_worth_words(metrics, metrics.findings[0], price); };
+  EXPECT_EQ(words(),
+            "worth up to 12.00 EUR per day at 2.50 EUR per GPU-hour (from 6 steps, 900 ms)");
+  metrics.stages[0].num_instances = 1;
+  EXPECT_THAT(words(), HasSubstr("per GPU-hour, if every step is like the one that was recorded "
+                                 "(from 1 step, 900 ms)"));
+  metrics.capture.world_size = 64;
+  EXPECT_THAT(words(), HasSubstr(", if every step is like the one that was recorded and the other "
+                                 "GPUs are like this one ("));
+}
+
+TEST(Worth, TheTerminalHasOneLineForIt) {
+  Metrics metrics = training();
+  SectionOptions options;
+  options.is_terminal = true;
+  const auto text = [&] {
+    return terminal_text(section_document(metrics, {"findings"}, options), {});
+  };
+  EXPECT_THAT(text(), Not(HasSubstr("worth")));
+  options.gpu_hour_price = {2.5, "EUR"};
+  EXPECT_THAT(text(), HasSubstr("host_work: worth up to 12.00 EUR per day"));
+  for (Finding& finding : metrics.findings) {
+    finding.window_ns = 9 * kMs;
+    finding.saving_ns = 2 * kMs;
+  }
+  EXPECT_THAT(text(), HasSubstr("Worth per day: n/a (too little was recorded to stand for a day)"));
+}
+
+TEST(Worth, MoneyHasOneForm) {
+  EXPECT_EQ(money_text(1920, {2.5, "EUR"}), "1920.00 EUR");
+  EXPECT_EQ(money_text(2.5, {2.5, ""}), "2.50");
+  EXPECT_EQ(money_text(0.0105, {2.5, "EUR"}), "0.0105 EUR");
+  EXPECT_EQ(money_text(0, {2.5, ""}), "0.00");
+}
+
+TEST(Opportunity, OneChangeHasOneEffort) {
+  Finding finding;
+  finding.id = "blocked_call";
+  finding.next = "look at what else the process does then";
+  EXPECT_EQ(find_change(finding), find_opportunity("blocked_call"));
+  finding.next = "also fixed by exposed_copy: pin the host memory";
+  EXPECT_EQ(find_change(finding), find_opportunity("exposed_copy"));
+  finding.next = "also fixed by nothing: known";
+  EXPECT_EQ(find_change(finding), find_opportunity("blocked_call"));
+}
+
+}  // namespace
+}  // namespace llmprof
