@@ -53,8 +53,6 @@ bool has_fact(const Comparison& comparison, const char* name) {
 
 namespace {
 
-constexpr const char* kWaitingForCpu = "waiting for the CPU";
-
 struct Part {
   std::string words;
   std::int64_t difference_ns = 0;
@@ -150,8 +148,7 @@ std::string cause_of_pace(const Comparison& comparison) {
     whole_ns += ledger.base.window_ns;
     for (std::size_t i = 0; i < ledger.base.buckets_ns.size(); ++i) {
       const auto& [bucket, base_ns] = ledger.base.buckets_ns[i];
-      by_words[bucket == "launch_late" ? kWaitingForCpu : bucket_in_words(bucket)] +=
-          ledger.candidate.buckets_ns[i].second - base_ns;
+      by_words[bucket_in_words(bucket)] += ledger.candidate.buckets_ns[i].second - base_ns;
     }
   }
   std::vector<Part> parts;

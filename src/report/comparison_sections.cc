@@ -121,10 +121,10 @@ Section verdict_section(const Comparison& comparison) {
   // What cannot be compared is told before any number.
   const std::string verdict = "Verdict: " + verdict_line(comparison);
   const bool is_refused = comparison.verdict == Verdict::kInvalid;
-  section.paragraphs.push_back(is_refused ? verdict : measured_change(comparison));
   if (is_refused) {
-    section.paragraphs.push_back(measured_change(comparison));
+    section.paragraphs.push_back(verdict);
   }
+  section.paragraphs.push_back(measured_change(comparison));
   for (const std::string& sentence :
        {cause_sentence(comparison), promise_sentence(comparison), worth_sentence(comparison)}) {
     if (!sentence.empty()) {

@@ -28,7 +28,7 @@ constexpr const char* kBaselineSchema = "llmprof.baseline";
 
 // The runs of a baseline file; none when it is another file.
 std::vector<ComparedRun> baseline_runs(const std::string& path) {
-  if (!is_own_document(path, kBaselineSchema)) {
+  if (!is_baseline(path)) {
     return {};
   }
   const Json file = parse_json(read_file(path, kMostMetricsBytes), path);
@@ -249,6 +249,10 @@ std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
 
 RunSummary summary_of_metrics(const std::string& label, const Metrics& metrics) {
   return summary_of_run(label, metrics, Json(nullptr));
+}
+
+bool is_baseline(const fs::path& file) {
+  return is_own_document(file, kBaselineSchema);
 }
 
 std::string baseline_json(const std::vector<ComparedRun>& runs) {

@@ -33,6 +33,9 @@ std::vector<RunSummary> summaries_of(const std::vector<ComparedRun>& runs,
 // A run whose metrics are at hand, and that is in no bundle.
 RunSummary summary_of_metrics(const std::string& label, const Metrics& metrics);
 
+// Whether a file is what baseline_json() makes.
+bool is_baseline(const std::filesystem::path& file);
+
 // The file of `llmprof baseline`.
 std::string baseline_json(const std::vector<ComparedRun>& runs);
 

@@ -17,7 +17,7 @@
 #include "cli/commands/comparison_inputs.h"
 #include "report/comparison.h"
 #include "report/comparison_parts.h"
-#include "session/recording.h"
+#include "session/compared_runs.h"
 
 namespace llmprof {
 namespace {
@@ -42,7 +42,7 @@ std::string stored_baseline(const GateCommandOptions& options, const std::string
   if (!std::filesystem::exists(file, ignored)) {
     return "";
   }
-  if (!is_own_document(file, "llmprof.baseline")) {
+  if (!is_baseline(file)) {
     throw Error(ErrorKind::kInput, fmt::format("{} is damaged, or not a baseline", file.string()),
                 fmt::format("make it again: llmprof baseline set {} BUNDLE...", printable(name)));
   }
