@@ -157,7 +157,11 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
   }
   return {{Reason::kReportMissing, "nsys",
            fmt::format("nsys {} and wrote no report{}", ending_text(step.exit_code), saying(step)),
-           "read nsys/log.txt; llmprof doctor checks what nsys needs", ""}};
+           step.last_lines.find("Agent launcher failed") != std::string::npos
+               ? "wait a minute and run it again: llmprof removes what a killed nsys left, once it "
+                 "is a minute old; if llmprof doctor finds nothing, the machine was too busy"
+               : "read nsys/log.txt; llmprof doctor checks what nsys needs",
+           ""}};
 }
 
 std::vector<Breach> check_stages(const std::string& pass, const Contract& contract,

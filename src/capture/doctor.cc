@@ -291,10 +291,37 @@ Check check_container(const Facts& facts) {
           container.empty() ? "none found" : fmt::format("{} container", printable(container)), ""};
 }
 
+void add_leftovers_of_nsys(const NsysLeftovers& found, std::vector<std::string>& findings,
+                           std::vector<std::string>& remedies) {
+  if (!found.files.empty()) {
+    std::vector<std::string> remedy = {"rm", "-f"};
+    for (const fs::path& path : found.files) {
+      remedy.push_back(path.string());
+    }
+    findings.push_back(fmt::format(
+        "a killed nsys left {} in {}: captures may end in \"Agent launcher failed\"",
+        printable(found.files[0].filename().string()), found.files[0].parent_path().string()));
+    remedies.push_back(shell_text(remedy));
+  }
+  if (!found.hung_agents.empty()) {
+    std::vector<std::string> names;
+    std::vector<std::string> remedy = {"kill"};
+    for (const RunningProcess& agent : found.hung_agents) {
+      names.push_back(printable(agent.text()));
+      remedy.push_back(std::to_string(agent.pid));
+    }
+    findings.push_back(fmt::format(
+        "{} waits for ever for what a killed nsys had begun, and holds the lock of nsys' sessions: "
+        "captures end in \"Agent launcher failed\"",
+        fmt::join(names, ", ")));
+    remedies.push_back(shell_text(remedy));
+  }
+}
+
 // Remains of killed runs: processes first, because they may hold a GPU.
 Check check_leftovers(const Facts& facts) {
   const Leftovers found = find_leftovers(facts.system, facts.artifacts_dir);
-  const std::vector<fs::path> of_nsys = find_nsys_leftovers(facts.system);
+  const NsysLeftovers of_nsys = find_nsys_leftovers(facts.system);
   if (found.bundles.empty() && found.processes.empty() && of_nsys.empty()) {
     return {"leftovers", kOk,
             found.running.empty()
@@ -323,16 +350,7 @@ Check check_leftovers(const Facts& facts) {
     findings.push_back(fmt::format("its scratch folder {}", printable(scratch.string())));
     remedies.push_back(fmt::format("rm -r {}", shell_text({scratch.string()})));
   }
-  if (!of_nsys.empty()) {
-    std::vector<std::string> remedy = {"rm", "-f"};
-    for (const fs::path& path : of_nsys) {
-      remedy.push_back(path.string());
-    }
-    findings.push_back(
-        fmt::format("a killed nsys left {} in {}: captures may end in \"Agent launcher failed\"",
-                    printable(of_nsys[0].filename().string()), of_nsys[0].parent_path().string()));
-    remedies.push_back(shell_text(remedy));
-  }
+  add_leftovers_of_nsys(of_nsys, findings, remedies);
   return {"leftovers", kWarn, fmt::format("{}", fmt::join(findings, "; ")),
           fmt::format("{}", fmt::join(remedies, "; "))};
 }

@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared memory that a killed nsys left behind.
+// Shared memory and waiting agents that a killed nsys left behind.
 //
 // nsys keeps its sessions in shared memory: NSys-VERSION, quadd-agent-instance-* and semaphores.
-// Killed at the wrong moment it leaves them in a state that no later nsys gets over, under any
-// user, while `nsys sessions list` is empty. Removing them heals it; removing those of a live nsys
-// would break that one, so in every doubt they stay.
+// An agent killed while it sets up NSys-VERSION leaves it unfinished: empty, or with a first word
+// that says so (Boost.Interprocess: 0 not begun, 1 begun, 2 finished). The next agent takes the
+// lock of nsys' sessions and waits for ever for the word to become 2; every later agent waits for
+// that lock, under any user, and its nsys gives up after ten seconds with "Agent launcher failed".
+// `nsys sessions list` is empty all the while. Removing the file alone does not help: the agent
+// that waits still holds the lock. Without it the other agents end by themselves.
+//
+// Removing what a live nsys uses would break that one, so in every doubt it stays.
 //
 // What this gets wrong: a process in another container that shares /dev/shm is not seen. So files
 // that were touched within the last minute are left alone.
 #include "capture/nsys_leftovers.h"
 
 #include <algorithm>
+#include <csignal>
+#include <cstdint>
 #include <ctime>
+#include <fstream>
 #include <set>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -31,7 +41,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSharedMemory = "/dev/shm";
+constexpr const char* kSessions = "NSys-";
 constexpr std::time_t kLeastAgeSeconds = 60;
+constexpr std::uint32_t kFinishedState = 2;
 
 bool starts_like_one_of(std::string_view name, const std::vector<std::string_view>& starts) {
   return std::any_of(starts.begin(), starts.end(),
@@ -43,26 +55,68 @@ bool is_of_nsys(const RunningProcess& process) {
          starts_like_one_of(process.name, {"nsys", "nsight-sys", "Qdstrm", "quadd"});
 }
 
-// Ours, a plain file, and left alone for a while.
+// A plain file, and left alone for a while.
+bool is_old_file(const struct stat& facts, std::chrono::system_clock::time_point now) {
+  return S_ISREG(facts.st_mode) && std::max(facts.st_mtime, facts.st_ctime) + kLeastAgeSeconds <=
+                                       std::chrono::system_clock::to_time_t(now);
+}
+
 bool is_old_file_of_mine(const fs::path& path, std::chrono::system_clock::time_point now) {
   struct stat facts {};
-  if (::lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) ||
+  return ::lstat(path.c_str(), &facts) == 0 && is_old_file(facts, now) &&
+         facts.st_uid == ::geteuid();
+}
+
+// Old shared memory of nsys' sessions that its creator did not finish.
+bool is_unfinished(const fs::path& path, std::chrono::system_clock::time_point now) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || !is_old_file(facts, now)) {
+    return false;
+  }
+  std::uint32_t state = 0;
+  if (facts.st_size > 0 &&
+      !std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&state), sizeof(state))) {
+    return false;
+  }
+  return state < kFinishedState;
+}
+
+std::vector<fs::path> descriptors(const System& system, int pid) {
+  std::vector<fs::path> found;
+  std::error_code failure;
+  for (const auto& entry :
+       fs::directory_iterator(system.at(fmt::format("/proc/{}/fd", pid)), failure)) {
+    found.push_back(entry.path());
+  }
+  return found;
+}
+
+std::string target_of(const fs::path& link) {
+  std::error_code ignored;
+  return fs::read_symlink(link, ignored).string();
+}
+
+// An agent that works has closed the descriptor after it mapped the shared memory.
+bool is_hung_agent(const System& system, const RunningProcess& process,
+                   std::chrono::system_clock::time_point now) {
+  struct stat facts {};
+  if (!is_of_nsys(process) ||
+      ::stat(system.at(fmt::format("/proc/{}", process.pid)).c_str(), &facts) != 0 ||
       facts.st_uid != ::geteuid()) {
     return false;
   }
-  return std::max(facts.st_mtime, facts.st_ctime) + kLeastAgeSeconds <=
-         std::chrono::system_clock::to_time_t(now);
+  const std::string sessions = (system.at(kSharedMemory) / kSessions).string();
+  const std::vector<fs::path> open = descriptors(system, process.pid);
+  return std::any_of(open.begin(), open.end(), [&](const fs::path& link) {
+    return target_of(link).starts_with(sessions) && is_unfinished(link, now);
+  });
 }
 
 // Names in /dev/shm that a process has open or mapped.
 void add_used(const System& system, int pid, std::set<std::string>& used) {
-  const std::string folder = std::string(kSharedMemory) + "/";
-  std::error_code failure;
-  for (const auto& entry :
-       fs::directory_iterator(system.at(fmt::format("/proc/{}/fd", pid)), failure)) {
-    std::error_code ignored;
-    const std::string target = fs::read_symlink(entry.path(), ignored).string();
-    if (target.starts_with(folder)) {
+  const std::string folder = system.at(kSharedMemory).string() + "/";
+  for (const fs::path& link : descriptors(system, pid)) {
+    if (const std::string target = target_of(link); target.starts_with(folder)) {
       used.insert(target.substr(folder.size()));
     }
   }
@@ -74,46 +128,68 @@ void add_used(const System& system, int pid, std::set<std::string>& used) {
   }
 }
 
-}  // namespace
-
-std::vector<fs::path> find_nsys_leftovers(const System& system,
-                                          std::chrono::system_clock::time_point now) {
+std::vector<fs::path> find_files(const System& system, const std::vector<RunningProcess>& others,
+                                 std::chrono::system_clock::time_point now) {
   std::vector<fs::path> found;
   std::error_code failure;
   for (const auto& entry : fs::directory_iterator(system.at(kSharedMemory), failure)) {
     const std::string name = entry.path().filename().string();
-    if (starts_like_one_of(name, {"NSys-", "quadd-agent-instance-", "sem.nsys_sem_"}) &&
+    if (starts_like_one_of(
+            name, {kSessions, "quadd-agent-instance-", "quadd-create-agent-", "sem.nsys_sem_"}) &&
         is_old_file_of_mine(entry.path(), now)) {
       found.push_back(entry.path());
     }
   }
+  std::sort(found.begin(), found.end());
   if (found.empty()) {
     return found;
   }
-  const std::vector<RunningProcess> processes = all_processes(system);
-  if (std::any_of(processes.begin(), processes.end(), is_of_nsys)) {
-    return {};
+  // Sessions that were never finished are of no use to any nsys that runs.
+  if (std::any_of(others.begin(), others.end(), is_of_nsys)) {
+    std::erase_if(found, [&](const fs::path& path) {
+      return !path.filename().string().starts_with(kSessions) || !is_unfinished(path, now);
+    });
+    return found;
   }
   std::set<std::string> used;
-  for (const RunningProcess& process : processes) {
+  for (const RunningProcess& process : others) {
     add_used(system, process.pid, used);
   }
   std::erase_if(found,
                 [&](const fs::path& path) { return used.contains(path.filename().string()); });
-  std::sort(found.begin(), found.end());
   return found;
 }
 
-std::vector<fs::path> remove_nsys_leftovers(const System& system,
-                                            std::chrono::system_clock::time_point now) {
-  std::vector<fs::path> removed;
-  for (const fs::path& path : find_nsys_leftovers(system, now)) {
-    std::error_code failure;
-    if (fs::remove(path, failure)) {
-      removed.push_back(path);
-    }
+// The same process still, not another one with its number.
+bool end_process(const System& system, const RunningProcess& process) {
+  const auto now = find_process(system, process.pid);
+  return now && now->start_time == process.start_time && ::kill(process.pid, SIGTERM) == 0;
+}
+
+}  // namespace
+
+NsysLeftovers find_nsys_leftovers(const System& system, std::chrono::system_clock::time_point now) {
+  NsysLeftovers found;
+  std::vector<RunningProcess> others;
+  for (RunningProcess& process : all_processes(system)) {
+    (is_hung_agent(system, process, now) ? found.hung_agents : others)
+        .push_back(std::move(process));
   }
-  return removed;
+  found.files = find_files(system, others, now);
+  return found;
+}
+
+// Files first: the agent that gets the lock next must not find them.
+NsysLeftovers remove_nsys_leftovers(const System& system,
+                                    std::chrono::system_clock::time_point now) {
+  NsysLeftovers gone = find_nsys_leftovers(system, now);
+  std::erase_if(gone.files, [](const fs::path& path) {
+    std::error_code failure;
+    return !fs::remove(path, failure);
+  });
+  std::erase_if(gone.hung_agents,
+                [&](const RunningProcess& agent) { return !end_process(system, agent); });
+  return gone;
 }
 
 }  // namespace llmprof

@@ -5,20 +5,29 @@
 #include <filesystem>
 #include <vector>
 
+#include "capture/processes.h"
 #include "capture/system.h"
 
 namespace llmprof {
 
-// Shared memory that a killed nsys left in /dev/shm. As long as it is there, captures may end in
-// "Agent launcher failed" though nsys lists no session. Only what is provably nobody's: files of
-// this user, unchanged for a minute, that no process has open or mapped, while no process of nsys
-// runs. Sorted.
-std::vector<std::filesystem::path> find_nsys_leftovers(
-    const System& system,
-    std::chrono::system_clock::time_point now = std::chrono::system_clock::now());
+// What a killed nsys left behind. While it is there, captures may end in "Agent launcher failed"
+// though nsys lists no session.
+struct NsysLeftovers {
+  // Shared memory in /dev/shm that is provably nobody's: files of this user, unchanged for a
+  // minute, that no process has open or mapped, while no other process of nsys runs. Sorted.
+  std::vector<std::filesystem::path> files;
+  // Agents of this user that wait for shared memory which nobody will finish. Each holds the lock
+  // of nsys' sessions, so every later agent waits for it.
+  std::vector<RunningProcess> hung_agents;
 
-// Removes them and returns those that are gone.
-std::vector<std::filesystem::path> remove_nsys_leftovers(
+  bool empty() const { return files.empty() && hung_agents.empty(); }
+};
+
+NsysLeftovers find_nsys_leftovers(const System& system, std::chrono::system_clock::time_point now =
+                                                            std::chrono::system_clock::now());
+
+// Removes the files, ends the agents, and returns those that are gone.
+NsysLeftovers remove_nsys_leftovers(
     const System& system,
     std::chrono::system_clock::time_point now = std::chrono::system_clock::now());
 

@@ -435,9 +435,14 @@ std::optional<Reason> RunSession::nsys_obstacle() {
 
 // They would let this capture fail; only what is provably nobody's goes.
 void RunSession::remove_leftovers_of_nsys() {
-  for (const fs::path& path : remove_nsys_leftovers(system_)) {
+  const NsysLeftovers gone = remove_nsys_leftovers(system_);
+  for (const fs::path& path : gone.files) {
     progress_.note(
         fmt::format("removed {}, which a killed nsys had left", printable(path.string())));
+  }
+  for (const RunningProcess& agent : gone.hung_agents) {
+    progress_.note(fmt::format("ended {}, an agent that waited for what a killed nsys had begun",
+                               printable(agent.text())));
   }
 }
 

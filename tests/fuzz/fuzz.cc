@@ -4,6 +4,8 @@
 //
 // An input that takes too much is a failure like a crash: more memory than 64 bytes for each of
 // its own and 256 MB, or more processor time than 20 us for each and a second, under sanitizers.
+// One that does not end is stopped at three times that: by processor time too, since a busy machine
+// may let a second take minutes.
 // What grows with the square of the input is small in an input of 100 kB, so LLMPROF_FUZZ_GROW=1
 // lets every input grow first, by its own rows or events, and compares the times of two sizes.
 //
@@ -11,6 +13,7 @@
 // LLMPROF_FUZZ_BYTES=1 leaves all changes to libFuzzer, to see what the difference is.
 #include <atomic>
 #include <bit>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +23,8 @@
 #include <vector>
 
 #include <sanitizer/allocator_interface.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "fuzz/targets.h"
 
@@ -40,8 +45,8 @@ void spin(double seconds) {
   }
 }
 
-// Offenders, to see that the limits hold: 300 MB in small pieces, two seconds, and time that grows
-// with the square of the size.
+// Offenders, to see that the limits hold: 300 MB in small pieces, two seconds, time without an end,
+// and time that grows with the square of the size.
 bool take_memory(std::string_view /*bytes*/) {
   std::vector<std::vector<char>> pieces;
   for (int i = 0; i < 300; ++i) {
@@ -53,6 +58,12 @@ bool take_memory(std::string_view /*bytes*/) {
 bool take_time(std::string_view /*bytes*/) {
   spin(2.0);
   return true;
+}
+
+bool take_for_ever(std::string_view /*bytes*/) {
+  for (;;) {
+    spin(1.0);
+  }
 }
 
 bool take_square(std::string_view bytes) {
@@ -73,6 +84,7 @@ std::optional<std::string> repeated(std::string_view bytes, std::size_t num_byte
 
 constexpr FuzzTarget kOffenders[] = {{"takes_memory", take_memory},
                                      {"takes_time", take_time},
+                                     {"takes_for_ever", take_for_ever},
                                      {"takes_square", take_square, nullptr, repeated}};
 
 const FuzzTarget& chosen() {
@@ -139,6 +151,22 @@ void count(bool is_accepted) {
   std::abort();
 }
 
+// In a signal handler: libFuzzer keeps the input when the program aborts.
+void on_no_end(int /*signal*/) {
+  constexpr std::string_view kWords = "ERROR: the input takes processor time and does not end\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
+  std::abort();
+}
+
+// Of processor time; 0 stops it.
+void end_after(double seconds) {
+  static const auto kBefore = std::signal(SIGPROF, on_no_end);
+  static_cast<void>(kBefore);
+  itimerval left{};
+  left.it_value.tv_sec = static_cast<time_t>(seconds);
+  ::setitimer(ITIMER_PROF, &left, nullptr);
+}
+
 // The time it took. Both limits are judged.
 double run(std::string_view bytes) {
   constexpr std::int64_t kMostBytesPerByte = 64;
@@ -148,14 +176,17 @@ double run(std::string_view bytes) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   const std::int64_t before = live_bytes;
   peak_bytes = before;
+  const double most_s = kMostSecondsPerByte * static_cast<double>(size) + kMostSeconds;
+  end_after(3 * most_s);
   const double start_s = used_s();
   count(target().run(bytes));
   const double taken_s = used_s() - start_s;
+  end_after(0);
   const std::int64_t taken = peak_bytes - before;
   if (taken > kMostBytesPerByte * size + kMostBytes) {
     fail(bytes.size(), static_cast<double>(taken), "bytes of memory");
   }
-  if (taken_s > kMostSecondsPerByte * static_cast<double>(size) + kMostSeconds) {
+  if (taken_s > most_s) {
     fail(bytes.size(), taken_s, "s of processor time");
   }
   return taken_s;

@@ -2,11 +2,14 @@
 #include "capture/nsys_leftovers.h"
 
 #include <chrono>
+#include <csignal>
 #include <fstream>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "temporary.h"
@@ -18,6 +21,9 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+constexpr std::string_view kBegun("\1\0\0\0more", 8);
+constexpr std::string_view kFinished("\2\0\0\0more", 8);
+
 // A machine on which nsys was killed an hour ago.
 class NsysLeftoversTest : public testing::Test {
  protected:
@@ -26,6 +32,7 @@ class NsysLeftoversTest : public testing::Test {
          {"NSys-2025.5.1", "quadd-agent-instance-17", "sem.nsys_sem_4", "other"}) {
       write("dev/shm/" + std::string(name), "");
     }
+    write("dev/shm/NSys-2025.5.1", std::string(kFinished));
     system.root = directory.path();
   }
 
@@ -43,11 +50,30 @@ class NsysLeftoversTest : public testing::Test {
     write(folder + "/maps", maps);
   }
 
+  std::string shared_memory(const std::string& name) {
+    return (directory.path() / "dev/shm" / name).string();
+  }
+
+  void add_open(int pid, const std::string& name) {
+    const fs::path folder = directory.path() / "proc" / std::to_string(pid) / "fd";
+    fs::create_directories(folder);
+    fs::create_symlink(shared_memory(name), folder / "5");
+  }
+
+  std::vector<int> hung(std::chrono::seconds age = std::chrono::hours(1)) {
+    std::vector<int> pids;
+    for (const RunningProcess& agent :
+         find_nsys_leftovers(system, std::chrono::system_clock::now() + age).hung_agents) {
+      pids.push_back(agent.pid);
+    }
+    return pids;
+  }
+
   // Files of a test cannot be old by their change time: the clock of the machine is not the test's.
   std::vector<std::string> found(std::chrono::seconds age = std::chrono::hours(1)) {
     std::vector<std::string> names;
     for (const fs::path& path :
-         find_nsys_leftovers(system, std::chrono::system_clock::now() + age)) {
+         find_nsys_leftovers(system, std::chrono::system_clock::now() + age).files) {
       names.push_back(path.filename().string());
     }
     return names;
@@ -70,11 +96,60 @@ TEST_F(NsysLeftoversTest, NothingIsLeftoverWhileAnNsysRuns) {
 }
 
 TEST_F(NsysLeftoversTest, WhatAProcessHasMappedOrOpenStays) {
-  add_process(100, "python", "7f00-7f01 rw-s 00000000 00:1a 3 /dev/shm/NSys-2025.5.1\n");
-  fs::create_directories(directory.path() / "proc/101/fd");
+  add_process(100, "python",
+              "7f00-7f01 rw-s 00000000 00:1a 3 " + shared_memory("NSys-2025.5.1") + "\n");
   add_process(101, "python");
-  fs::create_symlink("/dev/shm/sem.nsys_sem_4", directory.path() / "proc/101/fd/5");
+  add_open(101, "sem.nsys_sem_4");
   EXPECT_THAT(found(), ElementsAre("quadd-agent-instance-17"));
+}
+
+TEST_F(NsysLeftoversTest, AnAgentThatWaitsForUnfinishedSessionsIsHung) {
+  add_process(100, "nsys");
+  add_open(100, "NSys-2025.5.1");
+  add_process(101, "nsys");  // waits for the lock that the first one holds
+  for (const std::string_view unfinished : {std::string_view(), kBegun}) {
+    write("dev/shm/NSys-2025.5.1", std::string(unfinished));
+    EXPECT_THAT(hung(), ElementsAre(100));
+    EXPECT_THAT(found(), ElementsAre("NSys-2025.5.1"));
+    EXPECT_THAT(hung(std::chrono::seconds(0)), IsEmpty()) << "it may be finished yet";
+    EXPECT_THAT(found(std::chrono::seconds(0)), IsEmpty());
+  }
+}
+
+TEST_F(NsysLeftoversTest, AnAgentOfFinishedSessionsWorks) {
+  add_process(100, "nsys");
+  add_open(100, "NSys-2025.5.1");
+  EXPECT_THAT(hung(), IsEmpty());
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(NsysLeftoversTest, AProgramThatReadsUnfinishedSessionsIsNoAgent) {
+  write("dev/shm/NSys-2025.5.1", "");
+  add_process(100, "python");
+  add_open(100, "NSys-2025.5.1");
+  EXPECT_THAT(hung(), IsEmpty());
+  EXPECT_THAT(found(), ElementsAre("quadd-agent-instance-17", "sem.nsys_sem_4"));
+}
+
+TEST_F(NsysLeftoversTest, AHungAgentIsEnded) {
+  const pid_t agent = ::fork();
+  ASSERT_GE(agent, 0);
+  if (agent == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  write("dev/shm/NSys-2025.5.1", "");
+  add_process(agent, "nsys");
+  add_open(agent, "NSys-2025.5.1");
+  const NsysLeftovers gone =
+      remove_nsys_leftovers(system, std::chrono::system_clock::now() + std::chrono::hours(1));
+  ::kill(agent, SIGKILL);  // a second signal is ignored where the first one has ended it
+  int status = 0;
+  ASSERT_EQ(::waitpid(agent, &status, 0), agent);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  ASSERT_EQ(gone.hung_agents.size(), 1);
+  EXPECT_EQ(gone.hung_agents[0].pid, agent);
+  EXPECT_FALSE(fs::exists(directory.path() / "dev/shm/NSys-2025.5.1"));
 }
 
 TEST_F(NsysLeftoversTest, ANewFileStays) {
@@ -94,7 +169,7 @@ TEST_F(NsysLeftoversTest, LinksAndFilesOfOthersStay) {
 
 TEST_F(NsysLeftoversTest, OnlyTheyAreRemoved) {
   EXPECT_EQ(remove_nsys_leftovers(system, std::chrono::system_clock::now() + std::chrono::hours(1))
-                .size(),
+                .files.size(),
             3);
   EXPECT_TRUE(fs::exists(directory.path() / "dev/shm/other"));
   EXPECT_FALSE(fs::exists(directory.path() / "dev/shm/NSys-2025.5.1"));

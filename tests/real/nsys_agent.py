@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Test of a machine on which an agent of nsys was killed while it set up its shared memory: every capture fails, doctor says why, and
+`llmprof run` heals it.
+
+In shared memory of its own, so that no other test meets this state."""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+from runs import Runner, each, end, has_report, leftovers, wait_until
+
+SHARED_MEMORY = pathlib.Path("/dev/shm")
+LOCKS = pathlib.Path("/tmp/nvidia")
+IS_APART = "LLMPROF_TEST_IS_APART"
+SECONDS_UNTIL_STALE = 62
+OPTIONS = ("profile", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true")
+
+
+def capture(folder, *before):
+    """nsys by itself. What it said."""
+    done = subprocess.run([*before, "nsys", *OPTIONS, f"--session-new=agent-{os.getpid()}-{time.monotonic_ns()}",
+                           f"--output={folder}/plain", "sleep", "0.1"], capture_output=True, text=True, timeout=120)
+    return done.stdout + done.stderr
+
+
+def agents():
+    """Agents of this test's nsys, whatever became of them."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if f"--session-name=agent-{os.getpid()}-".encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
+
+
+def kill_in_the_middle(folder):
+    """An agent ends after it has made its shared memory and before it has filled it."""
+    said = capture(folder)
+    assert (folder / "plain.nsys-rep").exists(), said
+    wait_until(lambda: not agents())
+    sessions = next(SHARED_MEMORY.glob("NSys-*"), None) or SHARED_MEMORY / said_name()
+    sessions.unlink(missing_ok=True)
+    if shutil.which("strace"):
+        capture(folder, "strace", "-f", "-o", "/dev/null", "-P", sessions, "-e", "trace=ftruncate", "-e",
+                "inject=ftruncate:signal=SIGKILL")
+    else:
+        print("strace is not installed: the state is planted, not provoked")
+        sessions.touch()
+        sessions.chmod(0o666)
+    end(agents())
+    assert sessions.exists() and sessions.read_bytes()[:4] in (b"", bytes(4)), sessions
+    return sessions
+
+
+def said_name():
+    """nsys removes its shared memory with its last session. The name has the version: 2022.4.2.1 of 2022.4.2.1-df9881f."""
+    words = subprocess.run(["nsys", "--version"], capture_output=True, text=True, timeout=60).stdout.split()
+    return f"NSys-{words[-1].split('-')[0]}"
+
+
+def check(runner):
+    folder = runner.directory / "plain"
+    folder.mkdir()
+    sessions = kill_in_the_middle(folder)
+    try:
+        assert "Agent launcher failed" in capture(folder), "the state does no harm: the test shows nothing"
+        hung = agents()
+        assert hung
+        sessions.unlink()
+        assert "Agent launcher failed" in capture(folder), "removing the file is enough"
+        sessions.touch()  # as if nobody had tried that
+        until = time.time() + SECONDS_UNTIL_STALE
+        wait_until(lambda: time.time() > until)
+        said = leftovers(runner)
+        assert said["status"] == "WARN" and str(hung[0]) in said["finding"] and f"kill {hung[0]}" in said["remedy"], said
+        assert str(sessions) in said["remedy"], said
+        run = runner.run("--passes", "nsys")
+        assert run.code == 0 and has_report(run), str(run)
+        assert f"ended nsys (pid {hung[0]})" in run.err and f"removed {sessions}" in run.err, str(run)
+        wait_until(lambda: not agents())
+    finally:
+        end(agents())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--workload", required=True)
+    arguments = parser.parse_known_args()[0]
+    if not shutil.which("nsys"):
+        print("skipped: nsys is not installed (tools/install-deps.sh nsight)")
+        return 77
+    if IS_APART not in os.environ:
+        if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"]).returncode != 0:
+            print("skipped: this needs root, for shared memory of its own")
+            return 77
+        os.environ[IS_APART] = "1"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
+    LOCKS.mkdir(exist_ok=True)
+    for place in (SHARED_MEMORY, LOCKS):
+        subprocess.run(["mount", "-t", "tmpfs", "llmprof-test", place], check=True)
+    runner = Runner(arguments.program, arguments.workload)
+    try:
+        return each({"an agent killed in the middle": lambda: check(runner)})
+    finally:
+        runner.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
