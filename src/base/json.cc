@@ -3,35 +3,60 @@
 // JSON parsing and printing through nlohmann's library. No other file calls them.
 //
 // The library's parser is iterative, but destroying or walking a value nested a million deep is
-// not, and every key is looked up among all that came before it. So depth and members are counted
-// while parsing, and limited to what our own files need.
+// not, and every key is looked up among all that came before it. So depth and members are limited
+// to what our own files need. They are counted in the text before it is parsed: with a callback the
+// library walks through all earlier siblings whenever an object ends, which takes the square of
+// their number.
 #include "base/json.h"
 
+#include <array>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/json_size.h"
 
 namespace llmprof {
+
+void check_json_size(std::string_view text, const std::string& name, std::size_t most_members) {
+  std::array<std::size_t, kDeepestJson + 1> num_members{};  // of what is open at each depth
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    switch (text[i]) {
+      case '"':
+        for (++i; i < text.size() && text[i] != '"'; ++i) {
+          i += text[i] == '\\' ? 1 : 0;
+        }
+        break;
+      case '[':
+      case '{':
+        if (depth == kDeepestJson) {
+          throw Error(ErrorKind::kInput,
+                      fmt::format("{} is nested deeper than {}", name, kDeepestJson));
+        }
+        num_members[++depth] = 0;
+        break;
+      case ']':
+      case '}':
+        depth -= depth > 0 ? 1 : 0;
+        break;
+      case ':':
+        if (++num_members[depth] > most_members) {
+          throw Error(ErrorKind::kInput,
+                      fmt::format("{} has an object of more than {} members", name, most_members));
+        }
+        break;
+      default:
+        break;
+    }
+  }
+}
+
 Json parse_json(std::string_view text, const std::string& name) {
-  std::vector<std::size_t> num_members(kDeepestJson + 2);  // of the open object at each depth
-  const auto watch_size = [&](int depth, Json::parse_event_t event, Json& /*parsed*/) {
-    if (depth > kDeepestJson) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("{} is nested deeper than {}", name, kDeepestJson));
-    }
-    if (event == Json::parse_event_t::object_start) {
-      num_members[static_cast<std::size_t>(depth) + 1] = 0;
-    } else if (event == Json::parse_event_t::key &&
-               ++num_members[static_cast<std::size_t>(depth)] > kMostMembers) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("{} has an object of more than {} members", name, kMostMembers));
-    }
-    return true;
-  };
+  check_json_size(text, name, kMostMembers);
   try {
-    return Json::parse(text, watch_size);
+    return Json::parse(text);
   } catch (const Json::parse_error& error) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} is not valid JSON (at byte {})", name, error.byte));

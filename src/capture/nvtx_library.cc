@@ -36,8 +36,7 @@ std::filesystem::path write_stage_timer_library(const std::filesystem::path& dir
 
 std::map<std::string, std::string> stage_timer_environment(
     const std::filesystem::path& library, const std::filesystem::path& ranges_directory) {
-  return {{"NVTX_INJECTION64_PATH", library.string()},
-          {"LLMPROF_NVTX_DIR", ranges_directory.string()}};
+  return {{kNvtxInjection, library.string()}, {"LLMPROF_NVTX_DIR", ranges_directory.string()}};
 }
 
 }  // namespace llmprof

@@ -13,6 +13,9 @@ std::string_view stage_timer_library();
 
 inline constexpr const char* kStageTimerLibrary = "libllmprof_nvtx.so";  // its file
 
+// The environment variable that names the library NVTX loads. NVTX takes one only.
+inline constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
+
 // Writes it to `directory`, which must exist and not be mounted noexec, and returns its path.
 // Throws kFailure.
 std::filesystem::path write_stage_timer_library(const std::filesystem::path& directory);

@@ -25,8 +25,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
+#include <elf.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -299,6 +302,31 @@ inline RangeRecord* begin_range(ThreadState& state, const BeginningRange& range,
   return record;
 }
 
+// A program linked statically loads this library with a second C library, whose thread-local
+// variables do not work. What is not known for sure counts as one. Only a loader that was started
+// by name, with the program as its argument, is another program without a loader.
+bool is_static_program() {
+  constexpr std::size_t kMostBytes = 1024;
+  unsigned long vector[kMostBytes / sizeof(unsigned long)] = {};
+  const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/auxv", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) {
+    return true;
+  }
+  const long got = syscall(SYS_read, fd, vector, sizeof(vector));
+  syscall(SYS_close, fd);
+  for (long i = 0; (i + 2) * static_cast<long>(sizeof(*vector)) <= got && vector[i] != AT_NULL;
+       i += 2) {
+    if (vector[i] == AT_BASE && vector[i + 1] != 0) {
+      return false;
+    }
+  }
+  char path[PATH_MAX] = {};
+  const long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof(path) - 1);
+  const char* const name = length > 0 ? std::strrchr(path, '/') : nullptr;
+  return name == nullptr || std::strncmp(name, "/ld", 3) != 0 ||
+         std::strstr(name, ".so") == nullptr;
+}
+
 void close_record(RangeRecord& record, std::int64_t now_ns) {
   std::atomic_ref(record.end_ns).store(now_ns, std::memory_order_relaxed);
 }
@@ -307,7 +335,7 @@ void close_record(RangeRecord& record, std::int64_t now_ns) {
 
 bool start_recorder() {
   const KeptErrno kept;
-  if (!open_range_file()) {
+  if (is_static_program() || !open_range_file()) {
     return false;
   }
   reserve_texts();

@@ -61,9 +61,11 @@ std::vector<PassCommand> prepare_commands(const CommandInputs& inputs) {
 
 std::vector<PassCommand> baseline_commands(const CommandInputs& inputs) {
   PassCommand command = bare_command(inputs, "baseline");
-  for (const auto& [name, value] :
-       stage_timer_environment(inputs.scratch / kStageTimerLibrary, inputs.scratch / "ranges")) {
-    command.environment[name] = value;
+  if (!has_own_nvtx_library(inputs)) {
+    for (const auto& [name, value] :
+         stage_timer_environment(inputs.scratch / kStageTimerLibrary, inputs.scratch / "ranges")) {
+      command.environment[name] = value;
+    }
   }
   return {inputs.setup.server ? driven(inputs, "baseline", std::move(command), {}) : command};
 }
@@ -162,6 +164,14 @@ std::vector<NcuStep> ncu_steps(const NcuPlan& plan, const std::vector<SeenMark>&
     steps.push_back({filter_of(command, seen), name + ".ncu-rep"});
   }
   return steps;
+}
+
+bool has_own_nvtx_library(const CommandInputs& inputs) {
+  std::vector<std::string> ignored;
+  const auto environment =
+      work_environment(inputs.system, inputs.setup.options.workload, false, ignored);
+  const auto found = environment.find(kNvtxInjection);
+  return found != environment.end() && !found->second.empty();
 }
 
 std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target) {

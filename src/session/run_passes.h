@@ -92,6 +92,10 @@ struct CommandInputs {
 // The passes in the order in which they run: later ones use what earlier ones found.
 std::vector<Pass> passes_of(const RunOptions& options, const TargetWorkload& target);
 
+// Whether the user's environment already gives NVTX a library. It is part of the program, so the
+// stage timer does not take its place.
+bool has_own_nvtx_library(const CommandInputs& inputs);
+
 // For a dry run. Words in capitals stand for what only a run knows: its folders, and the kernels of
 // a plan that is made from its recording. The environment contains only what a run adds.
 CommandInputs dry_inputs(const RunSetup& setup);

@@ -402,8 +402,15 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
   if (is_marked) {
     baseline_times_ = times;
   } else if (step.end != StepEnd::kInterrupted && step.end != StepEnd::kAborted) {
-    add({{Reason::kNoMarks, "baseline", "the program marks no stages: times are of the whole run",
-          how_to_mark(), "", false}});
+    add({has_own_nvtx_library(inputs_)
+             ? Breach{Reason::kNoMarks, "baseline",
+                      fmt::format("{} is set: that library has the program's marks, and times are "
+                                  "of the whole run",
+                                  kNvtxInjection),
+                      fmt::format("unset {} for TTFT and TPOT", kNvtxInjection), "", false}
+             : Breach{Reason::kNoMarks, "baseline",
+                      "the program marks no stages: times are of the whole run", how_to_mark(), "",
+                      false}});
   }
   std::uint64_t lost = 0;
   for (const TimedProcess& process : run.processes) {

@@ -54,7 +54,7 @@ def kib(result, name):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("--program", "--harm", "--read-ranges"):
+    for name in ("--program", "--harm", "--static-harm", "--read-ranges"):
         parser.add_argument(name)
     arguments = parser.parse_known_args()[0]
     if not arguments.harm:
@@ -77,7 +77,7 @@ def main():
         print(f"filter: {bare.stdout.strip()}, {programs.recorded()[0]} ranges")
         assert programs.recorded()[0] == 20_010 + 8 * 20_000
 
-        for threads in (1000, 12_000):
+        for threads in (1000, 12_000, 100_000):
             bare, timed = programs.both("keys", threads)
             more = {name: kib(timed, name) - kib(bare, name) for name in ("VmPeak", "VmHWM")}
             print(f"keys, {threads} threads: {more['VmPeak'] / MIB:.1f} MiB more address space, {more['VmHWM'] / MIB:.1f} MiB more memory")
@@ -95,12 +95,19 @@ def main():
             print(f"{name}: exit {bare.returncode}, {bare.stdout.strip().splitlines()[-1]}")
         assert programs.both("bus_signal")[0].returncode == -7
 
-        ranges = 2_000_000
+        ranges = 10_000_000
         bare, timed = programs.both("ranges", ranges)
         more = kib(timed, "VmHWM") - kib(bare, "VmHWM")
         print(f"{ranges} ranges: {more / MIB:.1f} MiB more memory, {more / ranges:.1f} bytes a range")
         assert more <= MOST_RESIDENT_BYTES + ranges * BYTES_PER_RANGE, more
         assert programs.recorded()[:2] == (ranges, 0), programs.recorded()
+
+        # A static program would load a second C library with the timer: it runs without it.
+        static = Programs(arguments.static_harm, library, arguments.read_ranges, folder)
+        for name in ("ranges", "keys", "filter", "children", "setuid"):
+            bare, _ = static.both(name, 1000)
+            assert not any(static.ranges.iterdir())
+            print(f"static, {name}: exit {bare.returncode}, {bare.stdout.strip().splitlines()[-1]}")
     return 0
 
 

@@ -281,6 +281,16 @@ def check_secrets(runner):
         other_program.wait()
 
 
+def check_own_nvtx_library(runner):
+    """A program that brings its own NVTX library keeps it; here the library is another copy of ours."""
+    folder = runner.directory / "own_nvtx_library"
+    folder.mkdir()
+    library = pathlib.Path(runner.program).parent / "libllmprof_nvtx.so"
+    run = runner.run("--passes", "baseline", NVTX_INJECTION64_PATH=str(library), LLMPROF_NVTX_DIR=str(folder))
+    assert run.code == 0 and list(folder.glob("*.nvtx")), run
+    assert "NVTX_INJECTION64_PATH is set" in str(run.findings()["no_marks"]), run.findings()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json.h"
 
+#include <ctime>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,6 +45,25 @@ TEST(Json, DepthIsLimited) {
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
   expect_error([&] { parse_json(deep, "deep.json"); }, ErrorKind::kInput,
                HasSubstr("nested deeper"), _);
+}
+
+TEST(Json, DepthIsThatOfBracketsOutsideOfTexts) {
+  const std::string deep = std::string(kDeepestJson, '[') + std::string(kDeepestJson, ']');
+  EXPECT_EQ(parse_json(deep, "x").size(), 1);
+  EXPECT_THROW(parse_json("[" + deep + "]", "x"), Error);
+  const std::string text = R"(\"{[:)" + std::string(1000, '[') + std::string(10'000, ':') + R"(\\)";
+  EXPECT_EQ(parse_json("[\"" + text + "\", {\"" + text + "\": []}]", "x").size(), 2);
+}
+
+// The square of 100,000 would take minutes with sanitizers.
+TEST(Json, ManyObjectsTakeTimeInProportion) {
+  std::string text = "[0";
+  for (int i = 0; i < 100'000; ++i) {
+    text += R"(,{"a":[],"b":{}})";
+  }
+  const std::clock_t start = std::clock();
+  EXPECT_EQ(parse_json(text + "]", "x").size(), 100'001);
+  EXPECT_LT(std::clock() - start, 20 * CLOCKS_PER_SEC);
 }
 
 TEST(Json, MembersOfAnObjectAreLimited) {
