@@ -3,11 +3,14 @@
 """Test of a machine on which an agent of nsys was killed while it set up its shared memory: every capture fails, doctor says why, and
 `llmprof run` heals it.
 
-In shared memory of its own, so that no other test meets this state."""
+In shared memory and a network of its own, so that no other test meets this state, or the sockets of another nsys."""
 import argparse
+import fcntl
 import os
 import pathlib
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -89,6 +92,15 @@ def check(runner):
         end(agents())
 
 
+def set_apart():
+    LOCKS.mkdir(exist_ok=True)
+    for place in (SHARED_MEMORY, LOCKS):
+        subprocess.run(["mount", "-t", "tmpfs", "llmprof-test", place], check=True)
+    set_flags, up, running = 0x8914, 0x1, 0x40  # SIOCSIFFLAGS, IFF_UP, IFF_RUNNING
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, set_flags, struct.pack("16sH14x", b"lo", up | running))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
@@ -98,14 +110,13 @@ def main():
         print("skipped: nsys is not installed (tools/install-deps.sh nsight)")
         return 77
     if IS_APART not in os.environ:
-        if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"]).returncode != 0:
-            print("skipped: this needs root, for shared memory of its own")
+        apart = ["unshare", "--mount", "--net"]
+        if os.geteuid() != 0 or subprocess.run([*apart, "true"]).returncode != 0:
+            print("skipped: this needs root, for shared memory and a network of its own")
             return 77
         os.environ[IS_APART] = "1"
-        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
-    LOCKS.mkdir(exist_ok=True)
-    for place in (SHARED_MEMORY, LOCKS):
-        subprocess.run(["mount", "-t", "tmpfs", "llmprof-test", place], check=True)
+        os.execvp(apart[0], [*apart, sys.executable, *sys.argv])
+    set_apart()
     runner = Runner(arguments.program, arguments.workload)
     try:
         return each({"an agent killed in the middle": lambda: check(runner)})
