@@ -4,8 +4,9 @@
 //
 // nsys keeps its sessions in shared memory: NSys-VERSION, quadd-agent-instance-* and semaphores.
 // An agent killed while it sets up NSys-VERSION leaves it unfinished: empty, or with a first word
-// that says so (Boost.Interprocess: 0 not begun, 1 begun, 2 finished). The next agent takes the
-// lock of nsys' sessions and waits for ever for the word to become 2; every later agent waits for
+// that says so (Boost.Interprocess: 0 not begun, 1 begun, 2 finished). Many at once can also leave
+// it overwritten, with any other word. The next agent takes the lock of nsys' sessions and waits
+// for ever for the word to become 2; every later agent waits for
 // that lock, under any user, and its nsys gives up after ten seconds with "Agent launcher failed".
 // `nsys sessions list` is empty all the while. Removing the file alone does not help: the agent
 // that waits still holds the lock. Without it the other agents end by themselves.
@@ -42,6 +43,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSharedMemory = "/dev/shm";
 constexpr const char* kSessions = "NSys-";
+constexpr const char* kAgent = "quadd-agent-instance-";
 constexpr std::time_t kLeastAgeSeconds = 60;
 constexpr std::uint32_t kFinishedState = 2;
 
@@ -78,7 +80,7 @@ bool is_unfinished(const fs::path& path, std::chrono::system_clock::time_point n
       !std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&state), sizeof(state))) {
     return false;
   }
-  return state < kFinishedState;
+  return state != kFinishedState;
 }
 
 std::vector<fs::path> descriptors(const System& system, int pid) {
@@ -96,7 +98,8 @@ std::string target_of(const fs::path& link) {
   return fs::read_symlink(link, ignored).string();
 }
 
-// An agent that works has closed the descriptor after it mapped the shared memory.
+// An agent that works has closed the descriptor after it mapped the shared memory, and has shared
+// memory of its own beside it.
 bool is_hung_agent(const System& system, const RunningProcess& process,
                    std::chrono::system_clock::time_point now) {
   struct stat facts {};
@@ -107,9 +110,12 @@ bool is_hung_agent(const System& system, const RunningProcess& process,
   }
   const std::string sessions = (system.at(kSharedMemory) / kSessions).string();
   const std::vector<fs::path> open = descriptors(system, process.pid);
-  return std::any_of(open.begin(), open.end(), [&](const fs::path& link) {
+  const bool waits = std::any_of(open.begin(), open.end(), [&](const fs::path& link) {
     return target_of(link).starts_with(sessions) && is_unfinished(link, now);
   });
+  return waits &&
+         read_pseudo_file(system.at(fmt::format("/proc/{}/maps", process.pid))).find(kAgent) ==
+             std::string::npos;
 }
 
 // Names in /dev/shm that a process has open or mapped.
@@ -129,13 +135,12 @@ void add_used(const System& system, int pid, std::set<std::string>& used) {
 }
 
 std::vector<fs::path> find_files(const System& system, const std::vector<RunningProcess>& others,
-                                 std::chrono::system_clock::time_point now) {
+                                 bool has_hung_agent, std::chrono::system_clock::time_point now) {
   std::vector<fs::path> found;
   std::error_code failure;
   for (const auto& entry : fs::directory_iterator(system.at(kSharedMemory), failure)) {
     const std::string name = entry.path().filename().string();
-    if (starts_like_one_of(
-            name, {kSessions, "quadd-agent-instance-", "quadd-create-agent-", "sem.nsys_sem_"}) &&
+    if (starts_like_one_of(name, {kSessions, kAgent, "quadd-create-agent-", "sem.nsys_sem_"}) &&
         is_old_file_of_mine(entry.path(), now)) {
       found.push_back(entry.path());
     }
@@ -144,10 +149,11 @@ std::vector<fs::path> find_files(const System& system, const std::vector<Running
   if (found.empty()) {
     return found;
   }
-  // Sessions that were never finished are of no use to any nsys that runs.
+  // Of what an agent waits for, no other nsys that runs can make use.
   if (std::any_of(others.begin(), others.end(), is_of_nsys)) {
     std::erase_if(found, [&](const fs::path& path) {
-      return !path.filename().string().starts_with(kSessions) || !is_unfinished(path, now);
+      return !has_hung_agent || !path.filename().string().starts_with(kSessions) ||
+             !is_unfinished(path, now);
     });
     return found;
   }
@@ -175,7 +181,7 @@ NsysLeftovers find_nsys_leftovers(const System& system, std::chrono::system_cloc
     (is_hung_agent(system, process, now) ? found.hung_agents : others)
         .push_back(std::move(process));
   }
-  found.files = find_files(system, others, now);
+  found.files = find_files(system, others, !found.hung_agents.empty(), now);
   return found;
 }
 

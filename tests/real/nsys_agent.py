@@ -71,8 +71,8 @@ def said_name():
 def check(runner):
     folder = runner.directory / "plain"
     folder.mkdir()
-    sessions = kill_in_the_middle(folder)
     try:
+        sessions = kill_in_the_middle(folder)
         assert "Agent launcher failed" in capture(folder), "the state does no harm: the test shows nothing"
         hung = agents()
         assert hung

@@ -22,6 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr std::string_view kBegun("\1\0\0\0more", 8);
+constexpr std::string_view kOverwritten("\0\0\xff\xffmore", 8);
 constexpr std::string_view kFinished("\2\0\0\0more", 8);
 
 // A machine on which nsys was killed an hour ago.
@@ -107,7 +108,7 @@ TEST_F(NsysLeftoversTest, AnAgentThatWaitsForUnfinishedSessionsIsHung) {
   add_process(100, "nsys");
   add_open(100, "NSys-2025.5.1");
   add_process(101, "nsys");  // waits for the lock that the first one holds
-  for (const std::string_view unfinished : {std::string_view(), kBegun}) {
+  for (const std::string_view unfinished : {std::string_view(), kBegun, kOverwritten}) {
     write("dev/shm/NSys-2025.5.1", std::string(unfinished));
     EXPECT_THAT(hung(), ElementsAre(100));
     EXPECT_THAT(found(), ElementsAre("NSys-2025.5.1"));
@@ -118,6 +119,16 @@ TEST_F(NsysLeftoversTest, AnAgentThatWaitsForUnfinishedSessionsIsHung) {
 
 TEST_F(NsysLeftoversTest, AnAgentOfFinishedSessionsWorks) {
   add_process(100, "nsys");
+  add_open(100, "NSys-2025.5.1");
+  EXPECT_THAT(hung(), IsEmpty());
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(NsysLeftoversTest, AnAgentWithSharedMemoryOfItsOwnWorks) {
+  write("dev/shm/NSys-2025.5.1", "");
+  add_process(
+      100, "nsys",
+      "7f00-7f01 rw-s 00000000 00:1a 3 " + shared_memory("quadd-agent-instance-100") + "\n");
   add_open(100, "NSys-2025.5.1");
   EXPECT_THAT(hung(), IsEmpty());
   EXPECT_THAT(found(), IsEmpty());
