@@ -15,7 +15,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/json_size.h"
 
 namespace llmprof {
 

@@ -19,6 +19,10 @@ inline constexpr int kDeepestJson = 100;
 // their number.
 inline constexpr std::size_t kMostMembers = 4096;
 
+// Throws kInput, naming `name`, where the text is nested deeper than kDeepestJson or an object has
+// more than `most_members`. Text that is not JSON may pass.
+void check_json_size(std::string_view text, const std::string& name, std::size_t most_members);
+
 // Throws kInput, naming `name` and the place, on anything but one JSON value nested at most 100
 // deep, with at most 4096 members in an object.
 Json parse_json(std::string_view text, const std::string& name);

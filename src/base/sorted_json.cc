@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/json_size.h"
+#include "base/json.h"
 
 namespace llmprof {
 

@@ -18,6 +18,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "capture/nsys_leftovers.h"
 
 namespace llmprof {
 namespace {
@@ -157,7 +158,7 @@ std::vector<Breach> check_nsys_report(const ReportFacts& report, const StepResul
   }
   return {{Reason::kReportMissing, "nsys",
            fmt::format("nsys {} and wrote no report{}", ending_text(step.exit_code), saying(step)),
-           step.last_lines.find("Agent launcher failed") != std::string::npos
+           step.last_lines.find(kAgentFailed) != std::string::npos
                ? "wait a minute and run it again: llmprof removes what a killed nsys left, once it "
                  "is a minute old; if llmprof doctor finds nothing, the machine was too busy"
                : "read nsys/log.txt; llmprof doctor checks what nsys needs",

@@ -298,9 +298,9 @@ void add_leftovers_of_nsys(const NsysLeftovers& found, std::vector<std::string>&
     for (const fs::path& path : found.files) {
       remedy.push_back(path.string());
     }
-    findings.push_back(fmt::format(
-        "a killed nsys left {} in {}: captures may end in \"Agent launcher failed\"",
-        printable(found.files[0].filename().string()), found.files[0].parent_path().string()));
+    findings.push_back(fmt::format("a killed nsys left {} in {}: captures may end in \"{}\"",
+                                   printable(found.files[0].filename().string()),
+                                   found.files[0].parent_path().string(), kAgentFailed));
     remedies.push_back(shell_text(remedy));
   }
   if (!found.hung_agents.empty()) {
@@ -312,8 +312,8 @@ void add_leftovers_of_nsys(const NsysLeftovers& found, std::vector<std::string>&
     }
     findings.push_back(fmt::format(
         "{} waits for ever for what a killed nsys had begun, and holds the lock of nsys' sessions: "
-        "captures end in \"Agent launcher failed\"",
-        fmt::join(names, ", ")));
+        "captures end in \"{}\"",
+        fmt::join(names, ", "), kAgentFailed));
     remedies.push_back(shell_text(remedy));
   }
 }

@@ -6,10 +6,10 @@
 // An agent killed while it sets up NSys-VERSION leaves it unfinished: empty, or with a first word
 // that says so (Boost.Interprocess: 0 not begun, 1 begun, 2 finished). Many at once can also leave
 // it overwritten, with any other word. The next agent takes the lock of nsys' sessions and waits
-// for ever for the word to become 2; every later agent waits for
-// that lock, under any user, and its nsys gives up after ten seconds with "Agent launcher failed".
-// `nsys sessions list` is empty all the while. Removing the file alone does not help: the agent
-// that waits still holds the lock. Without it the other agents end by themselves.
+// for ever for the word to become 2. Every later agent waits for that lock, under any user, and its
+// nsys gives up after ten seconds. `nsys sessions list` is empty all the while. Removing the file
+// alone does not help: the agent that waits still holds the lock. Without it the other agents end
+// by themselves.
 //
 // Removing what a live nsys uses would break that one, so in every doubt it stays.
 //

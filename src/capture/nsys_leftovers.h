@@ -10,11 +10,15 @@
 
 namespace llmprof {
 
-// What a killed nsys left behind. While it is there, captures may end in "Agent launcher failed"
-// though nsys lists no session.
+// What nsys says when it gives up on the agent that it started.
+inline constexpr const char* kAgentFailed = "Agent launcher failed";
+
+// What a killed nsys left behind. While it is there, captures may end in kAgentFailed though nsys
+// lists no session.
 struct NsysLeftovers {
-  // Shared memory in /dev/shm that is provably nobody's: files of this user, unchanged for a
-  // minute, that no process has open or mapped, while no other process of nsys runs. Sorted.
+  // Shared memory in /dev/shm, sorted: files of this user, unchanged for a minute, that are
+  // provably of no use. A hung agent waits for them, or no process has them open or mapped while no
+  // other process of nsys runs.
   std::vector<std::filesystem::path> files;
   // Agents of this user that wait for shared memory which nobody will finish. Each holds the lock
   // of nsys' sessions, so every later agent waits for it.

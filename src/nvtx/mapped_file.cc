@@ -146,15 +146,10 @@ bool populate(char* start, std::size_t bytes) {
 }
 
 void read_command(char* command, std::size_t bytes) {
-  const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/comm", O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) {
-    return;
-  }
-  const long got = syscall(SYS_read, fd, command, bytes);
+  const long got = read_start("/proc/self/comm", command, bytes);
   if (got > 0 && command[got - 1] == '\n') {
     command[got - 1] = '\0';
   }
-  syscall(SYS_close, fd);
 }
 
 void write_header() {
@@ -369,6 +364,16 @@ bool take_address_space(std::size_t bytes) {
 
 void give_address_space(std::size_t bytes) {
   g_mapped_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+long read_start(const char* path, void* to, std::size_t bytes) {
+  const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) {
+    return -1;
+  }
+  const long got = syscall(SYS_read, fd, to, bytes);
+  syscall(SYS_close, fd);
+  return got;
 }
 
 std::int64_t monotonic_ns() {

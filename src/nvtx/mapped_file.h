@@ -8,6 +8,9 @@
 
 namespace llmprof {
 
+// Reads the first bytes of a file; how many, or -1.
+long read_start(const char* path, void* to, std::size_t bytes);
+
 // CLOCK_MONOTONIC, as the profiler's own clocks are aligned to it.
 std::int64_t monotonic_ns();
 

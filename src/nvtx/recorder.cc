@@ -308,12 +308,10 @@ inline RangeRecord* begin_range(ThreadState& state, const BeginningRange& range,
 bool is_static_program() {
   constexpr std::size_t kMostBytes = 1024;
   unsigned long vector[kMostBytes / sizeof(unsigned long)] = {};
-  const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/auxv", O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) {
+  const long got = read_start("/proc/self/auxv", vector, sizeof(vector));
+  if (got < 0) {
     return true;
   }
-  const long got = syscall(SYS_read, fd, vector, sizeof(vector));
-  syscall(SYS_close, fd);
   for (long i = 0; (i + 2) * static_cast<long>(sizeof(*vector)) <= got && vector[i] != AT_NULL;
        i += 2) {
     if (vector[i] == AT_BASE && vector[i + 1] != 0) {

@@ -80,7 +80,7 @@ bool agent_has_failed(const StepResult& step) {
   const std::string_view said = trim(std::string_view(step.last_lines).substr(0, driver));
   const int code = driver == std::string::npos ? 1 : info_of(Reason::kServerDied).exit_code;
   return step.end == StepEnd::kItself && step.exit_code == code &&
-         (said == "End of file" || said == "Agent launcher failed." ||
+         (said == "End of file" || said == std::string(kAgentFailed) + "." ||
           said.find("Local Endpoint is not available") != std::string_view::npos);
 }
 
@@ -402,15 +402,14 @@ void RunSession::read_baseline(const fs::path& directory, const StepResult& step
   if (is_marked) {
     baseline_times_ = times;
   } else if (step.end != StepEnd::kInterrupted && step.end != StepEnd::kAborted) {
-    add({has_own_nvtx_library(inputs_)
-             ? Breach{Reason::kNoMarks, "baseline",
-                      fmt::format("{} is set: that library has the program's marks, and times are "
-                                  "of the whole run",
-                                  kNvtxInjection),
-                      fmt::format("unset {} for TTFT and TPOT", kNvtxInjection), "", false}
-             : Breach{Reason::kNoMarks, "baseline",
-                      "the program marks no stages: times are of the whole run", how_to_mark(), "",
-                      false}});
+    const bool has_library = has_own_nvtx_library(inputs_);
+    add({{Reason::kNoMarks, "baseline",
+          has_library ? fmt::format("{} is set: that library has the program's marks, and times "
+                                    "are of the whole run",
+                                    kNvtxInjection)
+                      : "the program marks no stages: times are of the whole run",
+          has_library ? fmt::format("unset {} for TTFT and TPOT", kNvtxInjection) : how_to_mark(),
+          "", false}});
   }
   std::uint64_t lost = 0;
   for (const TimedProcess& process : run.processes) {
