@@ -64,6 +64,12 @@ Json parse_json(std::string_view text, const std::string& name) {
   }
 }
 
+std::optional<std::int64_t> json_integer(const Json& value) {
+  const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX
+                                               : value.is_number_integer();
+  return fits ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+}
+
 std::string to_json_text(const Json& value) {
   return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -4,6 +4,7 @@
 // base/json_fwd.h.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,10 @@ void check_json_size(std::string_view text, const std::string& name, std::size_t
 // Throws kInput, naming `name` and the place, on anything but one JSON value nested at most 100
 // deep, with at most 4096 members in an object.
 Json parse_json(std::string_view text, const std::string& name);
+
+// Nothing for what is not a whole number from -2^63 to 2^63 - 1: get<>() turns 2^64 - 1 into -1,
+// and what it makes of -1.5 or 1e30 is not defined.
+std::optional<std::int64_t> json_integer(const Json& value);
 
 // What is not there is null: absent is not zero.
 template <typename Number>

@@ -29,10 +29,19 @@ constexpr const char* kName = "manifest.json";
 constexpr int kVersion = 1;
 constexpr std::uint64_t kLargest = 2 * kGiB;  // a dozen files of 10,000 ranks take 20 MB
 
-// Throws Json::exception for a missing or mistyped field, which read_manifest() turns into an
-// Error.
-ManifestEntry entry_of(const Json& file) {
-  return {file.at("path").get<std::string>(), file.at("size_bytes").get<std::uint64_t>(),
+Error damaged_manifest(const fs::path& path) {
+  return {ErrorKind::kInput,
+          fmt::format("{} is damaged: a field is missing or of the wrong type", path.string())};
+}
+
+// Also throws Json::exception, for a missing or mistyped field: read_manifest() makes the same
+// Error of it.
+ManifestEntry entry_of(const Json& file, const fs::path& manifest) {
+  const auto size_bytes = json_integer(file.at("size_bytes"));
+  if (!size_bytes || *size_bytes < 0) {
+    throw damaged_manifest(manifest);
+  }
+  return {file.at("path").get<std::string>(), static_cast<std::uint64_t>(*size_bytes),
           file.at("sha256").get<std::string>()};
 }
 
@@ -90,13 +99,11 @@ Manifest read_manifest(const Artifacts& artifacts) {
     }
     Manifest manifest{document.at("run_id").get<std::string>(), document.at("run"), {}};
     for (const Json& file : document.at("files")) {
-      manifest.files.push_back(entry_of(file));
+      manifest.files.push_back(entry_of(file, path));
     }
     return manifest;
   } catch (const Json::exception&) {
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("{} is damaged: a field is missing or of the wrong type", path.string()));
+    throw damaged_manifest(path);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "capture/stale_runs.h"
 
 #include <algorithm>
+#include <climits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -33,7 +34,11 @@ bool is_at_work(const System& system, const fs::path& bundle) {
   try {
     const std::string name = (bundle / kRunningFile).string();
     const Json running = parse_json(read_file(name), name);
-    const auto process = find_process(system, running.at("pid").get<int>());
+    const auto pid = json_integer(running.at("pid"));
+    if (!pid || *pid < 1 || *pid > INT_MAX) {
+      return false;
+    }
+    const auto process = find_process(system, static_cast<int>(*pid));
     return process && process->start_time == running.at("start_time").get<std::string>();
   } catch (const Error&) {
     return false;

@@ -59,11 +59,11 @@ bool SettingsReader::flag(const std::string& path) const {
 }
 
 std::int64_t SettingsReader::whole_from(const std::string& path, std::int64_t least) const {
-  const Json& value = at(path);
-  if (!value.is_number_integer() || value.get<std::int64_t>() < least) {
+  const auto number = json_integer(at(path));
+  if (!number || *number < least) {
     fail(path, fmt::format("a whole number of at least {}", least));
   }
-  return value.get<std::int64_t>();
+  return *number;
 }
 
 std::vector<std::string> SettingsReader::texts(const std::string& path) const {

@@ -42,9 +42,7 @@ Json parsed(const std::string& text) {
 
 std::optional<std::int64_t> integer_member(const Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() && found->is_number_integer()
-             ? std::optional(found->get<std::int64_t>())
-             : std::nullopt;
+  return found != object.end() ? json_integer(*found) : std::nullopt;
 }
 
 // Reads one file front to back, in constant memory apart from the trace itself.
@@ -190,10 +188,11 @@ class KinetoLoader {
   static std::vector<std::int64_t> ranks_in(const Json& list) {
     std::vector<std::int64_t> ranks;
     for (const Json& rank : list) {
-      if (!rank.is_number_integer() || rank.get<std::int64_t>() < 0) {
+      const auto number = json_integer(rank);
+      if (!number || *number < 0) {
         return {};
       }
-      ranks.push_back(rank.get<std::int64_t>());
+      ranks.push_back(*number);
     }
     std::sort(ranks.begin(), ranks.end());
     return ranks;

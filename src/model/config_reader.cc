@@ -55,13 +55,11 @@ std::int64_t ConfigReader::whole(const char* key, const Json& value, std::int64_
     }
     fail(key, value, wanted);
   }
-  if (!value.is_number_integer() ||
-      (value.is_number_unsigned() &&
-       value.get<std::uint64_t>() > static_cast<std::uint64_t>(kLargest)) ||
-      value.get<std::int64_t>() < least || value.get<std::int64_t>() > kLargest) {
+  const auto number = json_integer(value);
+  if (!number || *number < least || *number > kLargest) {
     fail(key, value, wanted);
   }
-  return value.get<std::int64_t>();
+  return *number;
 }
 
 std::optional<std::int64_t> ConfigReader::find_size(std::initializer_list<const char*> keys) const {

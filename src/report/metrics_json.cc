@@ -100,10 +100,9 @@ void read_object(const Json& json, T& object, const Place& place) {
 }
 
 void read_integer(const Json& json, std::int64_t& value, const Place& place) {
-  const bool fits =
-      json.is_number_unsigned() ? json.get<std::uint64_t>() <= INT64_MAX : json.is_number_integer();
-  expect(fits, "a whole number", place);
-  value = json.get<std::int64_t>();
+  const auto number = json_integer(json);
+  expect(number.has_value(), "a whole number", place);
+  value = *number;
 }
 
 void read_severity(const Json& json, Severity& value, const Place& place) {

@@ -63,9 +63,8 @@ CellValue cell_of(const Json& value) {
     return value.get_ref<const std::string&>();
   }
   // What does not fit into 64 bits with a sign is neither a time nor a count.
-  if (value.is_number_integer() &&
-      !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
-    return value.get<std::int64_t>();
+  if (const auto number = json_integer(value)) {
+    return *number;
   }
   return value.is_number() ? CellValue(value.get<double>()) : CellValue();
 }

@@ -34,7 +34,7 @@ std::vector<ComparedRun> baseline_runs(const std::string& path) {
   const Json file = parse_json(read_file(path, kMostMetricsBytes), path);
   constexpr int kVersion = 1;
   const Json version = file.is_object() ? file.value("schema_version", Json()) : Json();
-  if (!version.is_number_integer() || version.get<int>() > kVersion) {
+  if (json_integer(version).value_or(INT64_MAX) > kVersion) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} was written by a newer llmprof (schema_version {})", path,
                             to_json_line(version)),

@@ -444,7 +444,7 @@ LoadedMetrics load_metrics(const std::vector<std::string>& paths, const Recordin
                 fmt::format("{} is not a metrics.json of llmprof", file.string()));
   }
   const Json version = json.value("schema_version", Json());
-  if (!version.is_number_integer() || version.get<int>() > kVersion) {
+  if (json_integer(version).value_or(INT64_MAX) > kVersion) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} was written by a newer llmprof (schema_version {})", file.string(),
                             to_json_line(version)),

@@ -249,20 +249,36 @@ SpooledBatch Spool::load(const fs::path& path) const {
   if (end == std::string::npos) {
     throw damaged_spool(path);
   }
+  const auto count_in = [&](const Json& object, const char* key) {
+    const auto count = json_integer(object.at(key));
+    if (!count || *count < 0) {
+      throw damaged_spool(path);
+    }
+    return static_cast<std::uint64_t>(*count);
+  };
   SpooledBatch batch;
   batch.path = path;
   try {
     const Json head = parse_json(std::string_view(bytes).substr(0, end), path.string());
-    batch.num_ranks = head.at("num_ranks").get<std::uint64_t>();
-    batch.run_keys = head.at("run_keys").get<std::vector<std::uint64_t>>();
+    batch.num_ranks = count_in(head, "num_ranks");
+    for (const Json& key : head.at("run_keys")) {
+      if (!key.is_number_unsigned()) {
+        throw damaged_spool(path);
+      }
+      batch.run_keys.push_back(key.get<std::uint64_t>());
+    }
     if (head.contains("summaries")) {
       batch.summaries = head.at("summaries").get<std::vector<std::string>>();
-      batch.first_day = head.at("first_day").get<std::int64_t>();
+      const auto day = json_integer(head.at("first_day"));
+      if (!day) {
+        throw damaged_spool(path);
+      }
+      batch.first_day = *day;
     }
     // Every section is verified against its hash, because it will be sent without another look.
     std::size_t at = end + 1;
     for (const Json& entry : head.at("sections")) {
-      const auto size = entry.at("bytes").get<std::uint64_t>();
+      const std::uint64_t size = count_in(entry, "bytes");
       if (size > bytes.size() - at) {
         throw damaged_spool(path);
       }
@@ -271,8 +287,8 @@ SpooledBatch Spool::load(const fs::path& path) const {
       batch.sections.push_back({table,
                                 entry.contains("columns") ? entry.at("columns").get<std::string>()
                                                           : column_list(table, 1),
-                                entry.at("rows").get<std::uint64_t>(),
-                                entry.at("sha256").get<std::string>(), bytes.substr(at, size)});
+                                count_in(entry, "rows"), entry.at("sha256").get<std::string>(),
+                                bytes.substr(at, size)});
       if (sha256_hex(batch.sections.back().bytes) != batch.sections.back().sha256) {
         throw damaged_spool(path);
       }

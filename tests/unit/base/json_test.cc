@@ -55,6 +55,16 @@ TEST(Json, DepthIsThatOfBracketsOutsideOfTexts) {
   EXPECT_EQ(parse_json("[\"" + text + "\", {\"" + text + "\": []}]", "x").size(), 2);
 }
 
+TEST(Json, IntegersAreNeverMadeOfOtherNumbers) {
+  for (const char* text : {"-1.5", "1e30", "4.0", "9223372036854775808", "18446744073709551615",
+                           "\"1\"", "true", "null", "[1]"}) {
+    EXPECT_FALSE(json_integer(parse_json(text, "x"))) << text;
+  }
+  EXPECT_EQ(json_integer(parse_json("9223372036854775807", "x")), INT64_MAX);
+  EXPECT_EQ(json_integer(parse_json("-9223372036854775808", "x")), INT64_MIN);
+  EXPECT_EQ(json_integer(parse_json("0", "x")), 0);
+}
+
 // The square of 100,000 would take minutes with sanitizers.
 TEST(Json, ManyObjectsTakeTimeInProportion) {
   std::string text = "[0";

@@ -160,7 +160,9 @@ TEST_F(Bundle, DamagedManifestsAreErrors) {
         std::string(R"({"schema": "llmprof.manifest", "schema_version": 99})"),
         std::string(R"({"schema": "llmprof.manifest", "schema_version": 1, "run_id": 5})"),
         std::string(R"({"schema": "llmprof.manifest", "schema_version": 1, "run_id": "x", "run": {},
-                        "files": [{"path": 1}]})")}) {
+                        "files": [{"path": 1}]})"),
+        std::string(R"({"schema": "llmprof.manifest", "schema_version": 1, "run_id": "x", "run": {},
+                        "files": [{"path": "a", "size_bytes": -1.5, "sha256": ""}]})")}) {
     artifacts.write("manifest.json", bad);
     expect_error([&] { read_manifest(artifacts); }, ErrorKind::kInput, HasSubstr("manifest.json"),
                  _);

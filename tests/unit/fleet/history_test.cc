@@ -187,6 +187,15 @@ TEST(SpoolFolder, KeepsBatchesUntilTheyAreRemoved) {
   EXPECT_EQ(loaded.sections[1].bytes, *batch.sections()[1].bytes);
   EXPECT_EQ(loaded.run_keys, std::vector<std::uint64_t>{key_of("1")});
   std::string bytes = read_file(spool.waiting()[0]);
+  const std::size_t end = bytes.find('\n');
+  const Json head = parse_json(bytes.substr(0, end), "head");
+  for (const char* field :
+       {"/num_ranks", "/run_keys/0", "/first_day", "/sections/0/bytes", "/sections/0/rows"}) {
+    Json wrong = head;
+    wrong.at(Json::json_pointer(field)) = -1.5;
+    write_file(spool.waiting()[0], to_json_line(wrong) + bytes.substr(end));
+    EXPECT_THROW(spool.load(spool.waiting()[0]), Error) << field;
+  }
   bytes.back() ^= 1;
   write_file(spool.waiting()[0], bytes);
   EXPECT_THROW(spool.load(spool.waiting()[0]), Error);
