@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -135,6 +136,11 @@ void note_free(const volatile void* block) {
   }
 }
 
+// Those of the seeds and of the kept corpus that are not refused. What libFuzzer keeps later is
+// mostly refused, since every error is code that was not reached before.
+std::vector<std::string> accepted_seeds;
+bool has_changed_inputs = false;
+
 // Tells now and then how many inputs were not refused: libFuzzer ends without destructors.
 void count(bool is_accepted) {
   static std::uint64_t num_run = 0;
@@ -167,8 +173,13 @@ void end_after(double seconds) {
   ::setitimer(ITIMER_PROF, &left, nullptr);
 }
 
-// The time it took. Both limits are judged.
-double run(std::string_view bytes) {
+struct Judged {
+  bool is_accepted;
+  double taken_s;
+};
+
+// Both limits are judged.
+Judged run(std::string_view bytes) {
   constexpr std::int64_t kMostBytesPerByte = 64;
   constexpr std::int64_t kMostBytes = 256'000'000;
   constexpr double kMostSecondsPerByte = 20e-6;
@@ -179,7 +190,7 @@ double run(std::string_view bytes) {
   const double most_s = kMostSecondsPerByte * static_cast<double>(size) + kMostSeconds;
   end_after(3 * most_s);
   const double start_s = used_s();
-  count(target().run(bytes));
+  const bool is_accepted = target().run(bytes);
   const double taken_s = used_s() - start_s;
   end_after(0);
   const std::int64_t taken = peak_bytes - before;
@@ -189,7 +200,8 @@ double run(std::string_view bytes) {
   if (taken_s > most_s) {
     fail(bytes.size(), taken_s, "s of processor time");
   }
-  return taken_s;
+  count(is_accepted);
+  return {is_accepted, taken_s};
 }
 
 // Four times as much may take eight times as long: sorting, and caches that are too small.
@@ -207,8 +219,8 @@ void run_grown(std::string_view bytes) {
   if (!small || !large || large->size() < 2 * small->size()) {
     return;
   }
-  const double small_s = run(*small);
-  const double large_s = run(*large);
+  const double small_s = run(*small).taken_s;
+  const double large_s = run(*large).taken_s;
   const double ratio = static_cast<double>(large->size()) / static_cast<double>(small->size());
   if (large_s > 2 * ratio * small_s + kNoise) {
     std::fprintf(stderr, "%zu bytes took %.2f s, and ", small->size(), small_s);
@@ -226,10 +238,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::abort();
   }
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  constexpr std::size_t kMostSeeds = 500;
   if (kGrows) {
     run_grown(bytes);
-  } else {
-    run(bytes);
+  } else if (run(bytes).is_accepted && !has_changed_inputs && accepted_seeds.size() < kMostSeeds) {
+    accepted_seeds.emplace_back(bytes);
   }
   return 0;
 }
@@ -238,7 +251,17 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
                                                std::size_t max_size, unsigned seed) {
   static const bool kBytesOnly = is_set("LLMPROF_FUZZ_BYTES");
   llmprof::Random random(seed);
-  // libFuzzer changes an input up to five times, and one change of bytes is mostly its end.
+  has_changed_inputs = true;
+  // libFuzzer changes an input five times and runs each: about half of them then come from a seed.
+  constexpr std::size_t kSeedOneIn = 4;
+  if (!accepted_seeds.empty() && llmprof::pick(random, kSeedOneIn) == 0) {
+    const std::string& accepted = llmprof::one_of(accepted_seeds, random);
+    if (accepted.size() <= max_size) {
+      std::memcpy(data, accepted.data(), accepted.size());
+      size = accepted.size();
+    }
+  }
+  // One change of bytes is mostly the end of a structure.
   constexpr std::size_t kBytesOneIn = 16;
   if (target().changed != nullptr && !kBytesOnly && llmprof::pick(random, kBytesOneIn) != 0) {
     if (const auto changed =
