@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include "capture/processes.h"
@@ -12,6 +13,10 @@ namespace llmprof {
 
 // What nsys says when it gives up on the agent that it started.
 inline constexpr const char* kAgentFailed = "Agent launcher failed";
+
+// On a busy machine nsys now and then loses the agent it just started, before it starts the
+// program, and exits with 1. True where `said` is what it prints then.
+bool is_agent_failure(std::string_view said);
 
 // What a killed nsys left behind. While it is there, captures may end in kAgentFailed though nsys
 // lists no session.

@@ -8,6 +8,7 @@
 // this, so that no server survives a killed run.
 #include "serve/drive.h"
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <mutex>
@@ -21,6 +22,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_fwd.h"
+#include "capture/nsys_leftovers.h"
 #include "net/http.h"
 #include "serve/last_statement.h"
 
@@ -41,11 +43,36 @@ std::int64_t time_of_day() {
       .count();
 }
 
+// Output of ranks, searched for the words of an nsys that did not start its program. srun lets the
+// other ranks wait for that one; mpirun ends them, which looks like a server that died.
+class RankOutput {
+ public:
+  void add(std::string_view text) {
+    for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos;) {
+      line_ += text.substr(0, end);
+      has_lost_rank_ = has_lost_rank_ || is_agent_failure(line_);
+      line_.clear();
+      text.remove_prefix(end + 1);
+    }
+    if (line_.size() < kLongestLine) {
+      line_ += text;
+    }
+  }
+
+  bool has_lost_rank() const { return has_lost_rank_; }  // from any thread
+
+ private:
+  static constexpr std::size_t kLongestLine = 1000;
+  std::string line_;
+  std::atomic<bool> has_lost_rank_{false};
+};
+
 // The second thread: everything that is done to the server.
 class Conductor {
  public:
-  Conductor(const DriveScript& script, const std::atomic<bool>& is_server_gone)
-      : script_(script), is_server_gone_(is_server_gone) {}
+  Conductor(const DriveScript& script, const std::atomic<bool>& is_server_gone,
+            const RankOutput& rank_output)
+      : script_(script), is_server_gone_(is_server_gone), rank_output_(rank_output) {}
 
   // True when all of the script was carried out.
   bool run() { return wait_until_ready() && run_client("warm-up", script_.warmup) && record(); }
@@ -73,6 +100,9 @@ class Conductor {
       const HttpAnswer answer = client.get(script_.ready_url);
       if (answer.status == 200) {
         break;
+      }
+      if (rank_output_.has_lost_rank()) {
+        return fail(Reason::kServerDied, kRankNotStarted);
       }
       last = answer.status == 0 ? answer.reason : fmt::format("HTTP status {}", answer.status);
       if (Clock::now() - start >= script_.most_start) {
@@ -184,6 +214,7 @@ class Conductor {
 
   const DriveScript& script_;
   const std::atomic<bool>& is_server_gone_;
+  const RankOutput& rank_output_;
   std::mutex mutex_;  // of log and failure
   std::string log_;
 };
@@ -228,7 +259,8 @@ DriveResult drive(const DriveScript& script,
   }
   std::atomic<bool> is_server_gone{false};
   std::atomic<bool> is_done{false};
-  Conductor conductor(script, is_server_gone);
+  RankOutput rank_output;
+  Conductor conductor(script, is_server_gone, rank_output);
   std::string problem;
   std::thread second([&] {
     try {
@@ -251,6 +283,9 @@ DriveResult drive(const DriveScript& script,
       if (!progress.output.empty()) {
         on_output(progress.output);
       }
+      if (script.has_ranks) {
+        rank_output.add(progress.output);
+      }
     });
   } catch (const Error& error) {
     not_started = error;
@@ -271,8 +306,11 @@ DriveResult drive(const DriveScript& script,
     result.sentence = problem;
   } else if (has_died) {
     result.failure = Reason::kServerDied;
-    result.sentence = fmt::format("the server exited with code {}{}", ended.exit_code,
-                                  result.start_ns == 0 ? " before it was ready" : " under load");
+    const bool is_of_rank = result.start_ns == 0 && rank_output.has_lost_rank();
+    result.sentence =
+        is_of_rank ? kRankNotStarted
+                   : fmt::format("the server exited with code {}{}", ended.exit_code,
+                                 result.start_ns == 0 ? " before it was ready" : " under load");
   }
   if (!script.events.empty()) {
     write_file(script.events, event_line(result));

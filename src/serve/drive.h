@@ -40,6 +40,9 @@ struct DriveScript {
   std::filesystem::path events;      // what happened when: a line of JSON each
 };
 
+// Begins the sentence about a server that lost a rank: nsys gave up on its agent.
+inline constexpr const char* kRankNotStarted = "nsys did not start the program of a rank";
+
 // Before the name of a variable: its value for the client, where the server's differs.
 inline constexpr const char* kClientVariable = "LLMPROF_CLIENT_";
 

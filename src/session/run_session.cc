@@ -69,19 +69,18 @@ std::vector<int> expected_codes(const NsysSettings& nsys) {
   return nsys.duration_s > 0 ? std::vector<int>{143} : std::vector<int>{};
 }
 
-// On a busy machine nsys now and then loses the agent it just started, before it starts the
-// program: it prints these words alone and exits with 1. What drives a server then says that it
-// died.
 constexpr int kMostRetries = 2;
 
+// By what nsys printed alone. What drives a server then says that it died, and names a rank that
+// was not started, as other ranks print too.
 bool agent_has_failed(const StepResult& step) {
   const std::string death = fmt::format("llmprof: {}:", code_of(Reason::kServerDied));
   const std::size_t driver = step.last_lines.rfind(death);
-  const std::string_view said = trim(std::string_view(step.last_lines).substr(0, driver));
-  const int code = driver == std::string::npos ? 1 : info_of(Reason::kServerDied).exit_code;
+  const bool is_driven = driver != std::string::npos;
+  const int code = is_driven ? info_of(Reason::kServerDied).exit_code : 1;
   return step.end == StepEnd::kItself && step.exit_code == code &&
-         (said == "End of file" || said == std::string(kAgentFailed) + "." ||
-          said.find("Local Endpoint is not available") != std::string_view::npos);
+         (is_agent_failure(std::string_view(step.last_lines).substr(0, driver)) ||
+          (is_driven && step.last_lines.find(kRankNotStarted, driver) != std::string::npos));
 }
 
 // The stage timer's library lies there and is loaded from there, so the folder must be new and
@@ -464,11 +463,12 @@ void RunSession::run_nsys(const Pass& pass, PassRecord& record) {
   }
   remove_leftovers_of_nsys();
   const fs::path report = inputs_.bundle / "nsys/run.nsys-rep";
-  const auto start = fs::file_time_type::clock::now();
+  auto start = fs::file_time_type::clock::now();
   StepResult step = run_step(pass, command, setup_.options.limits, record);
   for (int retry = 0; retry < kMostRetries && !is_interrupted_ && agent_has_failed(step); ++retry) {
     progress_.note("nsys failed to start its agent before it started the program; trying again");
     remove_leftovers_of_nsys();
+    start = fs::file_time_type::clock::now();
     step = run_step(pass, command, setup_.options.limits, record);
   }
   if (setup_.server && setup_.server->ranks) {

@@ -22,11 +22,12 @@ class AgentFailed(Exception):
 
 
 def agent_failed(*said):
+    """The line by which nsys says so, or an empty one."""
     lines = "\n".join(map(str, said)).replace("\\n", "\n").splitlines()  # also of a tuple, as it is printed
     # On a loaded machine its agent comes late and misses the range that opens the recording. On a quiet one that is our fault.
-    if os.getloadavg()[0] > 2 * os.cpu_count() and any("nsys missed it, or the program" in line for line in lines):
-        return True
-    return any(line.strip() in AGENT_LINES or any(words in line for words in AGENT_WORDS) for line in lines)
+    missed = ("nsys missed it, or the program",) if os.getloadavg()[0] > 2 * os.cpu_count() else ()
+    return next((line.strip() for line in lines
+                 if line.strip() in AGENT_LINES or any(words in line for words in AGENT_WORDS + missed)), "")
 
 
 def each(checks):
@@ -37,10 +38,12 @@ def each(checks):
         try:
             check()
         except (AgentFailed, AssertionError, RuntimeError, subprocess.CalledProcessError) as error:
-            if not isinstance(error, AgentFailed) and not agent_failed(error, getattr(error, "stdout", ""), getattr(error, "stderr", "")):
+            line = agent_failed(error, getattr(error, "stdout", ""), getattr(error, "stderr", ""))
+            if not isinstance(error, AgentFailed) and not line:
                 raise
             test = pathlib.Path(sys.argv[0]).stem
-            print(f"not exercised: {'manual' if test.startswith('manual') else 'real'}.{test}: {name}: nsys lost its own agent")
+            print(f"not exercised: {'manual' if test.startswith('manual') else 'real'}.{test}: {name}: nsys lost its own agent"
+                  f" ({line[:200]})")
             code = 77
         print(f"{name}: {time.time() - start:.1f} s")
     return code

@@ -39,7 +39,11 @@ class Serve:
                 f"http://127.0.0.1:{port}/health", "--client", client, *words]
 
     def run(self, *words, code=0, **parts):
-        result = subprocess.run(self.argv(*words, **parts), capture_output=True, text=True, timeout=240)
+        argv = self.argv(*words, **parts)
+        try:
+            result = subprocess.run(argv, capture_output=True, text=True, timeout=240)
+        except subprocess.TimeoutExpired as late:
+            raise AssertionError(f"240 s: {argv}\n{(late.stdout or b'').decode()}\n{(late.stderr or b'').decode()}") from None
         run = Run(result.returncode, result.stdout, result.stderr)
         assert run.code == code, run
         assert run.bundle and not processes_of(run.bundle), (processes_of(run.bundle), str(run))

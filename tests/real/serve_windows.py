@@ -27,7 +27,7 @@ NAMES = {"vllm": ("execute_context_1(64)_generation_0(0)", "execute_context_0(0)
          "sglang": ("step[EXTEND bs=1 toks=64]", "step[DECODE bs=4]"),
          "trtllm": ("[Executor] _forward_step 1: 1 ctx reqs, 0 gen reqs", "[Executor] _forward_step 2: 0 ctx reqs, 4 gen reqs")}
 # It runs the program, writes a report when that ends, and "exports" a recording, of several ranks the rank's own. FAULT=N: rank N leaves none;
-# FAULT=PATH: it fails to start, once.
+# FAULT=PATH: it fails to start, once, of several ranks the first.
 NSYS = """#!{python}
 import os, re, shutil, signal, subprocess, sys
 words = sys.argv[1:]
@@ -38,7 +38,8 @@ elif words[:1] == ["export"]:
     shutil.copy({recording!r} + (rank[1] if rank else ""), next(word for word in words if word.startswith("--output="))[9:])
 elif "--help" in words:
     print("--trace-fork-before-exec= --cuda-graph-trace= --wait=")
-elif words[:1] == ["profile"] and os.environ.get("FAULT") and not os.path.exists(os.environ["FAULT"]) and "/" in os.environ["FAULT"]:
+elif (words[:1] == ["profile"] and "/" in os.environ.get("FAULT", "") and not os.path.exists(os.environ["FAULT"])
+      and os.environ.get("OMPI_COMM_WORLD_RANK", "0") == "0"):
     open(os.environ["FAULT"], "w").close()
     print("Agent launcher failed.")
     sys.exit(1)
@@ -52,7 +53,7 @@ elif words[:1] == ["profile"]:
     with open(next(word for word in words if word.startswith("--output="))[9:], "w") as report:
         report.write("a report")
 """
-# Starts its ranks on this machine, as Open MPI does.
+# Starts its ranks on this machine, with Open MPI's variables. Where one fails the others go on, as srun's do.
 MPIRUN = """#!{python}
 import os, signal, subprocess, sys
 ranks = [subprocess.Popen(sys.argv[3:], env={{**os.environ, "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": sys.argv[2]}})
@@ -196,6 +197,10 @@ def check_ranks(serve, has_nsys):
         lost = serve.run("--passes", "nsys", "workload=trtllm", code=7)
         assert lost.findings()["gate_not_fired" if "gate_not_fired" in lost.findings() else "report_missing"]["sentence"].startswith(
             "rank 1: "), lost
+        # Where nsys loses the agent of one rank, the others wait for it.
+        os.environ["FAULT"] = str(serve.directory / "failed one rank")
+        run = serve.run("--passes", "nsys", "--steps", "20", "workload=trtllm")
+        assert "trying again" in run.err and len(list((run.bundle / "nsys").glob("rank-*.sqlite"))) == 2, run
     finally:
         os.environ.pop("FAULT", None)
         del os.environ["LLMPROF_NSYS"]

@@ -186,5 +186,16 @@ TEST_F(NsysLeftoversTest, OnlyTheyAreRemoved) {
   EXPECT_FALSE(fs::exists(directory.path() / "dev/shm/NSys-2025.5.1"));
 }
 
+TEST(AgentFailure, IsKnownByWhatNsysPrintsAlone) {
+  for (const char* said : {"Agent launcher failed.\n", "End of file\n", "Connection reset by peer",
+                           "error: Local Endpoint is not available (1)\n"}) {
+    EXPECT_TRUE(is_agent_failure(said)) << said;
+  }
+  for (const char* said : {"", "ValueError: End of file", "a curl error: Connection reset by peer",
+                           "The program said: Agent launcher failed.\n"}) {
+    EXPECT_FALSE(is_agent_failure(said)) << said;
+  }
+}
+
 }  // namespace
 }  // namespace llmprof

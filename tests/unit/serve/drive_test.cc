@@ -43,6 +43,28 @@ TEST(Drive, AServerThatDoesNotAnswerIsStopped) {
   EXPECT_EQ(result.server_exit_code, 130);
 }
 
+// A worker waits for the first rank, whose nsys gave up: nobody would answer in 600 s.
+TEST(Drive, ARankThatNsysDidNotStartEndsTheWaitForTheServer) {
+  const TemporaryDirectory directory;
+  DriveScript script;
+  script.server.environment = {{"PATH", "/usr/bin:/bin"}};
+  script.ready_url = "http://127.0.0.1:9/health";
+  script.has_ranks = true;
+  for (const char* rest : {"sleep 60", "exit 1"}) {  // srun lets the others wait, mpirun ends them
+    script.server.argv = {
+        directory
+            .add_script("server",
+                        std::string("printf 'Agent laun'; sleep 0.3; echo cher failed.; ") + rest)
+            .string()};
+    const DriveResult result = drive(script, [](std::string_view) {});
+    EXPECT_EQ(result.failure, Reason::kServerDied);
+    EXPECT_EQ(result.sentence, kRankNotStarted);
+  }
+  script.has_ranks = false;
+  EXPECT_THAT(drive(script, [](std::string_view) {}).sentence,
+              HasSubstr("exited with code 1 before it was ready"));
+}
+
 TEST(Drive, ClientsGetTheEnvironmentOfBefore) {
   const std::map<std::string, std::string> environment = {
       {"PATH", "/bin"},
