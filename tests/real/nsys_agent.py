@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from runs import Runner, each, end, has_report, leftovers, wait_until
+from runs import AgentFailed, Runner, end, has_report, leftovers, wait_until
 
 SHARED_MEMORY = pathlib.Path("/dev/shm")
 LOCKS = pathlib.Path("/tmp/nvidia")
@@ -46,7 +46,8 @@ def agents():
 def kill_in_the_middle(folder):
     """An agent ends after it has made its shared memory and before it has filled it."""
     said = capture(folder)
-    assert (folder / "plain.nsys-rep").exists(), said
+    if not (folder / "plain.nsys-rep").exists():
+        raise AgentFailed(said)
     wait_until(lambda: not agents())
     sessions = next(SHARED_MEMORY.glob("NSys-*"), None) or SHARED_MEMORY / said_name()
     sessions.unlink(missing_ok=True)
@@ -68,25 +69,35 @@ def said_name():
     return f"NSys-{words[-1].split('-')[0]}"
 
 
+def heal(runner):
+    """What llmprof said until a capture was complete. A busy machine may also fail the first ones."""
+    said = ""
+    for _ in range(3):
+        try:
+            run = runner.run("--passes", "nsys")
+            assert run.code == 0 and has_report(run), str(run)
+            return said + run.err
+        except AgentFailed as error:
+            said += str(error)
+    raise AssertionError(f"not healed: {said}")
+
+
 def check(runner):
     folder = runner.directory / "plain"
     folder.mkdir()
     try:
         sessions = kill_in_the_middle(folder)
         assert "Agent launcher failed" in capture(folder), "the state does no harm: the test shows nothing"
-        hung = agents()
-        assert hung
         sessions.unlink()
         assert "Agent launcher failed" in capture(folder), "removing the file is enough"
         sessions.touch()  # as if nobody had tried that
         until = time.time() + SECONDS_UNTIL_STALE
         wait_until(lambda: time.time() > until)
         said = leftovers(runner)
-        assert said["status"] == "WARN" and str(hung[0]) in said["finding"] and f"kill {hung[0]}" in said["remedy"], said
-        assert str(sessions) in said["remedy"], said
-        run = runner.run("--passes", "nsys")
-        assert run.code == 0 and has_report(run), str(run)
-        assert f"ended nsys (pid {hung[0]})" in run.err and f"removed {sessions}" in run.err, str(run)
+        hung = [pid for pid in agents() if f"nsys (pid {pid})" in said["finding"] and f"kill {pid}" in said["remedy"]]
+        assert said["status"] == "WARN" and len(hung) == 1 and str(sessions) in said["remedy"], (said, agents())
+        healed = heal(runner)
+        assert f"ended nsys (pid {hung[0]})" in healed and f"removed {sessions}" in healed, healed
         wait_until(lambda: not agents())
     finally:
         end(agents())
@@ -119,9 +130,13 @@ def main():
     set_apart()
     runner = Runner(arguments.program, arguments.workload)
     try:
-        return each({"an agent killed in the middle": lambda: check(runner)})
+        check(runner)
+    except AgentFailed as error:
+        print(f"not exercised: real.nsys_agent: nsys lost its own agent before one was killed\n{error}")
+        return 77
     finally:
         runner.close()
+    return 0
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import sys
 import tempfile
 import time
 
-# What nsys says when it loses its own agent, before it starts any program. llmprof tries again twice.
-AGENT_WORDS = ("Agent launcher failed", "Local Endpoint is not available", "errinfo_api_function_*] = sem_open",
+# What nsys says when it loses its own agent, before it starts any program. llmprof tries again twice. With the full stop: doctor quotes it.
+AGENT_WORDS = ("Agent launcher failed.", "Local Endpoint is not available", "errinfo_api_function_*] = sem_open",
                "nsys exited with code 1 and wrote no report; the last line it printed: Connection reset by peer")
 
 AGENT_LINES = ("End of file", "Connection reset by peer")  # whole lines
@@ -43,7 +43,7 @@ def each(checks):
                 raise
             test = pathlib.Path(sys.argv[0]).stem
             print(f"not exercised: {'manual' if test.startswith('manual') else 'real'}.{test}: {name}: nsys lost its own agent"
-                  f" ({line[:200]})")
+                  f" ({line[:200]})\n{str(error)[-3000:]}")
             code = 77
         print(f"{name}: {time.time() - start:.1f} s")
     return code
