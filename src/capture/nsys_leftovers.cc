@@ -177,8 +177,12 @@ bool end_process(const System& system, const RunningProcess& process) {
 bool is_agent_failure(std::string_view said) {
   const std::string_view text = trim(said);
   return text == "End of file" || text == "Connection reset by peer" ||
-         text == fmt::format("{}.", kAgentFailed) ||
-         text.find("Local Endpoint is not available") != std::string_view::npos;
+         is_line_of_agent_failure(text);
+}
+
+bool is_line_of_agent_failure(std::string_view line) {
+  return line == fmt::format("{}.", kAgentFailed) ||
+         line.find("Local Endpoint is not available") != std::string_view::npos;
 }
 
 NsysLeftovers find_nsys_leftovers(const System& system, std::chrono::system_clock::time_point now) {

@@ -15,8 +15,10 @@ namespace llmprof {
 inline constexpr const char* kAgentFailed = "Agent launcher failed";
 
 // On a busy machine nsys now and then loses the agent it just started, before it starts the
-// program, and exits with 1. True where `said` is what it prints then.
+// program, and exits with 1. True where `said` is all that it prints then.
 bool is_agent_failure(std::string_view said);
+// The same of a line among others: only words that no other program prints.
+bool is_line_of_agent_failure(std::string_view line);
 
 // What a killed nsys left behind. While it is there, captures may end in kAgentFailed though nsys
 // lists no session.

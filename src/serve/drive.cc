@@ -50,7 +50,7 @@ class RankOutput {
   void add(std::string_view text) {
     for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos;) {
       line_ += text.substr(0, end);
-      has_lost_rank_ = has_lost_rank_ || is_agent_failure(line_);
+      has_lost_rank_ = has_lost_rank_ || is_line_of_agent_failure(line_);
       line_.clear();
       text.remove_prefix(end + 1);
     }

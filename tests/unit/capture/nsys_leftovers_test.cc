@@ -195,6 +195,8 @@ TEST(AgentFailure, IsKnownByWhatNsysPrintsAlone) {
                            "The program said: Agent launcher failed.\n"}) {
     EXPECT_FALSE(is_agent_failure(said)) << said;
   }
+  EXPECT_TRUE(is_line_of_agent_failure("Agent launcher failed."));
+  EXPECT_FALSE(is_line_of_agent_failure("End of file"));
 }
 
 }  // namespace
