@@ -17,6 +17,7 @@
 #include "analysis/warm_up.h"
 #include "base/json.h"
 #include "expect_error.h"
+#include "sanitizers.h"
 #include "trace_builder.h"
 
 namespace llmprof {
@@ -518,7 +519,8 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
   std::int64_t num_ledgers = 0;
   std::int64_t num_split = 0;
   std::map<std::string, std::int64_t> seen;
-  for (int i = 0; i < 10'000; ++i) {
+  constexpr int kRecordings = num_random_inputs(10'000);
+  for (int i = 0; i < kRecordings; ++i) {
     const Recording recording = Maker(random).make();
     const Analysis analysis = profile(trace_of(recording, nullptr), rules()).analysis;
     auto expected = plain_ledgers(recording, analysis.capture_start_ns);
@@ -556,8 +558,9 @@ TEST(Ledger, TenThousandRandomRecordingsNanosecondByNanosecond) {
           << "recording " << i;
     }
   }
-  EXPECT_GT(num_ledgers, 10'000);
-  EXPECT_GT(num_split, 100) << "recordings with a start-up are too rare to prove anything";
+  EXPECT_GT(num_ledgers, kRecordings);
+  EXPECT_GT(num_split, kRecordings / 100)
+      << "recordings with a start-up are too rare to prove anything";
   for (const char* bucket : {"compute", "comm", "copy", "other_stage", "unattributed", "sync",
                              "launch_late", "queued", "unknown_idle", "unrecorded", "tail"}) {
     EXPECT_GT(seen[bucket], 0) << bucket << " never occurs: the test does not reach it";

@@ -11,9 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#ifndef __has_feature  // clang's way to tell
-#define __has_feature(feature) 0
-#endif
+#include "sanitizers.h"
 
 namespace llmprof {
 namespace {
@@ -45,10 +43,9 @@ TEST(RunTasks, ManyThreadsForFewTasks) {
 }
 
 TEST(RunTasks, WhereTheSystemGivesNoMoreThreadsThoseThereDoItAll) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "sanitizers want all of the address space";
-#endif
+  if (kHasSanitizer) {
+    GTEST_SKIP() << "sanitizers want all of the address space";
+  }
   EXPECT_EXIT(run_with_little_room(), testing::ExitedWithCode(0), "");
 }
 

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "config/presets.h"
 #include "report/metrics.h"
+#include "sanitizers.h"
 
 namespace llmprof {
 namespace {
@@ -33,7 +34,8 @@ Trace made_trace(std::uint32_t seed) {
   return make_engine_trace(engine, seed % 3 == 1 ? nullptr : &random).trace;
 }
 
-constexpr std::uint32_t kRecordings = 250;  // of each of four tests, which run side by side
+constexpr std::uint32_t kRecordings =
+    num_random_inputs(250);  // of each of four tests, which run side by side
 
 class Threads : public testing::TestWithParam<std::uint32_t> {};
 
