@@ -84,8 +84,25 @@ bool forbid_opening() {
          syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
 }
 
+// How a child ends that marks ranges.
+int end_of_marking_child(bool is_filtered_later) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (is_filtered_later && !forbid_opening()) {
+      _exit(4);
+    }
+    mark(1000, "in a child");
+    _exit(3);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
 int filter_calls() {
   mark(10);
+  std::printf("a child ended with %d\n", end_of_marking_child(false));
+  std::printf("one that was filtered itself ended with %d\n", end_of_marking_child(true));
   if (!forbid_opening()) {
     std::puts("no filter here");
     return 0;
@@ -94,7 +111,34 @@ int filter_calls() {
   for (int i = 0; i < 8; ++i) {
     std::thread([] { mark(20000, "in a thread"); }).join();
   }
+  std::printf("a child of a filtered one ended with %d\n", end_of_marking_child(false));
   std::puts("filtered");
+  return 0;
+}
+
+// A sandbox: nothing is open, and nothing can be opened.
+int close_and_filter() {
+  mark(10);
+  for (int fd = 3; fd < 1024; ++fd) {
+    close(fd);
+  }
+  if (!forbid_opening()) {
+    std::puts("no filter here");
+    return 0;
+  }
+  mark(100000);
+  std::printf("closed and filtered, a child ended with %d\n", end_of_marking_child(false));
+  return 0;
+}
+
+// Few descriptors are allowed.
+int few_descriptors() {
+  const rlimit few = {16, 16};
+  setrlimit(RLIMIT_NOFILE, &few);
+  mark(100000);
+  const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  std::printf("the next descriptor is %d\n", next);
+  close(next);
   return 0;
 }
 
@@ -229,6 +273,8 @@ int main(int argc, char** argv) {
   const int number = argc > 2 ? std::atoi(argv[2]) : 0;
   return what == "allocate"     ? allocate()
          : what == "filter"     ? filter_calls()
+         : what == "sandbox"    ? close_and_filter()
+         : what == "few"        ? few_descriptors()
          : what == "keys"       ? end_threads(number)
          : what == "truncate"   ? truncate_files()
          : what == "bus_error"  ? bus_error()

@@ -13,10 +13,11 @@
 // the kernel answers a write beyond it with SIGXFSZ.
 //
 // The program may install a system call filter at any time, and a filter may kill. After the start
-// only calls are made that a program cannot do without: mmap, munmap, madvise, pwrite, fstat,
-// getrlimit and gettid. In particular nothing is opened: the descriptor is kept, under a high
-// number. A program that closes all descriptors and reuses the number must not have its own file
-// grown, so it is compared before every use, and only where it is gone the file is opened again.
+// only calls are made that a program cannot do without: mmap, munmap, madvise, pread, pwrite,
+// fstat, getrlimit and gettid. In particular nothing is opened: the descriptor is kept, under a
+// high number. A program that closes all descriptors and reuses the number must not have its own
+// file grown, so it is compared before every use. Where it is gone, recording stops. A forked child
+// needs a file of its own, and opens one only if no filter was installed since the start.
 //
 // If somebody truncates the file, or a copy-on-write file system (btrfs) fills up to the last
 // block, a store is a SIGBUS after all. Unless the program handles that signal itself, a handler
@@ -44,9 +45,11 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "nvtx/call_filter.h"
+#include "nvtx/kept_descriptor.h"
 
 namespace llmprof {
 namespace {
@@ -56,7 +59,6 @@ constexpr std::size_t kWindowChunks = 32;
 constexpr std::size_t kWindowBytes = kWindowChunks * kRangeChunkBytes;
 constexpr std::size_t kMaxWindows = kMaxRangeChunks / kWindowChunks;
 constexpr std::uint64_t kShareOfLimit = 16;
-constexpr int kHighDescriptor = 200;
 constexpr int kMaxYields = 100000;
 
 enum FileState : int { kNone, kOpening, kOpen, kFailed };
@@ -65,9 +67,7 @@ enum FileState : int { kNone, kOpening, kOpen, kFailed };
 struct RangeFile {
   std::atomic<int> state{kNone};
   char* base = nullptr;  // of the header
-  std::atomic<int> descriptor{-1};
-  dev_t device = 0;
-  ino_t inode = 0;
+  KeptDescriptor descriptor;
   std::atomic<std::size_t> next_chunk{0};
   std::atomic<bool> is_lost{false};  // it was truncated: nothing more is recorded
   std::uint32_t number = 1;
@@ -183,24 +183,6 @@ long create_file() {
   return -1;
 }
 
-// The file that was created, if the descriptor still is its.
-bool is_our_file(int fd) {
-  struct stat facts = {};
-  return fd >= 0 && syscall(SYS_fstat, fd, &facts) == 0 && facts.st_dev == g_file.device &&
-         facts.st_ino == g_file.inode;
-}
-
-// Under a number that programs, which count from 3, rarely meet.
-void keep_descriptor(long fd) {
-  struct stat facts = {};
-  if (syscall(SYS_fstat, fd, &facts) != 0) {
-    return;
-  }
-  g_file.device = facts.st_dev;
-  g_file.inode = facts.st_ino;
-  g_file.descriptor = static_cast<int>(syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, kHighDescriptor));
-}
-
 // What was mapped at `address`, replaced by plain memory.
 bool replace(char* start, std::size_t bytes, const char* address) {
   if (start == nullptr || address < start || address >= start + bytes) {
@@ -264,6 +246,9 @@ bool make_file() {
       return false;
     }
     g_max_chunks = read_max_chunks();
+    note_filters();
+  } else if (!may_open_files()) {
+    return false;
   }
   // Blocks are allocated before they are mapped: a full disk shows here as an error, not later as a
   // SIGBUS in the application.
@@ -274,7 +259,7 @@ bool make_file() {
   const bool is_made = allocate(fd, 0, kRangeFileHeaderBytes) && map_header(fd) &&
                        populate(g_file.base, kRangeFileHeaderBytes);
   if (is_made) {
-    keep_descriptor(fd);
+    g_file.descriptor.keep(fd);
   }
   syscall(SYS_close, fd);
   if (!is_made) {
@@ -286,27 +271,8 @@ bool make_file() {
   return true;
 }
 
-// The kept descriptor, or one that the caller must close; -1 if there is none.
-struct UsedDescriptor {
-  UsedDescriptor() : fd(g_file.descriptor), is_kept(is_our_file(static_cast<int>(fd))) {
-    if (!is_kept) {
-      fd = syscall(SYS_openat, AT_FDCWD, g_file.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0);
-    }
-  }
-  ~UsedDescriptor() {
-    if (!is_kept && fd >= 0) {
-      syscall(SYS_close, fd);
-    }
-  }
-  UsedDescriptor(const UsedDescriptor&) = delete;
-  UsedDescriptor& operator=(const UsedDescriptor&) = delete;
-
-  long fd;
-  bool is_kept;
-};
-
 // The window's address; two threads may map it at once, and one of them is late.
-char* map_window(long fd, std::size_t window) {
+char* map_window(int fd, std::size_t window) {
   char* known = g_windows[window].load(std::memory_order_acquire);
   if (known != nullptr) {
     return known;
@@ -315,8 +281,8 @@ char* map_window(long fd, std::size_t window) {
     return nullptr;
   }
   void* const mapped =
-      mmap(nullptr, kWindowBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-           static_cast<int>(fd), static_cast<off_t>(chunk_offset(window * kWindowChunks)));
+      mmap(nullptr, kWindowBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+           static_cast<off_t>(chunk_offset(window * kWindowChunks)));
   if (mapped == MAP_FAILED) {
     give_address_space(kWindowBytes);
     return nullptr;
@@ -330,11 +296,11 @@ char* map_window(long fd, std::size_t window) {
 }
 
 char* allocate_chunk(std::size_t chunk) {
-  const UsedDescriptor file;
-  if (file.fd < 0 || !allocate(file.fd, chunk_offset(chunk), kRangeChunkBytes)) {
+  const int fd = g_file.descriptor.get();
+  if (fd < 0 || !allocate(fd, chunk_offset(chunk), kRangeChunkBytes)) {
     return nullptr;
   }
-  char* const window = map_window(file.fd, chunk / kWindowChunks);
+  char* const window = map_window(fd, chunk / kWindowChunks);
   if (window == nullptr) {
     return nullptr;
   }
@@ -411,9 +377,7 @@ void forget_range_file() {
       give_address_space(kWindowBytes);
     }
   }
-  if (const int fd = g_file.descriptor.exchange(-1); is_our_file(fd)) {
-    syscall(SYS_close, fd);
-  }
+  g_file.descriptor.close();
   g_file.is_lost = false;
   ++g_file.number;
   g_file.state.store(kNone);

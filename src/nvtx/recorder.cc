@@ -35,6 +35,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "nvtx/call_filter.h"
 #include "nvtx/mapped_file.h"
 #include "nvtx/range_file.h"
 #include "nvtx/texts.h"
@@ -205,6 +206,7 @@ inline ThreadState* thread_state() {
 
 // Runs in the child, in its only thread.
 void after_fork() {
+  note_filters_after_fork();
   forget_range_file();
   for (std::atomic<ThreadState*>& slot : g_shelf) {
     slot.store(nullptr);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace llmprof {
+
+// A program may install a system call filter that kills it for opening a file. Notes the filters
+// that it has now.
+void note_filters();
+
+// The same in a forked child, before it does anything else. The notes are of its parent.
+void note_filters_after_fork();
+
+// True if no filter was installed since the first note, by this process or those it was forked
+// from. Opens nothing. False where that is not known.
+bool may_open_files();
+
+}  // namespace llmprof
