@@ -245,6 +245,25 @@ int start_children() {
     }
     mark(100);
   }
+  // A daemon: its parent is gone before it marks.
+  int ends[2] = {};
+  if (pipe(ends) != 0) {
+    return 1;
+  }
+  const pid_t between = fork();
+  if (between == 0) {
+    if (fork() == 0) {
+      close(ends[1]);
+      char byte = 0;
+      (void)!read(ends[0], &byte, 1);  // ends when its parent and the first process have closed it
+      mark(1000, "in a daemon");
+      _exit(0);
+    }
+    _exit(0);
+  }
+  close(ends[0]);
+  waitpid(between, nullptr, 0);
+  close(ends[1]);
   std::puts("20 children");
   return 0;
 }

@@ -4,14 +4,15 @@
 // kill for.
 //
 // The kernel tells it in /proc/self/status, which is opened at the start and read again through the
-// same descriptor. A forked child reads its parent's, which was opened before, and opens its own
-// only if its parent has no new filter. It does so at the fork, as the parent may be gone later.
+// same descriptor. A forked child needs its own, and opens it at the fork, before it can install a
+// filter, if its parent had no new one just before.
 //
 // What it gets wrong: the status is that of the program's first thread, so a filter that another
 // thread installs for itself alone is not seen. Kernels before 5.9 do not count filters: there, a
 // second one, such as a program's own in a container, is not seen.
 #include "nvtx/call_filter.h"
 
+#include <atomic>
 #include <cstring>
 
 #include <fcntl.h>
@@ -30,6 +31,7 @@ struct Filters {
 
 KeptDescriptor g_status;
 Filters g_first;
+std::atomic<bool> g_may_child_open{false};
 
 Filters read_filters() {
   Filters filters = {};
@@ -69,10 +71,13 @@ void note_filters() {
   g_first = read_filters();
 }
 
+void note_filters_before_fork() {
+  g_may_child_open = may_open_files();
+}
+
 void note_filters_after_fork() {
-  const bool may_open = may_open_files();
   g_status.close();
-  if (may_open) {
+  if (g_may_child_open) {
     keep_status();
   }
 }

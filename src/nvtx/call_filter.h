@@ -7,7 +7,8 @@ namespace llmprof {
 // that it has now.
 void note_filters();
 
-// The same in a forked child, before it does anything else. The notes are of its parent.
+// Around a fork, in the parent and in the child.
+void note_filters_before_fork();
 void note_filters_after_fork();
 
 // True if no filter was installed since the first note, by this process or those it was forked

@@ -204,8 +204,14 @@ inline ThreadState* thread_state() {
   return __builtin_expect(state != nullptr, 1) ? state : new_thread_state();
 }
 
+void before_fork() {
+  const KeptErrno kept;
+  note_filters_before_fork();
+}
+
 // Runs in the child, in its only thread.
 void after_fork() {
+  const KeptErrno kept;
   note_filters_after_fork();
   forget_range_file();
   for (std::atomic<ThreadState*>& slot : g_shelf) {
@@ -340,7 +346,7 @@ bool start_recorder() {
   }
   reserve_texts();
   if (!g_handles_fork.exchange(true)) {
-    pthread_atfork(nullptr, nullptr, after_fork);
+    pthread_atfork(before_fork, nullptr, after_fork);
   }
   return true;
 }
