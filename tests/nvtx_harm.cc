@@ -233,15 +233,8 @@ int start_children() {
     }
     int status = -1;
     waitpid(child, &status, 0);
-    const pid_t copy = fork();
-    if (copy == 0) {
-      mark(1000, "in a child");
-      _exit(3);
-    }
-    int ended = -1;
-    waitpid(copy, &ended, 0);
-    if (status != 0 || WEXITSTATUS(ended) != 3) {
-      std::printf("children ended with %d, %d\n", status, ended);
+    if (const int copy = end_of_marking_child(false); status != 0 || copy != 3) {
+      std::printf("children ended with %d, %d\n", status, copy);
     }
     mark(100);
   }
