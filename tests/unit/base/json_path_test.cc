@@ -2,6 +2,7 @@
 #include "base/json_path.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "expect_error.h"
 

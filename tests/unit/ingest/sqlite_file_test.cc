@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "expect_error.h"
+#include "folders.h"
 #include "made_sqlite.h"
 #include "temporary.h"
 
@@ -83,7 +84,7 @@ int compare_all_tables(const fs::path& path) {
 }
 
 TEST(SqliteFile, EveryTableOfTheCorpusReadsAsSqliteReadsIt) {
-  const fs::path corpus = fs::path(LLMPROF_CORPUS) / "nsys_sqlite";
+  const fs::path corpus = fs::path(corpus_folder()) / "nsys_sqlite";
   if (!fs::exists(corpus)) {
     GTEST_SKIP() << "no corpus at " << corpus;
   }

@@ -5,16 +5,20 @@
 
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/yaml.h"
+#include "folders.h"
 #include "model/llm.h"
 
 namespace llmprof {
 
 inline const Json& golden_models() {
   static const Json kModels =
-      parse_yaml(read_file(LLMPROF_TEST_DATA "/llm_costs.yaml"), "llm_costs.yaml").at("models");
+      parse_yaml(read_file(std::string(data_folder()) + "/llm_costs.yaml"), "llm_costs.yaml")
+          .at("models");
   return kModels;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/roofline.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace llmprof {

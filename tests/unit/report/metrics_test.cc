@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "expect_error.h"
+#include "folders.h"
 #include "llmprof/recording.h"
 #include "report/metric_catalog.h"
 
@@ -21,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-const fs::path kRoot = fs::path(LLMPROF_TEST_DATA) / ".." / "..";
+const fs::path kRoot = fs::path(data_folder()) / ".." / "..";
 
 std::vector<std::pair<std::string, Json>> golden_metrics() {
   std::vector<std::pair<std::string, Json>> files;
@@ -48,11 +49,11 @@ TEST(Metrics, GoldensComeBackAsTheyWere) {
 }
 
 TEST(Metrics, RecordingsComeBackAsTheyWere) {
-  if (!fs::is_directory(LLMPROF_CORPUS)) {
+  if (!fs::is_directory(corpus_folder())) {
     GTEST_SKIP() << "no corpus";
   }
   for (const char* folder : {"nsys_sqlite", "kineto"}) {
-    for (const auto& entry : fs::directory_iterator(fs::path(LLMPROF_CORPUS) / folder)) {
+    for (const auto& entry : fs::directory_iterator(fs::path(corpus_folder()) / folder)) {
       const std::string path = entry.path().string();
       std::string text;
       try {
