@@ -65,7 +65,7 @@ def main():
                 if name != "baseline":
                     checks[f"{name} {' '.join(overrides)}"] = functools.partial(accept, command, directory, seen)
         code = each(checks)
-        print(f"{len(seen)} commands accepted")
+        print(f"{len(seen)} commands")
         # The oracle can say no.
         try:
             accept(dry(arguments.program, directory)["ncu"].replace("LLM@prefill/", "LLM@*/"), directory, seen)
